@@ -1,0 +1,3 @@
+module github.com/cityconnect/cityconnect/migrations
+
+go 1.26

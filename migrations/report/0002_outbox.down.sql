@@ -1,0 +1,3 @@
+drop table outbox_audit;
+drop table relay_shards;
+drop table outbox_messages;

@@ -1,0 +1,100 @@
+// Package notification decides who is told what when something happened to a
+// report. It knows neither the broker, nor the database, nor the browser.
+package notification
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A Stream names a sequence of notifications with one kind of reader.
+type Stream string
+
+// Officials is the stream that every official reads beside his own.
+const Officials Stream = "role:official"
+
+// UserStream is the stream that only the user reads.
+func UserStream(userID string) Stream { return Stream("user:" + userID) }
+
+// A Data is what the reader is shown. It never names a reporter or a voter.
+type Data struct {
+	Type          event.Key      `json:"type"`
+	ReportID      uuid.UUID      `json:"report_id"`
+	ReportVersion int64          `json:"report_version"`
+	ReportTitle   string         `json:"report_title"`
+	Status        event.Status   `json:"status,omitempty"`
+	Note          string         `json:"note,omitempty"`
+	CategoryID    int32          `json:"category_id,omitempty"`
+	CategoryName  string         `json:"category_name,omitempty"`
+	VoteType      event.VoteType `json:"vote_type,omitempty"`
+	Score         *int64         `json:"score,omitempty"`
+	HappenedAt    time.Time      `json:"happened_at"`
+}
+
+// A Draft is a notification that has no number yet.
+type Draft struct {
+	Stream Stream
+	ID     uuid.UUID // of the notification
+	Data   Data
+}
+
+// A Notification is one that stands in its stream.
+type Notification struct {
+	Stream    Stream
+	Epoch     string // of the stream
+	Seq       int64  // 1, 2, 3 … without a gap
+	ID        uuid.UUID
+	Data      json.RawMessage // a Data
+	CreatedAt time.Time
+}
+
+// An Effect is everything that one message brings about.
+type Effect struct {
+	Drafts []Draft
+	Feed   Data // what the public city feed shows: it has no history
+}
+
+// Of returns the effect of m. The recipient is the user who filed the report,
+// or empty when the message carried none.
+//
+// The reporter hears of votes and of status changes, but not of the report
+// that he has just filed himself; that one goes to the officials. The public
+// feed hears of everything.
+func Of(m event.Message, recipient string) Effect {
+	data := describe(m)
+	effect := Effect{Feed: data}
+	switch {
+	case m.Key() == event.ReportCreatedKey:
+		effect.Drafts = []Draft{{Stream: Officials, ID: newID(), Data: data}}
+	case recipient != "":
+		effect.Drafts = []Draft{{Stream: UserStream(recipient), ID: newID(), Data: data}}
+	}
+	return effect
+}
+
+func describe(m event.Message) Data {
+	id, version := m.Report()
+	data := Data{Type: m.Key(), ReportID: id, ReportVersion: version}
+	switch m := m.(type) {
+	case *event.StatusUpdate:
+		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
+		data.Status, data.Note = m.NewStatus, m.Note
+	case *event.ReportCreated:
+		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
+		data.Status = event.Pending
+		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
+	case *event.VoteReceived:
+		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
+		data.VoteType, data.Score = m.VoteType, &m.NewScore
+	}
+	return data
+}
+
+func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
+
+// newID is ordered by time, which keeps the index on it small and warm.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

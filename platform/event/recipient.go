@@ -1,0 +1,106 @@
+package event
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// RecipientHeader is the AMQP header that carries the sealed recipient.
+const RecipientHeader = "x-recipient"
+
+// TraceHeader is the AMQP header that carries the W3C trace context.
+const TraceHeader = "traceparent"
+
+// ErrSealed says that a sealed recipient does not open: it was altered, it
+// belongs to another report, or its key is not in the Keyring.
+var ErrSealed = errors.New("sealed recipient does not open")
+
+// keySize asks for AES-256.
+const keySize = 32
+
+var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// A Keyring seals the id of a report's owner for the way through the broker,
+// so that neither a queue, a dead letter nor an operator's screen shows it.
+// The first key seals; every key opens, which lets keys be rotated.
+//
+// A sealed recipient reads "v1.<key id>.<base64url of nonce and ciphertext>":
+// AES-256-GCM (NIST SP 800-38D) with a random nonce, and the report's id as
+// associated data, so that a recipient cannot be moved to another report.
+type Keyring struct {
+	sealID string
+	aeads  map[string]cipher.AEAD
+}
+
+// ParseKeyring reads "<key id>:<base64 of 32 bytes>", several of them joined
+// by commas. The error never shows a key.
+func ParseKeyring(s string) (*Keyring, error) {
+	k := &Keyring{aeads: make(map[string]cipher.AEAD)}
+	for i, entry := range strings.Split(s, ",") {
+		id, encoded, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		if !ok || !keyIDPattern.MatchString(id) {
+			return nil, fmt.Errorf("key %d: want <key id>:<base64 of 32 bytes>, such as k1:$(openssl rand -base64 32)", i+1)
+		}
+		key, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || len(key) != keySize {
+			return nil, fmt.Errorf("key %q: want the base64 of %d bytes, such as $(openssl rand -base64 32)", id, keySize)
+		}
+		if _, dup := k.aeads[id]; dup {
+			return nil, fmt.Errorf("key %q stands twice", id)
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", id, err)
+		}
+		if k.aeads[id], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+			return nil, fmt.Errorf("key %q: %w", id, err)
+		}
+		if i == 0 {
+			k.sealID = id
+		}
+	}
+	return k, nil
+}
+
+// Seal hides userID in a form that only a holder of the key can open, and
+// only for this report.
+func (k *Keyring) Seal(report uuid.UUID, userID string) string {
+	sealed := k.aeads[k.sealID].Seal(nil, nil, []byte(userID), report[:])
+	return "v1." + k.sealID + "." + base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// Open returns the user id that Seal hid, or ErrSealed.
+func (k *Keyring) Open(report uuid.UUID, sealed string) (string, error) {
+	parts := strings.SplitN(sealed, ".", 3)
+	if len(parts) != 3 || parts[0] != "v1" {
+		return "", fmt.Errorf("%w: not of the form v1.<key id>.<data>", ErrSealed)
+	}
+	aead, ok := k.aeads[parts[1]]
+	if !ok {
+		return "", fmt.Errorf("%w: no key %q", ErrSealed, parts[1])
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil {
+		return "", fmt.Errorf("%w: not base64url", ErrSealed)
+	}
+	userID, err := aead.Open(nil, nil, data, report[:])
+	if err != nil {
+		return "", fmt.Errorf("%w: altered, or sealed for another report", ErrSealed)
+	}
+	return string(userID), nil
+}
+
+// NewKey returns a fresh random key under id, in the form ParseKeyring reads.
+func NewKey(id string) string {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails, see crypto/rand
+	return id + ":" + base64.StdEncoding.EncodeToString(key)
+}

@@ -1,0 +1,62 @@
+package event
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// A Topology names what the services use at the broker. The zero value has
+// the plain names; a Prefix lets several cities share one broker.
+type Topology struct {
+	prefix string
+}
+
+// prefixPattern keeps a prefixed name far below AMQP's 255 bytes and free of
+// the characters that topic bindings give a meaning.
+var prefixPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,30}\.$`)
+
+// NewTopology returns the names under prefix, which is empty or a lower-case
+// word that ends in a dot, such as "bandung.".
+func NewTopology(prefix string) (Topology, error) {
+	if prefix != "" && !prefixPattern.MatchString(prefix) {
+		return Topology{}, fmt.Errorf("topology prefix %q: want a lower-case word that ends in a dot, such as \"bandung.\"", prefix)
+	}
+	return Topology{prefix}, nil
+}
+
+// Exchange is the durable topic exchange that the relay publishes to. The
+// publisher declares it.
+func (t Topology) Exchange() string { return t.prefix + "cityconnect.notifications" }
+
+// DeadLetterExchange is the durable topic exchange of what could not be
+// handled. The publisher declares it.
+func (t Topology) DeadLetterExchange() string { return t.prefix + "cityconnect.notifications.dlx" }
+
+// LiveExchange is the fanout exchange on which the replicas of
+// notification-service tell each other what they committed.
+func (t Topology) LiveExchange() string { return t.prefix + "cityconnect.live" }
+
+// Retry is the fanout exchange, and the queue behind it, in which a message
+// waits for delay, such as "1s", until it goes back to the queue named by its
+// routing key.
+func (t Topology) Retry(delay string) string { return t.prefix + "cityconnect.retry." + delay }
+
+// Queue is the durable quorum queue of key's messages. The consumer declares
+// it. It panics for a key that is none of Keys: the set is closed.
+func (t Topology) Queue(key Key) string {
+	switch key {
+	case StatusUpdatedKey:
+		return t.prefix + "queue.status_updates"
+	case ReportCreatedKey:
+		return t.prefix + "queue.report_created"
+	case VoteReceivedKey:
+		return t.prefix + "queue.vote_received"
+	}
+	panic("event: no queue for key " + string(key))
+}
+
+// DeadLetterQueue is where the dead letters of queue wait.
+func (t Topology) DeadLetterQueue(queue string) string { return queue + ".dlq" }
+
+// DeadLetterKey is the routing key of the dead letters of queue.
+func (t Topology) DeadLetterKey(queue string) string { return "dlq." + queue }

@@ -1,0 +1,3 @@
+module github.com/cityconnect/cityconnect/report-service
+
+go 1.26

@@ -1,0 +1,3 @@
+module github.com/cityconnect/cityconnect/scripts
+
+go 1.26

@@ -1,0 +1,86 @@
+// Command migrate applies the schema of one database and exits.
+//
+//	DATABASE_URL=postgres://… migrate up -database report
+//
+// It exits 0 when the database is where it was asked to be. Concurrent runs
+// are safe: one works, the others wait for it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/cityconnect/cityconnect/migrations"
+)
+
+const usage = "usage: DATABASE_URL=postgres://user:password@host:port/name migrate up|down|version -database report|notification"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "migrate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	flags := flag.NewFlagSet("migrate", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the returned error says it
+	name := flags.String("database", "", "report or notification")
+	if err := flags.Parse(args[1:]); err != nil {
+		return fmt.Errorf("%w; %s", err, usage)
+	}
+	db := migrations.Database(*name)
+	if db != migrations.Report && db != migrations.Notification {
+		return fmt.Errorf("-database %q: want report or notification; %s", *name, usage)
+	}
+	url, err := databaseURL(getenv)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "up":
+		err = migrations.Up(ctx, url, db)
+	case "down":
+		err = migrations.Down(ctx, url, db)
+	case "version":
+	default:
+		return fmt.Errorf("unknown command %q; %s", args[0], usage)
+	}
+	if err != nil {
+		return err
+	}
+	version, err := migrations.Version(ctx, url, db)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s database at version %d\n", db, version)
+	return nil
+}
+
+// databaseURL reads DATABASE_URL, or the file that DATABASE_URL_FILE names.
+func databaseURL(getenv func(string) string) (string, error) {
+	if url := getenv("DATABASE_URL"); url != "" {
+		return url, nil
+	}
+	file := getenv("DATABASE_URL_FILE")
+	if file == "" {
+		return "", errors.New("DATABASE_URL: missing; want postgres://user:password@host:port/name")
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("DATABASE_URL_FILE: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}

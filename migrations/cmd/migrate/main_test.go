@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+)
+
+// Bad input is answered with the word that is wrong and what would be right.
+func TestRunNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+		env  map[string]string
+		want string
+	}{
+		{"no command", nil, nil, "usage: "},
+		{"unknown database", []string{"up", "-database", "votes"}, nil, `-database "votes": want report or notification`},
+		{"unknown flag", []string{"up", "-all"}, nil, "-all"},
+		{"no URL", []string{"up", "-database", "report"}, nil, "DATABASE_URL: missing"},
+		{"URL file away", []string{"up", "-database", "report"}, map[string]string{"DATABASE_URL_FILE": "/nowhere"}, "DATABASE_URL_FILE: "},
+		{"unknown command", []string{"sideways", "-database", "report"}, map[string]string{"DATABASE_URL": "postgres://127.0.0.1:1/x"}, `unknown command "sideways"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := run(context.Background(), tt.args, func(name string) string { return tt.env[name] }, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("run: %v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package migrations_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+)
+
+func pool(t *testing.T, db migrations.Database) *pgxpool.Pool {
+	t.Helper()
+	if db == migrations.Report {
+		return pgtest.Report(t)
+	}
+	return pgtest.Notification(t)
+}
+
+// Down must take back all that up made, and up must work again after it.
+func TestDownAndUpAgain(t *testing.T) {
+	t.Parallel()
+	for _, db := range []migrations.Database{migrations.Report, migrations.Notification} {
+		t.Run(string(db), func(t *testing.T) {
+			t.Parallel()
+			ctx, pool := t.Context(), pool(t, db)
+			url := pool.Config().ConnString()
+			if err := migrations.Down(ctx, url, db); err != nil {
+				t.Fatalf("Down: %v", err)
+			}
+			if left := relations(t, pool); len(left) > 0 {
+				t.Errorf("after Down these are left: %v", left)
+			}
+			if err := migrations.Up(ctx, url, db); err != nil {
+				t.Errorf("Up after Down: %v", err)
+			}
+		})
+	}
+}
+
+func TestConcurrentUpsAllSucceed(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	url := pool.Config().ConnString()
+	if err := migrations.Down(ctx, url, migrations.Report); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := migrations.Up(ctx, url, migrations.Report); err != nil {
+				t.Errorf("Up beside others: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if version, err := migrations.Version(ctx, url, migrations.Report); err != nil || version == 0 {
+		t.Errorf("version %d, error %v; want the newest", version, err)
+	}
+}
+
+func TestUnreachableServerIsNamed(t *testing.T) {
+	t.Parallel()
+	err := migrations.Up(context.Background(), "postgres://nobody@127.0.0.1:1/none", migrations.Report)
+	if err == nil || !strings.Contains(err.Error(), "reach report database") {
+		t.Errorf("Up: %v; want an error that says which database was not reached", err)
+	}
+}
+
+// Every file that goes up has one that comes down, and numbers have no gap.
+func TestFilesComeInPairs(t *testing.T) {
+	t.Parallel()
+	for _, db := range []migrations.Database{migrations.Report, migrations.Notification} {
+		files, err := migrations.Files(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ups, err := fs.Glob(files, "*.up.sql")
+		if err != nil || len(ups) == 0 {
+			t.Fatalf("%s: no migrations (error %v)", db, err)
+		}
+		for i, up := range ups {
+			if want := fmt.Sprintf("%04d_", i+1); !strings.HasPrefix(up, want) {
+				t.Errorf("%s/%s: want a name that begins with %s", db, up, want)
+			}
+			if _, err := fs.Stat(files, strings.Replace(up, ".up.", ".down.", 1)); err != nil {
+				t.Errorf("%s/%s has no way down: %v", db, up, err)
+			}
+		}
+	}
+}
+
+func relations(t *testing.T, pool *pgxpool.Pool) (names []string) {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `
+		select relname from pg_class
+		where relnamespace = 'public'::regnamespace and relname not like 'schema_migrations%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

@@ -102,7 +102,7 @@ type VoteReceived struct {
 	ReporterID    string    `json:"reporter_id,omitempty"` // empty when anonymous
 	VoterID       string    `json:"voter_id"`
 	VoteType      VoteType  `json:"vote_type"`
-	NewScore      int64     `json:"new_score"` // upvotes less downvotes
+	NewScore      *int64    `json:"new_score"` // upvotes less downvotes; never nil in a valid message
 	Timestamp     int64     `json:"timestamp"` // Unix seconds
 }
 
@@ -186,6 +186,9 @@ func (m *VoteReceived) Validate() error {
 	if m.VoterID == "" {
 		return fmt.Errorf("voter_id: missing")
 	}
+	if m.NewScore == nil {
+		return fmt.Errorf("new_score: missing")
+	}
 	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
 }
 
@@ -211,5 +214,6 @@ func oneOf[T ~string](field string, got T, want ...T) error {
 		}
 		names[i] = string(w)
 	}
-	return fmt.Errorf("%s: want one of %s, got %q", field, strings.Join(names, ", "), got)
+	// What stands there instead is not repeated: errors reach logs and dead letters.
+	return fmt.Errorf("%s: want one of %s", field, strings.Join(names, ", "))
 }

@@ -89,7 +89,7 @@ func describe(m event.Message) Data {
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 	case *event.VoteReceived:
 		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
-		data.VoteType, data.Score = m.VoteType, &m.NewScore
+		data.VoteType, data.Score = m.VoteType, m.NewScore
 	}
 	return data
 }

@@ -1,0 +1,173 @@
+package event_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+const schemas = "../../docs/schemas"
+
+var id = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b01")
+
+// samples has one whole message per schema.
+var samples = map[string]event.Message{
+	"status-update.json": &event.StatusUpdate{ReportID: id, ReportVersion: 2, ReportTitle: "Dark lamp", NewStatus: event.Resolved, ReporterID: "u1", Note: "New bulb", Timestamp: 1767225600},
+	"report-created.json": &event.ReportCreated{ReportID: id, ReportVersion: 1, ReportTitle: "Dark lamp", CategoryID: 2, CategoryName: "Street lights and signals",
+		ReporterID: "u1", ReporterName: "Ada", PrivacyLevel: event.Public, Timestamp: 1767225600},
+	"vote-received.json": &event.VoteReceived{ReportID: id, ReportVersion: 3, ReportTitle: "Dark lamp", ReporterID: "u1", VoterID: "u2", VoteType: event.Upvote, NewScore: new(int64(-1)), Timestamp: 1767225600},
+}
+
+func compile(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(filepath.Join(schemas, name))
+	if err != nil {
+		t.Fatalf("compile %s: %v", name, err)
+	}
+	return schema
+}
+
+func fields(t *testing.T, m event.Message) map[string]any {
+	t.Helper()
+	body, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(body, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	body, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// accepts asks the schema; it reads the body as the schema library wants it.
+func accepts(t *testing.T, schema *jsonschema.Schema, body []byte) bool {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return false
+	}
+	return schema.Validate(value) == nil
+}
+
+// The schema knows every field of the struct, and no other.
+func TestSchemaAndCodeHaveTheSameFields(t *testing.T) {
+	t.Parallel()
+	for name, sample := range samples {
+		schema := compile(t, name)
+		known := fields(t, sample)
+		if structFields := reflect.TypeOf(sample).Elem().NumField(); len(known) != structFields {
+			t.Fatalf("%s: the sample fills %d of %d fields", name, len(known), structFields)
+		}
+		for field := range known {
+			if _, ok := schema.Properties[field]; !ok {
+				t.Errorf("%s lacks %s", name, field)
+			}
+		}
+		for field := range schema.Properties {
+			if _, ok := known[field]; !ok {
+				t.Errorf("%s has %s, which the code lacks", name, field)
+			}
+		}
+	}
+}
+
+// Whatever one field is changed to, schema and code agree on whether the
+// message keeps the contract.
+func TestSchemaAndCodeAgree(t *testing.T) {
+	t.Parallel()
+	values := []any{nil, "", "x", "anonymous", "public", "resolved", "downvote", id.String(), 0, -1, 1, 1.5, true, []any{}, map[string]any{}}
+	for name, sample := range samples {
+		schema := compile(t, name)
+		for field := range fields(t, sample) {
+			for _, value := range values {
+				changed := fields(t, sample)
+				changed[field] = value
+				compare(t, schema, sample.Key(), changed)
+			}
+			without := fields(t, sample)
+			delete(without, field)
+			compare(t, schema, sample.Key(), without)
+		}
+	}
+}
+
+func compare(t *testing.T, schema *jsonschema.Schema, key event.Key, message map[string]any) {
+	t.Helper()
+	body := marshal(t, message)
+	_, err := event.Decode(key, body)
+	if byCode, bySchema := err == nil, accepts(t, schema, body); byCode != bySchema {
+		t.Errorf("%s: code accepts: %v (%v), schema accepts: %v\n%s", key, byCode, err, bySchema, body)
+	}
+}
+
+func TestDecodeKeepsEveryField(t *testing.T) {
+	t.Parallel()
+	for name, want := range samples {
+		got, err := event.Decode(want.Key(), marshal(t, want))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v (error %v), want %+v", name, got, err, want)
+		}
+	}
+}
+
+func TestDecodeIgnoresUnknownFields(t *testing.T) {
+	t.Parallel()
+	message := fields(t, samples["vote-received.json"])
+	message["from_a_later_version"] = true
+	if _, err := event.Decode(event.VoteReceivedKey, marshal(t, message)); err != nil {
+		t.Errorf("Decode: %v; a newer writer must be readable", err)
+	}
+}
+
+// An anonymous message that names its reporter must not pass, and the error,
+// which reaches dead letters, must not name him either.
+func TestDecodeRefusesNamedAnonymous(t *testing.T) {
+	t.Parallel()
+	message := fields(t, samples["report-created.json"])
+	message["privacy_level"] = "anonymous"
+	message["reporter_id"], message["reporter_name"] = "secret-id", "secret-name"
+	_, err := event.Decode(event.ReportCreatedKey, marshal(t, message))
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("Decode: %v; want a refusal that names nobody", err)
+	}
+}
+
+// FuzzDecode: whatever arrives, Decode gives a valid message or an error, and
+// what it accepted it accepts again after a round trip.
+func FuzzDecode(f *testing.F) {
+	for _, sample := range samples {
+		body, _ := json.Marshal(sample)
+		f.Add(string(sample.Key()), body)
+	}
+	f.Add("report.created", []byte("null"))
+	f.Fuzz(func(t *testing.T, key string, body []byte) {
+		message, err := event.Decode(event.Key(key), body)
+		if err != nil {
+			return
+		}
+		again, err := event.Decode(message.Key(), marshal(t, message))
+		if err != nil || !reflect.DeepEqual(again, message) {
+			t.Errorf("round trip: got %+v (error %v), want %+v", again, err, message)
+		}
+	})
+}

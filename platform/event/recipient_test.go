@@ -1,0 +1,83 @@
+package event_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+func keyring(t *testing.T, keys ...string) *event.Keyring {
+	t.Helper()
+	k, err := event.ParseKeyring(strings.Join(keys, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestSealedOpensForItsReportAlone(t *testing.T) {
+	t.Parallel()
+	k := keyring(t, event.NewKey("k1"))
+	sealed := k.Seal(id, "user-1")
+	if strings.Contains(sealed, "user-1") {
+		t.Fatalf("sealed recipient %q shows the user", sealed)
+	}
+	if got, err := k.Open(id, sealed); err != nil || got != "user-1" {
+		t.Errorf("Open: %q, %v; want user-1", got, err)
+	}
+	if got, err := k.Open(uuid.New(), sealed); !errors.Is(err, event.ErrSealed) {
+		t.Errorf("Open for another report: %q, %v; want ErrSealed", got, err)
+	}
+	if k.Seal(id, "user-1") == sealed {
+		t.Error("sealed twice to the same bytes: equal recipients could be told")
+	}
+}
+
+func TestKeysRotate(t *testing.T) {
+	t.Parallel()
+	older, newer := event.NewKey("k1"), event.NewKey("k2")
+	sealed := keyring(t, older).Seal(id, "u")
+
+	both := keyring(t, newer, older)
+	if got, err := both.Open(id, sealed); err != nil || got != "u" {
+		t.Errorf("Open with both keys: %q, %v; want u", got, err)
+	}
+	if fresh := both.Seal(id, "u"); !strings.HasPrefix(fresh, "v1.k2.") {
+		t.Errorf("sealed as %q, want the first key", fresh)
+	}
+	if _, err := keyring(t, newer).Open(id, sealed); !errors.Is(err, event.ErrSealed) {
+		t.Errorf("Open without the old key: %v; want ErrSealed", err)
+	}
+}
+
+func TestKeyringErrorsSayWhatIsRightAndNoKey(t *testing.T) {
+	t.Parallel()
+	good := event.NewKey("k1")
+	for _, bad := range []string{"", "k1", "k1:short", "k 1:" + good[3:], good + "," + good, good + ",k2:!!!"} {
+		_, err := event.ParseKeyring(bad)
+		if err == nil {
+			t.Errorf("ParseKeyring(%q) succeeded", bad)
+		} else if strings.Contains(err.Error(), good[3:]) {
+			t.Errorf("ParseKeyring(%q): %v shows a key", bad, err)
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	k, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(k.Seal(id, "u"))
+	f.Add("v1.k1.")
+	f.Add("v1..")
+	f.Fuzz(func(t *testing.T, sealed string) {
+		if got, err := k.Open(id, sealed); err == nil && got != "u" {
+			t.Errorf("Open(%q) = %q: nobody sealed that", sealed, got)
+		}
+	})
+}

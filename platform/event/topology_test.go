@@ -1,0 +1,65 @@
+package event_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// The names are a contract with what already stands at brokers.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	city, err := event.NewTopology("bandung.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain event.Topology
+	queue := plain.Queue(event.StatusUpdatedKey)
+	for _, tt := range []struct{ got, want string }{
+		{plain.Exchange(), "cityconnect.notifications"},
+		{plain.DeadLetterExchange(), "cityconnect.notifications.dlx"},
+		{plain.LiveExchange(), "cityconnect.live"},
+		{plain.Retry("5s"), "cityconnect.retry.5s"},
+		{queue, "queue.status_updates"},
+		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},
+		{plain.Queue(event.VoteReceivedKey), "queue.vote_received"},
+		{plain.DeadLetterQueue(queue), "queue.status_updates.dlq"},
+		{plain.DeadLetterKey(queue), "dlq.queue.status_updates"},
+		{city.Exchange(), "bandung.cityconnect.notifications"},
+		{city.Queue(event.VoteReceivedKey), "bandung.queue.vote_received"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+func TestPrefixIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"bandung", ".", "Bandung.", "a.b.", "#.", "a*."} {
+		if _, err := event.NewTopology(bad); err == nil {
+			t.Errorf("NewTopology(%q) succeeded", bad)
+		}
+	}
+}
+
+// The AsyncAPI document names every key, queue and the exchange.
+func TestAsyncAPINamesEverything(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain event.Topology
+	want := []string{"name: " + plain.Exchange(), event.RecipientHeader + ":", event.TraceHeader + ":"}
+	for _, key := range event.Keys() {
+		want = append(want, "address: "+string(key)+"\n", "address: "+plain.Queue(key)+"\n")
+	}
+	for _, line := range want {
+		if !strings.Contains(string(document), line) {
+			t.Errorf("docs/asyncapi.yaml lacks %q", strings.TrimSpace(line))
+		}
+	}
+}

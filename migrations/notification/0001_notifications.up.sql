@@ -14,7 +14,9 @@ create index processed_messages_age on processed_messages (processed_at);
 create table streams (
   id bigint generated always as identity primary key,
   name text not null unique,
-  epoch text not null, -- random, so that numbers of another life are recognised
+  -- Random, so that numbers of another life are recognised. Short, because
+  -- two of them with their numbers must fit an event id of 64 bytes.
+  epoch text not null default left(gen_random_uuid()::text, 8) check (epoch ~ '^[A-Za-z0-9]{1,8}$'),
   last_seq bigint not null default 0
 );
 
@@ -33,14 +35,22 @@ create table notifications (
   primary key (stream_id, seq)
 );
 
--- Who has read what. A stream may have many readers (the officials), so what
--- one has read stands apart from the notification: reader is the reader's own
--- stream.
+-- Up to where a reader, named by his own stream, has read a stream. Numbers
+-- have no gaps, so that counting what is unread is a subtraction.
+create table read_marks (
+  reader bigint not null references streams (id),
+  stream_id bigint not null references streams (id),
+  seq bigint not null default 0,
+  primary key (reader, stream_id)
+);
+
+-- What a reader has marked one by one, and so differs from his mark: read
+-- although above it, or unread although below.
 create table notification_reads (
   reader bigint not null references streams (id),
   stream_id bigint not null,
   seq bigint not null,
-  read_at timestamptz not null default now(),
+  read boolean not null,
   primary key (reader, stream_id, seq),
   foreign key (stream_id, seq) references notifications (stream_id, seq) on delete cascade
 );

@@ -52,6 +52,13 @@ type Notification struct {
 	CreatedAt time.Time
 }
 
+// A Batch is what one committed transaction brought about: what the live
+// streams are told.
+type Batch struct {
+	Notifications []Notification // by stream in the order of their numbers
+	Feed          []Data         // for the public city feed
+}
+
 // An Effect is everything that one message brings about.
 type Effect struct {
 	Drafts []Draft

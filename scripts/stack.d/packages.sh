@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# Installing the distribution's servers where they are missing. Only their
+# programs are wanted: no system server is started, enabled or configured.
+
+# missing_packages prints the Debian packages whose programs are not there.
+missing_packages() {
+  postgres_bin >/dev/null || echo postgresql
+  rabbitmq_bin >/dev/null || echo rabbitmq-server
+  find_program nginx >/dev/null || echo nginx-light
+  find_program openssl >/dev/null || echo openssl
+}
+
+# find_program prints a program's path; administrators' folders are searched
+# even when they are not in PATH.
+find_program() { PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$1"; }
+
+# need_packages installs what is missing, or says what to type.
+need_packages() {
+  local packages
+  mapfile -t packages < <(missing_packages)
+  ((${#packages[@]} == 0)) && return
+  if ! has apt-get; then
+    die "not installed: ${packages[*]}. Install these and try again, for instance:
+  brew install postgresql@17 rabbitmq nginx openssl
+  dnf install postgresql-server rabbitmq-server nginx openssl"
+  fi
+  if ! is_root; then
+    die "not installed: ${packages[*]}. Install these without starting any system server, then try again:
+$(manual_commands "${packages[@]}")"
+  fi
+  install_packages "${packages[@]}"
+}
+
+manual_commands() {
+  cat <<TEXT
+  sudo install -d /etc/postgresql-common/createcluster.d
+  echo 'create_main_cluster = false' | sudo tee /etc/postgresql-common/createcluster.d/cityconnect.conf
+  printf '#!/bin/sh\nexit 101\n' | sudo install -m 755 /dev/stdin /usr/sbin/policy-rc.d
+  sudo apt-get update
+  sudo apt-get install -y --no-install-recommends --no-upgrade $*
+  sudo rm /usr/sbin/policy-rc.d /etc/postgresql-common/createcluster.d/cityconnect.conf
+TEXT
+}
+
+# install_packages runs apt with every server's start denied.
+install_packages() {
+  say "installing $* (programs only; no system server is started)"
+  local log=$state/logs/apt.log
+  mkdir -p "$state/logs"
+  deny_server_starts
+  trap allow_server_starts EXIT
+  {
+    apt-get update &&
+      DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        apt-get install -y --no-install-recommends --no-upgrade "$@"
+  } >"$log" 2>&1 9>&- || {
+    tail -n 10 "$log" >&2
+    die "apt-get could not install $*; its log is $log"
+  }
+  keep_disabled "$@"
+  allow_server_starts
+  trap - EXIT
+}
+
+policy=/usr/sbin/policy-rc.d
+cluster_conf=/etc/postgresql-common/createcluster.d/cityconnect.conf
+
+# deny_server_starts makes Debian's maintainer scripts start nothing and create
+# no database cluster. A policy that is already there is put back afterwards.
+deny_server_starts() {
+  if [[ -e $policy && ! -e $policy.cityconnect ]]; then
+    mv "$policy" "$policy.cityconnect"
+  fi
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+  mkdir -p "$(dirname "$cluster_conf")"
+  echo 'create_main_cluster = false' >"$cluster_conf"
+}
+
+allow_server_starts() {
+  rm -f "$policy" "$cluster_conf"
+  if [[ -e $policy.cityconnect ]]; then
+    mv "$policy.cityconnect" "$policy"
+  fi
+}
+
+# keep_disabled stops systemd from starting, at the next boot, the servers that
+# we have just installed for their programs only.
+keep_disabled() {
+  [[ -d /run/systemd/system ]] || return 0
+  local package
+  for package in "$@"; do
+    case $package in
+      rabbitmq-server | postgresql) systemctl disable "$package" ;;
+      nginx-light) systemctl disable nginx ;;
+    esac
+  done >/dev/null 2>&1 9>&- || true
+}

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# Starting processes that outlive this script, and stopping exactly those.
+
+# birth prints when a process started, so that a pid that the system gave to
+# someone else meanwhile is not taken for ours.
+birth() {
+  if [[ -r /proc/$1/stat ]]; then
+    sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
+  else
+    ps -o lstart= -p "$1"
+  fi 2>/dev/null
+}
+
+# running tells whether the process noted in the pid file is alive.
+running() {
+  local pid born
+  [[ -s $1 ]] || return 1
+  { read -r pid && read -r born; } <"$1"
+  [[ -n $born && $(birth "$pid") == "$born" ]] && ! is_zombie "$pid"
+}
+
+is_zombie() { [[ -r /proc/$1/stat && $(sed 's/.*) //' "/proc/$1/stat") == Z* ]]; }
+
+# pid_of prints the pid noted in the pid file.
+pid_of() { head -n 1 "$1"; }
+
+# start runs a command in the background, as the given account and in a session
+# of its own, and notes its pid: start USER PIDFILE LOG COMMAND…
+start() {
+  local user=$1 pidfile=$2 log=$3 detach=(nohup) prefix
+  shift 3
+  as_user_prefix "$user"
+  mkdir -p "$(dirname "$pidfile")" "$(dirname "$log")"
+  if has setsid; then
+    detach=(setsid)
+  fi
+  "${detach[@]}" "${prefix[@]}" "$@" </dev/null >>"$log" 2>&1 9>&- &
+  local pid=$!
+  printf '%s\n%s\n' "$pid" "$(birth "$pid")" >"$pidfile"
+}
+
+# stop ends the process noted in the pid file with the signal (TERM if none is
+# given) and waits for it; one that does not go within the time is killed.
+stop() {
+  local pidfile=$1 signal=${2:-TERM} seconds=${3:-30} pid
+  if running "$pidfile"; then
+    pid=$(pid_of "$pidfile")
+    kill "-$signal" "$pid"
+    local deadline=$((SECONDS + seconds))
+    while running "$pidfile"; do
+      if ((SECONDS > deadline)); then
+        say "process $pid ignores SIG$signal for ${seconds}s; killing it"
+        kill -KILL "$pid" 2>/dev/null || true
+        deadline=$((SECONDS + seconds))
+      fi
+      sleep 0.1
+    done
+  fi
+  rm -f "$pidfile"
+}

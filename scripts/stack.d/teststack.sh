@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# The servers that the tests use: one PostgreSQL and one RabbitMQ, empty, on
+# ports chosen when they start. Tests make their own databases and vhosts there.
+
+test_dir=$state/test
+
+# test_up starts the servers unless they run, and prints their addresses.
+test_up() {
+  if ! test_running; then
+    need_packages
+    test_start
+  fi
+  cat "$test_dir/env"
+}
+
+test_running() {
+  [[ -s $test_dir/env ]] && running "$test_dir/postgres.pid" && running "$test_dir/rabbitmq.pid"
+}
+
+# test_start begins with empty servers: whatever an interrupted run left is gone.
+test_start() {
+  test_down
+  local password ports taken_ports=()
+  mkdir -p "$test_dir"
+  password=$(secret "$test_dir/password")
+  mapfile -t ports < <(free_ports 6)
+  say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
+  postgres_start "$test_dir/postgres" "${ports[0]}" "$password"
+  rabbitmq_start "$test_dir/rabbitmq" "$password" "${ports[@]:1:5}"
+  (
+    umask 077
+    cat >"$test_dir/env" <<ENV
+export TEST_DATABASE_URL='postgres://cityconnect:$password@127.0.0.1:${ports[0]}/postgres?sslmode=disable'
+export TEST_RABBITMQ_URL='amqp://cityconnect:$password@127.0.0.1:${ports[1]}/'
+export TEST_RABBITMQ_MANAGEMENT_URL='http://cityconnect:$password@127.0.0.1:${ports[2]}'
+ENV
+  )
+}
+
+# test_down stops the servers and removes their data.
+test_down() {
+  rm -f "$test_dir/env"
+  rabbitmq_stop "$test_dir/rabbitmq"
+  postgres_stop "$test_dir/postgres"
+  remove_home "$test_dir/rabbitmq"
+  remove_home "$test_dir/postgres"
+  rm -rf "$test_dir"
+}

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// probeTimeout bounds one check. Whoever asks for health rarely waits longer.
+const probeTimeout = 2 * time.Second
+
+// A Check is one thing that a service depends on.
+type Check struct {
+	Name  string
+	Probe func(context.Context) error
+	// Optional says that the service does its main job without it: when the
+	// probe fails, the service is degraded and still ready.
+	Optional bool
+}
+
+// A Status is the state of a service or of one of its checks.
+type Status string
+
+// The states. Draining is that of a service which is about to end.
+const (
+	Up       Status = "up"
+	Degraded Status = "degraded"
+	Down     Status = "down"
+	Draining Status = "draining"
+)
+
+// A HealthReport is what /health and /readyz answer. It says what is down,
+// never why: the reason may name hosts and users, and stands in the log.
+type HealthReport struct {
+	Status Status            `json:"status"`
+	Checks map[string]Status `json:"checks"`
+}
+
+// Health knows whether the service is alive and ready.
+type Health struct {
+	log      zerolog.Logger
+	checks   []Check
+	draining atomic.Bool
+
+	mu   sync.Mutex
+	last map[string]Status // so that the log has changes only
+}
+
+// NewHealth returns the health of a service that depends on checks.
+func NewHealth(log zerolog.Logger, checks ...Check) *Health {
+	return &Health{log: log, checks: checks, last: make(map[string]Status)}
+}
+
+// Drain makes the service not ready for good, so that nobody sends more.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// Report runs all checks at once and sums them up.
+func (h *Health) Report(ctx context.Context) HealthReport {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	states := make([]Status, len(h.checks))
+	var wg sync.WaitGroup
+	for i, c := range h.checks {
+		wg.Go(func() { states[i] = h.run(ctx, c) })
+	}
+	wg.Wait()
+
+	report := HealthReport{Status: Up, Checks: make(map[string]Status, len(h.checks))}
+	for i, c := range h.checks {
+		report.Checks[c.Name] = states[i]
+		switch {
+		case states[i] == Down:
+			report.Status = Down
+		case states[i] == Degraded && report.Status == Up:
+			report.Status = Degraded
+		}
+	}
+	if h.draining.Load() {
+		report.Status = Draining
+	}
+	return report
+}
+
+func (h *Health) run(ctx context.Context, c Check) Status {
+	state, err := Up, c.Probe(ctx)
+	switch {
+	case err != nil && c.Optional:
+		state = Degraded
+	case err != nil:
+		state = Down
+	}
+	h.mu.Lock()
+	before, seen := h.last[c.Name]
+	h.last[c.Name] = state
+	h.mu.Unlock()
+	if state != before && (seen || state != Up) {
+		h.log.Warn().Err(err).Str("check", c.Name).Str("status", string(state)).Msg("health changed")
+	}
+	return state
+}
+
+// Live serves /livez: the process answers, that is all.
+func (h *Health) Live(w http.ResponseWriter, _ *http.Request) {
+	writeHealth(w, HealthReport{Status: Up, Checks: map[string]Status{}})
+}
+
+// Ready serves /readyz and /health: 200 when requests are welcome, also when
+// degraded, otherwise 503.
+func (h *Health) Ready(w http.ResponseWriter, r *http.Request) {
+	writeHealth(w, h.Report(r.Context()))
+}
+
+func writeHealth(w http.ResponseWriter, report HealthReport) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if report.Status == Down || report.Status == Draining {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(report) // a client that left is no fault of ours
+}

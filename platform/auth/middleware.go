@@ -1,0 +1,71 @@
+package auth
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// challenge is the WWW-Authenticate of every 401.
+const challenge = "Bearer"
+
+// crossOrigin tells requests that another site made a browser send.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// Middleware puts the principal into the request's context. The Authorization
+// header counts before the cookie; with neither, the request goes on as an
+// anonymous one. A token that is not accepted is answered with 401, and a
+// cookie that holds one is removed, so that it locks nobody out.
+//
+// What a cookie authorises is guarded against cross-site requests. A bearer
+// token is not: no browser adds it by itself.
+func (v *Verifier) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, fromCookie, err := credentials(r)
+		if err == nil && token == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if fromCookie && crossOrigin.Check(r) != nil {
+			service.WriteProblem(w, r, service.CrossSite.New("sign-in by cookie works from this site only"))
+			return
+		}
+		var p Principal
+		if err == nil {
+			p, err = v.Verify(r.Context(), token)
+		}
+		if err != nil {
+			if fromCookie {
+				http.SetCookie(w, v.cookie(r, "", -1))
+			}
+			w.Header().Set("WWW-Authenticate", challenge+` error="invalid_token"`)
+			service.WriteProblem(w, r, service.InvalidToken.New(err.Error()))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), p)))
+	})
+}
+
+var errScheme = errors.New("the Authorization header is not of the form Bearer <token>")
+
+// credentials returns the request's token, or "" if it has none.
+func credentials(r *http.Request) (token string, fromCookie bool, err error) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		token, err := bearer(header)
+		return token, false, err
+	}
+	if c, err := r.Cookie(CookieName); err == nil {
+		return c.Value, c.Value != "", nil
+	}
+	return "", false, nil
+}
+
+func bearer(header string) (string, error) {
+	scheme, token, _ := strings.Cut(header, " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", errScheme
+	}
+	return token, nil
+}

@@ -1,0 +1,65 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
+)
+
+type inner struct {
+	Secret string `env:"T_SECRET,required" example:"$(openssl rand -hex 32)"`
+}
+
+type settings struct {
+	Addr  string        `env:"T_ADDR" envDefault:"127.0.0.1:3002"`
+	Count int           `env:"T_COUNT" envDefault:"10"`
+	Wait  time.Duration `env:"T_WAIT" envDefault:"5s"`
+	Auth  inner
+	Extra string `env:"-"`
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("from a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		want settings
+		errs []string // each stands in the error; none means success
+	}{
+		{"defaults", map[string]string{"T_SECRET": "s", "T_COUNT": ""},
+			settings{"127.0.0.1:3002", 10, 5 * time.Second, inner{"s"}, ""}, nil},
+		{"values and a file", map[string]string{"T_SECRET_FILE": file, "T_COUNT": "3", "T_WAIT": "1m"},
+			settings{"127.0.0.1:3002", 3, time.Minute, inner{"from a file"}, ""}, nil},
+		{"every fault at once", map[string]string{"T_COUNT": "three", "T_WAIT": "soon"}, settings{},
+			[]string{"T_COUNT:", "like 10", "T_WAIT:", "like 5s", "T_SECRET: missing", "openssl"}},
+		{"both forms", map[string]string{"T_SECRET": "s", "T_SECRET_FILE": file}, settings{},
+			[]string{"T_SECRET: set beside T_SECRET_FILE"}},
+		{"no such file", map[string]string{"T_SECRET_FILE": "/does/not/exist"}, settings{},
+			[]string{"T_SECRET_FILE: open /does/not/exist"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got settings
+			err := config.Load(&got, func(name string) string { return tt.env[name] })
+			if (err != nil) != (tt.errs != nil) {
+				t.Fatalf("Load: error %v, want one: %t", err, tt.errs != nil)
+			}
+			if err == nil && got != tt.want {
+				t.Errorf("Load: got %+v, want %+v", got, tt.want)
+			}
+			for _, want := range tt.errs {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("Load: error %q does not tell %q", err, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package auth
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+const testSecret = "0123456789abcdef0123456789abcdef"
+
+func TestConfigValidate(t *testing.T) {
+	t.Parallel()
+	good := Config{Mode: JWT, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role"}
+	for _, tt := range []struct {
+		name   string
+		change func(*Config)
+		want   []string // each stands in the error; none means valid
+	}{
+		{"secret", func(*Config) {}, nil},
+		{"JWKS", func(c *Config) { c.Secret, c.JWKSURL = "", "https://id.test/certs" }, nil},
+		{"nothing at all", func(c *Config) { *c = Config{} },
+			[]string{"AUTH_MODE:", "AUTH_ISSUER:", "AUTH_AUDIENCE:", "AUTH_ROLE_CLAIM:", "AUTH_JWT_SECRET:"}},
+		{"short secret", func(c *Config) { c.Secret = "hunter2" }, []string{"AUTH_JWT_SECRET: want at least 32 bytes"}},
+		{"secret and JWKS", func(c *Config) { c.JWKSURL = "https://id.test" }, []string{"AUTH_JWKS_URL:"}},
+		{"JWKS is no URL", func(c *Config) { c.Secret, c.JWKSURL = "", "id.test" }, []string{"AUTH_JWKS_URL:"}},
+		{"dev without secret", func(c *Config) { c.Mode, c.Secret, c.JWKSURL, c.Addr = Dev, "", "https://id.test", "127.0.0.1:1" },
+			[]string{"AUTH_JWT_SECRET: missing"}},
+		{"dev on no address", func(c *Config) { c.Mode = Dev }, []string{"AUTH_MODE:"}},
+	} {
+		cfg := good
+		tt.change(&cfg)
+		err := cfg.Validate()
+		if (err != nil) != (tt.want != nil) {
+			t.Errorf("%s: got error %v, want one: %t", tt.name, err, tt.want != nil)
+			continue
+		}
+		for _, w := range tt.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: error %q does not tell %q", tt.name, err, w)
+			}
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error shows the secret: %v", tt.name, err)
+		}
+	}
+}
+
+// Development sign-in must be out of reach of strangers.
+func TestDevBind(t *testing.T) {
+	t.Parallel()
+	_, loopback, _ := net.ParseCIDR("127.0.0.1/8")
+	container := &net.IPNet{IP: net.IPv4(172, 28, 0, 5), Mask: net.CIDRMask(16, 32)}
+	lan := &net.IPNet{IP: net.IPv4(192, 168, 1, 7), Mask: net.CIDRMask(24, 32)}
+	loopback.IP = net.IPv4(127, 0, 0, 1)
+
+	for _, tt := range []struct {
+		addr, network string
+		interfaces    []net.Addr
+		refused       string
+	}{
+		{"127.0.0.1:3002", "", nil, ""},
+		{"[::1]:3002", "", nil, ""},
+		{"localhost:3002", "", nil, ""},
+		{"0.0.0.0:3002", "", []net.Addr{loopback}, ""},
+		{"0.0.0.0:3002", "172.28.0.0/16", []net.Addr{loopback, container}, ""},
+		{":3002", "10.0.0.0/8, 172.28.0.0/16", []net.Addr{loopback, container}, ""},
+		{"172.28.0.5:3002", "172.28.0.0/16", nil, ""},
+		{"0.0.0.0:3002", "", []net.Addr{loopback, container}, "172.28.0.5"},
+		{"0.0.0.0:3002", "172.28.0.0/16", []net.Addr{loopback, container, lan}, "192.168.1.7"},
+		{"[::]:3002", "172.28.0.0/16", []net.Addr{lan}, "192.168.1.7"},
+		{"192.168.1.7:3002", "172.28.0.0/16", nil, "192.168.1.7"},
+		{"127.0.0.1:3002", "everywhere", nil, "AUTH_DEV_NETWORK"},
+		{"city.test:3002", "", nil, "IP address"},
+		{"3002", "", nil, "IP address"},
+	} {
+		cfg := Config{Mode: Dev, Addr: tt.addr, DevNetwork: tt.network}
+		err := cfg.checkDevBind(func() ([]net.Addr, error) { return tt.interfaces, nil })
+		switch {
+		case tt.refused == "" && err != nil:
+			t.Errorf("%s within %q: %v", tt.addr, tt.network, err)
+		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
+			t.Errorf("%s within %q: got error %v, want one that names %s", tt.addr, tt.network, err, tt.refused)
+		}
+	}
+}
+
+// The same on this machine's own interfaces, and through New.
+func TestNewRefusesDevOnEveryAddress(t *testing.T) {
+	t.Parallel()
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reachable := false
+	for _, a := range addrs {
+		n, ok := a.(*net.IPNet)
+		reachable = reachable || ok && !n.IP.IsLoopback()
+	}
+	cfg := Config{Mode: Dev, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", Addr: "0.0.0.0:0", DevNetwork: "192.0.2.0/24"}
+	_, err = New(t.Context(), cfg, zerolog.Nop())
+	if (err != nil) != reachable {
+		t.Errorf("New: error %v; this machine has an address beside loopback: %t", err, reachable)
+	}
+}

@@ -1,0 +1,179 @@
+package auth_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// app is a small service behind the middleware.
+func app(t *testing.T, cfg auth.Config) http.Handler {
+	t.Helper()
+	v, errs, mux := newVerifier(t, cfg), service.Errors{Log: zerolog.Nop()}, http.NewServeMux()
+	mux.HandleFunc("POST /session", errs.Handle(v.CreateSession))
+	mux.HandleFunc("DELETE /session", errs.Handle(v.DeleteSession))
+	mux.HandleFunc("POST /dev/token", errs.Handle(v.IssueDevToken))
+	whoami := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, _ := auth.From(r.Context())
+		_, _ = w.Write([]byte(p.ID))
+	})
+	mux.Handle("/anyone", whoami)
+	mux.Handle("/signed-in", auth.Require()(whoami))
+	mux.Handle("/officials", auth.Require(auth.Official)(whoami))
+	return v.Middleware(mux)
+}
+
+// ask sends a request; header alternates names and values.
+func ask(h http.Handler, method, path, body string, header ...string) *http.Response {
+	r := httptest.NewRequest(method, "http://city.test"+path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func problemName(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	if resp.Header.Get("Content-Type") != "application/problem+json" {
+		return ""
+	}
+	var p service.Problem
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || p.Status != resp.StatusCode {
+		t.Errorf("problem %+v, error %v; want one with status %d", p, err, resp.StatusCode)
+	}
+	_, name, _ := strings.Cut(p.Type, "#")
+	return name
+}
+
+func TestMiddleware(t *testing.T) {
+	t.Parallel()
+	h := app(t, config())
+	good := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(nil))
+	expired := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}))
+	const authz, cookie, name = "Authorization", "Cookie", auth.CookieName + "="
+
+	for _, tt := range []struct {
+		name, method, path string
+		header             []string
+		status             int
+		problem            string
+	}{
+		{"anonymous", "GET", "/anyone", nil, 200, ""},
+		{"anonymous where sign-in is wanted", "GET", "/signed-in", nil, 401, "unauthenticated"},
+		{"bearer", "GET", "/signed-in", []string{authz, "Bearer " + good}, 200, ""},
+		{"scheme in lower case", "GET", "/signed-in", []string{authz, "bearer " + good}, 200, ""},
+		{"another scheme", "GET", "/anyone", []string{authz, "Basic " + good}, 401, "invalid-token"},
+		{"wrong role", "GET", "/officials", []string{authz, "Bearer " + good}, 403, "forbidden"},
+		{"expired, though nobody asked", "GET", "/anyone", []string{authz, "Bearer " + expired}, 401, "invalid-token"},
+		{"token in the URL is none", "GET", "/signed-in?access_token=" + good, nil, 401, "unauthenticated"},
+		{"cookie", "GET", "/signed-in", []string{cookie, name + good}, 200, ""},
+		{"expired cookie", "GET", "/anyone", []string{cookie, name + expired}, 401, "invalid-token"},
+		{"header before cookie", "GET", "/signed-in", []string{cookie, name + good, authz, "Bearer " + expired}, 401, "invalid-token"},
+		{"cookie from this site", "POST", "/signed-in", []string{cookie, name + good, "Sec-Fetch-Site", "same-origin"}, 200, ""},
+		{"cookie from another site", "POST", "/signed-in", []string{cookie, name + good, "Sec-Fetch-Site", "cross-site"}, 403, "cross-site"},
+		{"cookie from another origin", "DELETE", "/session", []string{cookie, name + good, "Origin", "https://evil.test"}, 403, "cross-site"},
+		{"cookie and a link from another site", "GET", "/signed-in", []string{cookie, name + good, "Sec-Fetch-Site", "cross-site"}, 200, ""},
+		{"bearer from another site", "POST", "/signed-in", []string{authz, "Bearer " + good, "Sec-Fetch-Site", "cross-site"}, 200, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			resp := ask(h, tt.method, tt.path, "", tt.header...)
+			if got := problemName(t, resp); resp.StatusCode != tt.status || got != tt.problem {
+				t.Errorf("got %d %q, want %d %q", resp.StatusCode, got, tt.status, tt.problem)
+			}
+			if got := resp.Header.Get("WWW-Authenticate"); (got != "") != (tt.status == 401) {
+				t.Errorf("WWW-Authenticate %q beside status %d", got, tt.status)
+			}
+			removed := len(resp.Cookies()) == 1 && resp.Cookies()[0].MaxAge < 0
+			if want := tt.name == "expired cookie"; removed != want {
+				t.Errorf("cookie removed: %t, want %t", removed, want)
+			}
+		})
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	h := app(t, config())
+	good := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(nil))
+
+	resp := ask(h, "POST", "/session", "", "Authorization", "Bearer "+good, "X-Forwarded-Proto", "https")
+	if resp.StatusCode != 200 || len(resp.Cookies()) != 1 {
+		t.Fatalf("POST /session: got %d with %d cookies", resp.StatusCode, len(resp.Cookies()))
+	}
+	c := resp.Cookies()[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || !c.Secure || c.MaxAge < 3500 || c.MaxAge > 3600 {
+		t.Errorf("cookie attributes: %+v", c)
+	}
+	resp = ask(h, "GET", "/signed-in", "", "Cookie", c.Name+"="+c.Value)
+	if resp.StatusCode != 200 {
+		t.Errorf("with the cookie: got %d", resp.StatusCode)
+	}
+	resp = ask(h, "DELETE", "/session", "", "Cookie", c.Name+"="+c.Value)
+	if resp.StatusCode != 204 || len(resp.Cookies()) != 1 || resp.Cookies()[0].MaxAge >= 0 {
+		t.Errorf("DELETE /session: got %d with cookies %v", resp.StatusCode, resp.Cookies())
+	}
+	if c := ask(h, "POST", "/session", "", "Authorization", "Bearer "+good).Cookies()[0]; c.Secure {
+		t.Error("without TLS the cookie is Secure, and no browser would send it back")
+	}
+	for name, header := range map[string][]string{"anonymous": nil, "by cookie": {"Cookie", c.Name + "=" + c.Value}} {
+		if resp := ask(h, "POST", "/session", "", header...); problemName(t, resp) != "unauthenticated" {
+			t.Errorf("POST /session %s: got %d", name, resp.StatusCode)
+		}
+	}
+	long := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(jwt.MapClaims{"groups": strings.Repeat("g", 4000)}))
+	if resp := ask(h, "POST", "/session", "", "Authorization", "Bearer "+long); problemName(t, resp) != "invalid-input" {
+		t.Errorf("POST /session with a token that fits no cookie: got %d", resp.StatusCode)
+	}
+}
+
+func TestIssueDevToken(t *testing.T) {
+	t.Parallel()
+	if resp := ask(app(t, config()), "POST", "/dev/token", `{"name":"Ana","role":"operator"}`); problemName(t, resp) != "not-found" {
+		t.Fatalf("with AUTH_MODE=jwt: got %d, want no issuer", resp.StatusCode)
+	}
+	cfg := config()
+	cfg.Mode, cfg.Addr = auth.Dev, "127.0.0.1:3002"
+	h, v := app(t, cfg), newVerifier(t, cfg)
+	for _, tt := range []struct {
+		body, problem, sub string
+		role               auth.Role
+	}{
+		{`{"name":"Ana","role":"resident"}`, "", "", auth.Resident},
+		{`{"name":"Olu","role":"official","sub":"olu"}`, "", "olu", auth.Official},
+		{`{"name":"","role":"mayor","sub":"a\nb"}`, "invalid-input", "", ""},
+		{`{"name":"Ana","role":"resident","admin":true}`, "malformed-body", "", ""},
+		{`{`, "malformed-body", "", ""},
+	} {
+		resp := ask(h, "POST", "/dev/token", tt.body)
+		if tt.problem != "" {
+			if got := problemName(t, resp); got != tt.problem {
+				t.Errorf("%s: got %d %q, want %q", tt.body, resp.StatusCode, got, tt.problem)
+			}
+			continue
+		}
+		var token auth.DevToken
+		if err := json.NewDecoder(resp.Body).Decode(&token); err != nil {
+			t.Fatal(err)
+		}
+		p, err := v.Verify(t.Context(), token.AccessToken)
+		if err != nil || p.ID != token.Sub || p.Role != tt.role || tt.sub != "" && p.ID != tt.sub {
+			t.Errorf("%s: got %+v, %v, sub %q", tt.body, p, err, token.Sub)
+		}
+		left := time.Duration(token.ExpiresIn)*time.Second - time.Until(p.Expires)
+		if token.TokenType != "Bearer" || left.Abs() > time.Minute {
+			t.Errorf("%s: %s for %d s, expires %v", tt.body, token.TokenType, token.ExpiresIn, p.Expires)
+		}
+	}
+}

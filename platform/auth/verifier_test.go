@@ -1,0 +1,260 @@
+package auth_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+)
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+func config() auth.Config {
+	return auth.Config{Mode: auth.JWT, Issuer: "https://id.test", Audience: "cityconnect", Secret: secret, RoleClaim: "role"}
+}
+
+func newVerifier(t *testing.T, cfg auth.Config) *auth.Verifier {
+	t.Helper()
+	v, err := auth.New(t.Context(), cfg, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// claims returns good claims with some of them replaced; nil removes one.
+func claims(replace jwt.MapClaims) jwt.MapClaims {
+	c := jwt.MapClaims{
+		"iss": "https://id.test", "aud": "cityconnect", "sub": "u-1", "name": "Ana",
+		"role": "resident", "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	for k, v := range replace {
+		if c[k] = v; v == nil {
+			delete(c, k)
+		}
+	}
+	return c
+}
+
+func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c jwt.MapClaims) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, c)
+	if kid != "" {
+		token.Header["kid"] = kid
+	}
+	s, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestVerifySecret(t *testing.T) {
+	t.Parallel()
+	v := newVerifier(t, config())
+	hs := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, "", []byte(secret), c) }
+	good := hs(claims(nil))
+
+	for _, tt := range []struct {
+		name, token, refused string // refused stands in the error; "" means accepted
+	}{
+		{"good", good, ""},
+		{"audience in a list", hs(claims(jwt.MapClaims{"aud": []string{"other", "cityconnect"}})), ""},
+		{"expired", hs(claims(jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()})), "expired"},
+		{"never expires", hs(claims(jwt.MapClaims{"exp": nil})), "lacks a claim"},
+		{"not yet valid", hs(claims(jwt.MapClaims{"nbf": time.Now().Add(time.Hour).Unix()})), "not valid yet"},
+		{"wrong audience", hs(claims(jwt.MapClaims{"aud": "elsewhere"})), "another audience"},
+		{"wrong issuer", hs(claims(jwt.MapClaims{"iss": "https://evil.test"})), "another issuer"},
+		{"unknown role", hs(claims(jwt.MapClaims{"role": "mayor"})), "no role"},
+		{"no role", hs(claims(jwt.MapClaims{"role": nil})), "no role"},
+		{"no subject", hs(claims(jwt.MapClaims{"sub": nil})), "subject"},
+		{"subject of another type", hs(claims(jwt.MapClaims{"sub": 7})), "subject"},
+		{"NUL in the subject", hs(claims(jwt.MapClaims{"sub": "a\x00b"})), "subject"},
+		{"subject too long", hs(claims(jwt.MapClaims{"sub": strings.Repeat("x", 256)})), "subject"},
+		{"newline in the name", hs(claims(jwt.MapClaims{"name": "a\nb"})), "name"},
+		{"another key", sign(t, jwt.SigningMethodHS256, "", []byte(strings.Repeat("y", 32)), claims(nil)), "signature"},
+		{"another HMAC", sign(t, jwt.SigningMethodHS512, "", []byte(secret), claims(nil)), "signature"},
+		{"alg none", sign(t, jwt.SigningMethodNone, "", jwt.UnsafeAllowNoneSignatureType, claims(nil)), "signature"},
+		{"altered", good[:len(good)-4] + "AAAA", "signature"},
+		{"rubbish", "rubbish", "not a JWT"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := v.Verify(t.Context(), tt.token)
+			checkVerified(t, p, err, tt.token, tt.refused)
+		})
+	}
+}
+
+func checkVerified(t *testing.T, p auth.Principal, err error, token, refused string) {
+	t.Helper()
+	if refused == "" {
+		if err != nil || p.ID != "u-1" || p.Name != "Ana" || p.Role != auth.Resident || time.Until(p.Expires) < 59*time.Minute {
+			t.Errorf("Verify: got %+v, %v; want Ana accepted", p, err)
+		}
+		return
+	}
+	if !errors.Is(err, auth.ErrToken) || !strings.Contains(err.Error(), refused) {
+		t.Fatalf("Verify: got %+v, error %v; want refused for %q", p, err, refused)
+	}
+	if strings.Contains(err.Error(), token) {
+		t.Errorf("Verify: the error shows the token: %v", err)
+	}
+}
+
+func TestVerifyRoleClaim(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		claim  string
+		claims jwt.MapClaims
+		want   auth.Role
+	}{
+		{"role", jwt.MapClaims{"role": []string{"offline_access", "official", "resident"}}, auth.Official},
+		{"realm_access.roles", jwt.MapClaims{"realm_access": map[string]any{"roles": []string{"resident", "operator"}}}, auth.Operator},
+		{"https://city.test/role", jwt.MapClaims{"https://city.test/role": "official"}, auth.Official},
+		{"realm_access.roles", jwt.MapClaims{"realm_access": "operator"}, ""},
+	} {
+		cfg := config()
+		cfg.RoleClaim = tt.claim
+		token := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(tt.claims))
+		p, err := newVerifier(t, cfg).Verify(t.Context(), token)
+		if p.Role != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("claim %s of %v: got role %q, error %v; want %q", tt.claim, tt.claims, p.Role, err, tt.want)
+		}
+	}
+}
+
+// An issuer is a JWKS server whose keys a test can change.
+type issuer struct {
+	url  string
+	keys atomic.Pointer[[]jwkset.JWK]
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	is := &issuer{}
+	is.keys.Store(new([]jwkset.JWK))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		store := jwkset.NewMemoryStorage()
+		for _, k := range *is.keys.Load() {
+			if err := store.KeyWrite(r.Context(), k); err != nil {
+				t.Error(err)
+			}
+		}
+		body, err := store.JSONPublic(r.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(srv.Close)
+	is.url = srv.URL
+	return is
+}
+
+// publish replaces what the issuer shows by one key.
+func (is *issuer) publish(t *testing.T, kid string, alg jwkset.ALG, key crypto.Signer) {
+	t.Helper()
+	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid, ALG: alg}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is.keys.Store(&[]jwkset.JWK{jwk})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestVerifyJWKS(t *testing.T) {
+	t.Parallel()
+	rsaKey := must(rsa.GenerateKey(rand.Reader, 2048))
+	ecKey := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	_, edKey, _ := ed25519.GenerateKey(rand.Reader)
+	for _, tt := range []struct {
+		alg    jwkset.ALG
+		method jwt.SigningMethod
+		key    crypto.Signer
+	}{
+		{jwkset.AlgRS256, jwt.SigningMethodRS256, rsaKey},
+		{jwkset.AlgES256, jwt.SigningMethodES256, ecKey},
+		{jwkset.AlgEdDSA, jwt.SigningMethodEdDSA, edKey},
+	} {
+		t.Run(tt.alg.String(), func(t *testing.T) {
+			t.Parallel()
+			is, cfg := newIssuer(t), config()
+			is.publish(t, "k1", tt.alg, tt.key)
+			cfg.Secret, cfg.JWKSURL = "", is.url
+			token := sign(t, tt.method, "k1", tt.key, claims(nil))
+			p, err := newVerifier(t, cfg).Verify(t.Context(), token)
+			checkVerified(t, p, err, token, "")
+		})
+	}
+}
+
+// A public key is public: whoever signs with it as an HMAC secret, or with
+// nothing at all, must not be believed.
+func TestVerifyJWKSConfusion(t *testing.T) {
+	t.Parallel()
+	key := must(rsa.GenerateKey(rand.Reader, 2048))
+	is, cfg := newIssuer(t), config()
+	is.publish(t, "k1", jwkset.AlgRS256, key)
+	cfg.Secret, cfg.JWKSURL = "", is.url
+	v := newVerifier(t, cfg)
+
+	der := must(x509.MarshalPKIXPublicKey(key.Public()))
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	for name, token := range map[string]string{
+		"HS256 with the PEM": sign(t, jwt.SigningMethodHS256, "k1", public, claims(nil)),
+		"HS256 with the DER": sign(t, jwt.SigningMethodHS256, "k1", der, claims(nil)),
+		"none":               sign(t, jwt.SigningMethodNone, "k1", jwt.UnsafeAllowNoneSignatureType, claims(nil)),
+		"PS256":              sign(t, jwt.SigningMethodPS256, "k1", key, claims(nil)),
+		"without a key id":   sign(t, jwt.SigningMethodHS256, "", public, claims(nil)),
+	} {
+		p, err := v.Verify(t.Context(), token)
+		if err == nil {
+			t.Errorf("%s: accepted %+v", name, p)
+		}
+	}
+}
+
+func TestVerifyJWKSRotation(t *testing.T) {
+	t.Parallel()
+	first := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	second := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	is, cfg := newIssuer(t), config()
+	is.publish(t, "k1", jwkset.AlgES256, first)
+	cfg.Secret, cfg.JWKSURL = "", is.url
+	v := newVerifier(t, cfg)
+	before := sign(t, jwt.SigningMethodES256, "k1", first, claims(nil))
+	p, err := v.Verify(t.Context(), before)
+	checkVerified(t, p, err, before, "")
+
+	is.publish(t, "k2", jwkset.AlgES256, second)
+	after := sign(t, jwt.SigningMethodES256, "k2", second, claims(nil))
+	p, err = v.Verify(t.Context(), after)
+	checkVerified(t, p, err, after, "")
+	if p, err = v.Verify(t.Context(), before); err == nil {
+		t.Errorf("the withdrawn key is still accepted: %+v", p)
+	}
+}

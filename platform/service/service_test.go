@@ -1,0 +1,191 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+var errDomain = errors.New("no such report")
+
+// newRouter is a service with every middleware, and a handler per outcome.
+func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
+	r := chi.NewRouter()
+	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.BodyLimit(10))
+	r.NotFound(service.NotFoundHandler)
+	r.MethodNotAllowed(service.MethodNotAllowedHandler)
+	errs := service.Errors{Log: log, Translate: func(err error) (service.Problem, bool) {
+		return service.NotFound.New("no such report"), errors.Is(err, errDomain)
+	}}
+	handle := func(pattern string, err error) {
+		r.Get(pattern, errs.Handle(func(http.ResponseWriter, *http.Request) error { return err }))
+	}
+	handle("/ok/{id}", nil)
+	handle("/problem", fmt.Errorf("decode: %w", service.InvalidInput.New("bad", service.FieldError{Pointer: "/title", Detail: "missing"})))
+	handle("/domain", fmt.Errorf("load: %w", errDomain))
+	handle("/ours", errors.New("dial postgres://user:hunter2@db"))
+	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("boom") })
+	r.Post("/echo", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			_, err = w.Write(body)
+		}
+		return err
+	}))
+	return r
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	h := newRouter(zerolog.New(&logs), prometheus.NewRegistry())
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+		name, detail       string
+	}{
+		{"GET", "/problem", "", 400, "invalid-input", "bad"},
+		{"GET", "/domain", "", 404, "not-found", "no such report"},
+		{"GET", "/ours", "", 500, "internal", ""},
+		{"GET", "/panic", "", 500, "internal", ""},
+		{"GET", "/nowhere", "", 404, "not-found", "no such path"},
+		{"PUT", "/problem", "", 405, "method-not-allowed", ""},
+		{"POST", "/echo", "elevenbytes", 413, "body-too-large", "the limit is 10 bytes"},
+	} {
+		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		var p service.Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+			t.Fatalf("%s %s: answer %q: %v", tt.method, tt.path, w.Body, err)
+		}
+		if w.Code != tt.status || p.Status != tt.status || p.Detail != tt.detail || p.Title == "" ||
+			!strings.HasSuffix(p.Type, "docs/problems.md#"+tt.name) || len(p.TraceID) != 32 {
+			t.Errorf("%s %s: got %d %+v", tt.method, tt.path, w.Code, p)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+			t.Errorf("%s %s: content type %q", tt.method, tt.path, got)
+		}
+		if !strings.Contains(logs.String(), p.TraceID) {
+			t.Errorf("%s %s: the log does not know trace %s", tt.method, tt.path, p.TraceID)
+		}
+		if strings.Contains(w.Body.String(), "hunter2") || strings.Contains(w.Body.String(), "boom") {
+			t.Errorf("%s %s: the answer tells what only the log may: %s", tt.method, tt.path, w.Body)
+		}
+	}
+	if !strings.Contains(logs.String(), "boom") || !strings.Contains(logs.String(), "dial postgres") {
+		t.Error("the log lacks the cause of a 500")
+	}
+}
+
+// A body whose length the client does not tell is cut off while it is read.
+func TestBodyLimitWithoutLength(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(newRouter(zerolog.Nop(), prometheus.NewRegistry()))
+	defer srv.Close()
+	for body, want := range map[string]int{"tenbytes..": 200, "elevenbytes": 413} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+"/echo", io.MultiReader(strings.NewReader(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%d bytes: got %d, want %d", len(body), resp.StatusCode, want)
+		}
+	}
+}
+
+// What a client says about itself, or asks for, is in no log line and no
+// metric.
+func TestAccessLogAndMetricsArePrivate(t *testing.T) {
+	t.Parallel()
+	const canary = "canary7f3a"
+	var logs bytes.Buffer
+	reg := prometheus.NewRegistry()
+	h := newRouter(zerolog.New(&logs), reg)
+	for _, path := range []string{"/ok/" + canary + "?q=" + canary, "/nowhere/" + canary, "/problem?" + canary} {
+		for _, method := range []string{"GET", "CANARY7F3A"} {
+			r := httptest.NewRequest(method, path, nil)
+			for _, name := range []string{"Authorization", "Cookie", "X-Request-ID", "Traceparent", "Tracestate", "User-Agent", "Referer"} {
+				r.Header.Set(name, canary+" "+canary)
+			}
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	w := httptest.NewRecorder()
+	service.MetricsHandler(reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+
+	for name, text := range map[string]string{"log": logs.String(), "metrics": w.Body.String()} {
+		if strings.Contains(strings.ToLower(text), canary) {
+			t.Errorf("the %s shows what the client sent:\n%s", name, text)
+		}
+		if !strings.Contains(text, "/ok/{id}") || !strings.Contains(text, "unmatched") {
+			t.Errorf("the %s lacks the routes:\n%s", name, text)
+		}
+	}
+	if got := strings.Count(logs.String(), "\n"); got != 6 {
+		t.Errorf("%d log lines for 6 requests", got)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, tt := range []struct {
+		name, header string
+		kept         bool
+	}{
+		{"valid", "00-" + id + "-00f067aa0ba902b7-01", true},
+		{"a later version", "01-" + id + "-00f067aa0ba902b7-01-more", true},
+		{"none", "", false},
+		{"version 00 with more", "00-" + id + "-00f067aa0ba902b7-01-more", false},
+		{"the forbidden version", "ff-" + id + "-00f067aa0ba902b7-01", false},
+		{"upper case", "00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01", false},
+		{"all zero", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", false},
+	} {
+		var trace, traceID string
+		h := service.Trace(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			trace, traceID = service.TraceFrom(r.Context()), service.TraceID(r.Context())
+		}))
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Traceparent", tt.header)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if (traceID == id) != tt.kept || len(trace) != 55 || !strings.HasPrefix(trace, "00-"+traceID+"-") || trace == tt.header {
+			t.Errorf("%s: %q became %q", tt.name, tt.header, trace)
+		}
+	}
+	if got := service.TraceFrom(context.Background()); len(got) != 55 {
+		t.Errorf("without a request: %q", got)
+	}
+}
+
+func TestNewLogger(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]int{"debug": 3, "info": 2, "error": 1, "nonsense": 2, "": 2} {
+		var out bytes.Buffer
+		log := service.NewLogger(&out, "report", level)
+		log.Debug().Msg("m")
+		log.Info().Msg("m")
+		log.Error().Msg("m")
+		if got := strings.Count(out.String(), `"service":"report"`); got != want {
+			t.Errorf("level %q: %d lines, want %d", level, got, want)
+		}
+	}
+}

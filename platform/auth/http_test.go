@@ -20,6 +20,7 @@ func app(t *testing.T, cfg auth.Config) http.Handler {
 	t.Helper()
 	v, errs, mux := newVerifier(t, cfg), service.Errors{Log: zerolog.Nop()}, http.NewServeMux()
 	mux.HandleFunc("POST /session", errs.Handle(v.CreateSession))
+	mux.HandleFunc("GET /session", errs.Handle(v.ReadSession))
 	mux.HandleFunc("DELETE /session", errs.Handle(v.DeleteSession))
 	mux.HandleFunc("POST /dev/token", errs.Handle(v.IssueDevToken))
 	whoami := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,6 +120,14 @@ func TestSession(t *testing.T) {
 	resp = ask(h, "GET", "/signed-in", "", "Cookie", c.Name+"="+c.Value)
 	if resp.StatusCode != 200 {
 		t.Errorf("with the cookie: got %d", resp.StatusCode)
+	}
+	var who auth.Session
+	resp = ask(h, "GET", "/session", "", "Cookie", c.Name+"="+c.Value)
+	if err := json.NewDecoder(resp.Body).Decode(&who); err != nil || who.Sub != "u-1" || who.Role != auth.Resident {
+		t.Errorf("GET /session: got %+v, error %v", who, err)
+	}
+	if resp := ask(h, "GET", "/session", ""); resp.StatusCode != 204 {
+		t.Errorf("GET /session of nobody: got %d", resp.StatusCode)
 	}
 	resp = ask(h, "DELETE", "/session", "", "Cookie", c.Name+"="+c.Value)
 	if resp.StatusCode != 204 || len(resp.Cookies()) != 1 || resp.Cookies()[0].MaxAge >= 0 {

@@ -15,7 +15,8 @@ const CookieName = "cityconnect_session"
 // a word, attributes included.
 const maxCookie = 3800
 
-// A Session is what CreateSession answers: who the cookie speaks for.
+// A Session is what CreateSession and ReadSession answer: who the cookie
+// speaks for.
 type Session struct {
 	Sub       string    `json:"sub"`
 	Name      string    `json:"name"`
@@ -38,6 +39,18 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 			service.FieldError{Pointer: "Authorization", Detail: "too long"})
 	}
 	http.SetCookie(w, v.cookie(r, token, int(p.Expires.Sub(v.now()).Seconds())))
+	return writeJSON(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
+}
+
+// ReadSession serves GET /session behind Middleware: a page cannot read the
+// cookie and asks here who is signed in. Nobody is no error.
+func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
+	p, ok := From(r.Context())
+	if !ok {
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	return writeJSON(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
 }
 

@@ -1,0 +1,148 @@
+// Package client speaks CityConnect's public API: the REST of both services
+// through their gateway, and the live streams. The demo, the end-to-end tests
+// and the load test are built on it.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// requestTimeout bounds a request, streams excepted.
+const requestTimeout = 30 * time.Second
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 8 << 20
+
+// A Client makes requests in the name of one user, or of nobody.
+type Client struct {
+	base  string // without a slash at its end
+	http  *http.Client
+	token string
+	// ID is the user's id, empty for nobody.
+	ID string
+}
+
+// New returns an anonymous client of the stack whose gateway is at base, such
+// as http://127.0.0.1:8080.
+func New(base string) *Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented to be one
+	transport.MaxIdleConnsPerHost = 256                          // two would make a load test measure handshakes
+	return &Client{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport}}
+}
+
+// As returns a client that makes its requests with token, over the same
+// connections.
+func (c *Client) As(id, token string) *Client {
+	other := *c
+	other.ID, other.token = id, token
+	return &other
+}
+
+// Token returns the bearer token of c.
+func (c *Client) Token() string { return c.token }
+
+// CloseIdle closes the connections that no request uses.
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+
+// An Error is an answer that is none of 2xx: problem details.
+type Error struct {
+	Status int    `json:"status"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Pointer string `json:"pointer"`
+		Detail  string `json:"detail"`
+	} `json:"errors"`
+	TraceID string `json:"trace_id"`
+}
+
+// Error returns the problem in one line.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%d %s", e.Status, e.Title)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	for _, fault := range e.Errors {
+		text += "; " + fault.Pointer + ": " + fault.Detail
+	}
+	return text
+}
+
+// Name returns the end of the problem's type, such as "invalid-input".
+func (e *Error) Name() string { return e.Type[strings.LastIndexByte(e.Type, '#')+1:] }
+
+// StatusOf returns the status of the answer that err is about, or 0.
+func StatusOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return 0
+}
+
+// Do sends in as JSON, unless it is nil, and reads the answer into out,
+// unless that is nil. header alternates names and values.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any, header ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var body io.Reader = http.NoBody
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(data)
+		header = append([]string{"Content-Type", "application/json"}, header...)
+	}
+	resp, err := c.send(ctx, method, path, body, header...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("%s %s: read answer: %w", method, path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %w", method, path, problem(resp.StatusCode, answer))
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s %s: decode answer: %w", method, path, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader, header ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return c.http.Do(req) // its error names the method and the address
+}
+
+// problem reads problem details; an answer of a gateway is often none.
+func problem(status int, answer []byte) *Error {
+	e := &Error{}
+	if json.Unmarshal(answer, e) != nil || e.Title == "" {
+		e = &Error{Title: http.StatusText(status)}
+	}
+	e.Status = status
+	return e
+}

@@ -1,0 +1,133 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A server that ends its first stream, is away for two requests, and comes
+// back: the client goes on where it was, by header, and misses nothing.
+func TestStreamResumes(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	cursors := make(chan string, 4)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := requests.Add(1)
+		if n == 2 || n == 3 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		cursors <- r.URL.Query().Get("last_event_id") + "|" + r.Header.Get("Last-Event-ID")
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		fmt.Fprint(w, "retry: 1\n")
+		if n == 1 {
+			fmt.Fprint(w, "event: ready\nid: v1.e.4\ndata: {}\n\nevent: hb\ndata: 1\n\nevent: notification\nid: v1.e.5\ndata: {}\n\n")
+			return
+		}
+		fmt.Fprint(w, "event: ready\nid: v1.e.5\ndata: {}\n\nevent: notification\nid: v1.e.6\ndata: {}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+
+	var ledger client.Ledger
+	seen := make(chan string, 10)
+	s := &client.Stream{
+		Client: client.New(srv.URL), Path: "/notifications/stream", LastID: "v1.e.4", MaxWait: time.Millisecond,
+		Handle: func(e client.Event) { ledger.Observe(e); seen <- e.Type + " " + e.ID },
+	}
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- s.Run(ctx) }()
+	for _, want := range []string{"ready v1.e.4", "notification v1.e.5", "ready v1.e.5", "notification v1.e.6"} {
+		if got := <-seen; got != want {
+			t.Errorf("got event %q, want %q", got, want)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	for _, want := range []string{"v1.e.4|", "|v1.e.5"} {
+		if got := <-cursors; got != want {
+			t.Errorf("got cursor %q, want %q", got, want)
+		}
+	}
+	if got, want := ledger.Count(), (client.Count{Received: 2}); got != want || s.Connects() != 2 {
+		t.Errorf("got %+v after %d connections, want %+v after 2", got, s.Connects(), want)
+	}
+}
+
+func TestStreamEndsForGood(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{204, 401, 403} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(client.Event) {}}
+		if err := s.Run(t.Context()); !errors.Is(err, client.ErrEnded) {
+			t.Errorf("after %d: got %v, want the end", status, err)
+		}
+		srv.Close()
+	}
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	n := func(id string) client.Event { return client.Event{Type: client.Notified, ID: id} }
+	ready := func(id string) client.Event { return client.Event{Type: client.Ready, ID: id} }
+	for _, tt := range []struct {
+		name   string
+		events []client.Event
+		want   client.Count
+	}{
+		{"in order", []client.Event{ready("v1.e.1"), n("v1.e.2"), n("v1.e.3")}, client.Count{Received: 2}},
+		{"first without ready", []client.Event{n("v1.e.9")}, client.Count{Received: 1}},
+		{"hole", []client.Event{ready("v1.e.1"), n("v1.e.4")}, client.Count{Received: 1, Missing: 2}},
+		{"doubled", []client.Event{ready("v1.e.1"), n("v1.e.2"), n("v1.e.2")}, client.Count{Received: 2, Doubled: 1}},
+		{"two again", []client.Event{n("v1.e.2"), n("v1.e.3"), n("v1.e.2"), n("v1.e.3")}, client.Count{Received: 4, Doubled: 2}},
+		{"swapped", []client.Event{n("v1.e.1"), n("v1.e.3"), n("v1.e.2")}, client.Count{Received: 3, Missing: 1, Doubled: 2}},
+		{"resumed too far on", []client.Event{n("v1.e.1"), ready("v1.e.3"), n("v1.e.4")}, client.Count{Received: 2, Missing: 2}},
+		{"two streams", []client.Event{ready("v1.a.1.b.7"), n("v1.a.1.b.8"), n("v1.a.2.b.8")}, client.Count{Received: 2}},
+		{"both at once", []client.Event{ready("v1.a.1.b.7"), n("v1.a.2.b.8")}, client.Count{Received: 1, OutOfOrder: 1}},
+		{"another epoch", []client.Event{ready("v1.a.1"), n("v1.b.2")}, client.Count{Received: 1, OutOfOrder: 1}},
+		{"reset", []client.Event{ready("v1.a.1"), {Type: client.Reset, ID: "v1.b.50"}, n("v1.b.51")}, client.Count{Received: 1, Resets: 1}},
+		{"no id", []client.Event{n("7")}, client.Count{OutOfOrder: 1}},
+	} {
+		var l client.Ledger
+		for _, e := range tt.events {
+			l.Observe(e)
+		}
+		if got := l.Count(); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestErrorNamesTheProblem(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gateway" {
+			http.Error(w, "<html>", http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"type":"https://x/problems.md#invalid-input","title":"No","status":400,"errors":[{"pointer":"/title","detail":"missing"}]}`)
+	}))
+	defer srv.Close()
+	c := client.New(srv.URL + "/")
+	err := c.Do(t.Context(), "GET", "/x", nil, nil)
+	problem, ok := errors.AsType[*client.Error](err)
+	if !ok || problem.Name() != "invalid-input" || client.StatusOf(err) != 400 {
+		t.Errorf("got %v, want the problem invalid-input", err)
+	}
+	if err := c.Do(t.Context(), "GET", "/gateway", nil, nil); client.StatusOf(err) != 502 {
+		t.Errorf("got %v, want a 502", err)
+	}
+}

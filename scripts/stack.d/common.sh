@@ -2,7 +2,31 @@
 # What every other part uses: where state lives, how to speak, who runs what.
 
 # All state of this checkout. Another folder makes another, separate stack.
-state=${STACK_DIR:-${root:?}/.stack}
+state=${STACK_DIR:-$root/.stack}
+
+# load_settings takes from a file what the environment does not say, as Compose
+# does with .env.
+load_settings() {
+  local line name value
+  [[ -r $1 ]] || return 0
+  while IFS= read -r line || [[ -n $line ]]; do
+    [[ $line =~ ^([A-Z][A-Z0-9_]*)=(.*)$ ]] || continue
+    name=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
+    if [[ $value =~ ^\"(.*)\"$ || $value =~ ^\'(.*)\'$ ]]; then
+      value=${BASH_REMATCH[1]}
+    fi
+    [[ -v $name ]] || export "$name=$value"
+  done <"$1"
+}
+
+# remember notes which stack is up, and with what, for the commands that only
+# look: they need not be told again.
+remember() {
+  printf '%s\n' "STACK=$1" "REPLICAS=$replicas" "GATEWAY_PORT=$gateway_port" \
+    "GATEWAY_TLS_PORT=$gateway_tls_port" "REPORT_PORT=$report_port" "NOTIFICATION_PORT=$notification_port" >"$state/up"
+}
+
+forget() { rm -f "$state/up"; }
 
 # say tells the person at the terminal what happens; stdout stays for answers.
 say() { printf 'stack: %s\n' "$*" >&2; }

@@ -7,12 +7,11 @@ port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # free_ports prints as many unused ports as asked for, below the range from
 # which the system takes the ports of outgoing connections.
 free_ports() {
-  local count=$1 port
+  local count=$1 port given=' '
   while ((count > 0)); do
     port=$((20000 + RANDOM % 12000))
-    [[ " ${taken_ports[*]-} " == *" $port "* ]] && continue
-    if ! port_open "$port"; then
-      taken_ports+=("$port")
+    if [[ $given != *" $port "* ]] && ! port_open "$port"; then
+      given+="$port "
       echo "$port"
       count=$((count - 1))
     fi
@@ -24,9 +23,10 @@ free_ports() {
 http_ok() {
   local port=$1 path=$2 header=${3:-} status
   status=$(
-    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    exec 2>/dev/null
+    exec 3<>"/dev/tcp/127.0.0.1/$port" || exit 1
     printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n%s\r\n' "$path" "${header:+$header$'\r\n'}" >&3
-    head -n 1 <&3
-  ) 2>/dev/null || return 1
-  [[ $status == *" 200 "* || $status == *" 200"$'\r' ]]
+    read -r -t 5 line <&3 && echo "$line"
+  ) || return 1
+  [[ $status == HTTP/1.*\ 200[[:space:]]* ]]
 }

@@ -36,7 +36,7 @@ start() {
   fi
   "${detach[@]}" "${prefix[@]}" "$@" </dev/null >>"$log" 2>&1 9>&- &
   local pid=$!
-  printf '%s\n%s\n' "$pid" "$(birth "$pid")" >"$pidfile"
+  printf "%s\n%s\n" "$pid" "$(birth "$pid")" >"$pidfile"
 }
 
 # stop ends the process noted in the pid file with the signal (TERM if none is

@@ -20,7 +20,7 @@ test_running() {
 # test_start begins with empty servers: whatever an interrupted run left is gone.
 test_start() {
   test_down
-  local password ports taken_ports=()
+  local password ports
   mkdir -p "$test_dir"
   password=$(secret "$test_dir/password")
   mapfile -t ports < <(free_ports 6)

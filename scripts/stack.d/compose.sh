@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# The same stack with Docker Compose, and the choice between the two.
+
+# stack_kind prints native or compose: what STACK says (or the stack that is up
+# said), else Compose where a Docker engine answers.
+stack_kind() {
+  case ${STACK:-} in
+    native | compose) echo "$STACK" ;;
+    '')
+      if docker_answers; then
+        echo compose
+      else
+        echo native
+      fi
+      ;;
+    *) die "STACK: want native or compose, got '$STACK'" ;;
+  esac
+}
+
+docker_answers() { has docker && docker compose version && timeout 10 docker info; } >/dev/null 2>&1
+
+# compose runs docker compose on the project's file.
+compose() { (cd "$root" && docker compose "$@") 9>&-; }
+
+compose_up() {
+  docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
+  if ((replicas > 1)); then
+    # Several containers cannot share one port of this machine.
+    export REPORT_PORT=0 NOTIFICATION_PORT=0
+  fi
+  compose up -d --build --wait --remove-orphans \
+    --scale report-service="$replicas" --scale notification-service="$replicas" >&2
+  remember compose
+  say "up: $(page_address)"
+}
+
+compose_down() {
+  compose --profile metrics down --remove-orphans >&2
+  forget
+}
+
+compose_clean() {
+  compose --profile metrics down -v --remove-orphans >&2
+  forget
+}
+
+compose_stop() { compose stop "$@" >&2; }
+
+compose_status() { compose ps; }
+
+compose_logs() { compose logs --tail 20 -f "$@"; }

@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# nginx as the gateway of the native stack, from the template that Compose uses.
+
+gateway_port=${GATEWAY_PORT:-8080}
+gateway_tls_port=${GATEWAY_TLS_PORT:-8443}
+gateway_dir=$native_dir/gateway
+
+# gateway_up starts nginx, or tells it of a changed configuration.
+gateway_up() {
+  local pidfile=$native_dir/gateway.pid log=$state/logs/gateway.log before after
+  mkdir -p "$gateway_dir" "$state/logs"
+  "$root/deploy/nginx/certificate.sh" "$gateway_dir/certificates"
+  before=$(cat "$gateway_dir"/*.conf 2>/dev/null | cksum)
+  gateway_configure
+  after=$(cat "$gateway_dir"/*.conf | cksum)
+  if running "$pidfile"; then
+    [[ $before == "$after" ]] || kill -HUP "$(pid_of "$pidfile")"
+  else
+    port_open "$gateway_port" && port_taken "$gateway_port" GATEWAY_PORT
+    port_open "$gateway_tls_port" && port_taken "$gateway_tls_port" GATEWAY_TLS_PORT
+    say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
+    start "$(id -un)" "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
+  fi
+  wait_for "the gateway" 20 "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
+}
+
+# gateway_configure fills in the templates.
+gateway_configure() {
+  GATEWAY_LISTEN=127.0.0.1:$gateway_port GATEWAY_LISTEN_TLS=127.0.0.1:$gateway_tls_port \
+    GATEWAY_REPORT_SERVERS=$(upstream_servers report) \
+    GATEWAY_NOTIFICATION_SERVERS=$(upstream_servers notification) \
+    GATEWAY_ACCESS_LOG=$state/logs/gateway-access.log GATEWAY_CERTIFICATES=$gateway_dir/certificates \
+    fill_in "$root/deploy/nginx/templates/gateway.conf.template" >"$gateway_dir/gateway.conf"
+  local user=''
+  if is_root; then
+    user="user $(server_user www-data);"
+  fi
+  NATIVE_USER=$user NATIVE_DIR=$gateway_dir NATIVE_NOFILE=$(ulimit -Hn | sed 's/unlimited/65536/') \
+    fill_in "$root/deploy/nginx/native.conf.template" >"$gateway_dir/nginx.conf"
+}
+
+# upstream_servers prints nginx's server lines of a service's replicas.
+upstream_servers() {
+  local number
+  for number in $(seq "$replicas"); do
+    printf 'server 127.0.0.1:%s fail_timeout=2s; ' "$(replica_port "$1" "$number")"
+  done
+}
+
+# fill_in prints a template with the ${GATEWAY_…} and ${NATIVE_…} of the
+# environment, as nginx's own image does with envsubst.
+fill_in() {
+  local text name
+  text=$(cat "$1")
+  for name in "${!GATEWAY_@}" "${!NATIVE_@}"; do
+    text=${text//"\${$name}"/"${!name}"}
+  done
+  printf '%s\n' "$text"
+}
+
+# gateway_down lets requests in hand finish, but not streams, which would stay.
+gateway_down() { stop "$native_dir/gateway.pid" TERM; }

@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+# The whole stack as processes of this machine: servers, migrations, services,
+# gateway. Bringing it up again starts what is missing, and restarts what was
+# built or configured differently.
+
+native_dir=$state/native
+
+# The servers' ports; native_ports fills them in.
+postgres_port='' amqp_port='' management_port='' metrics_port='' dist_port='' epmd_port=''
+
+# native_up brings everything up and returns once the gateway answers.
+native_up() {
+  need_packages
+  local build
+  native_build &
+  build=$!
+  native_servers
+  wait "$build" || die "the build failed"
+  native_migrate report
+  native_migrate notification
+  services_up
+  gateway_up
+  remember native
+  say "up: $(page_address)"
+}
+
+# native_build compiles the programs. The servers start meanwhile.
+native_build() {
+  has go || die "Go is not installed; see https://go.dev/doc/install"
+  mkdir -p "$state/bin"
+  say "building the services"
+  (cd "$root" && go build -o "$state/bin/" \
+    ./report-service/cmd/report-service ./notification-service/cmd/notification-service ./migrations/cmd/migrate) 9>&-
+}
+
+# native_servers starts PostgreSQL and RabbitMQ and makes what the services
+# need there.
+native_servers() {
+  native_ports
+  POSTGRES_ADDRESS=127.0.0.1:$postgres_port RABBITMQ_ADDRESS=127.0.0.1:$amqp_port \
+    RABBITMQ_MANAGEMENT_ADDRESS=127.0.0.1:$management_port "$root/deploy/secrets.sh" "$native_dir/secrets"
+  local password
+  password=$(cat "$native_dir/secrets/postgres/superuser_password")
+  if ! running "$native_dir/postgres.pid"; then
+    say "starting PostgreSQL on port $postgres_port"
+    postgres_start "$native_dir/postgres" "$postgres_port" "$password"
+  fi
+  PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD=$password \
+    SECRETS=$native_dir/secrets/postgres PATH=$(postgres_bin):$PATH "$root/deploy/postgres/databases.sh" 9>&-
+  if ! running "$native_dir/rabbitmq.pid"; then
+    say "starting RabbitMQ on port $amqp_port"
+    rabbitmq_start "$native_dir/rabbitmq" "$(cat "$native_dir/secrets/rabbitmq/password")" \
+      "$amqp_port" "$management_port" "$metrics_port" "$dist_port" "$epmd_port"
+  fi
+}
+
+# native_ports reads the servers' ports. They are chosen once, and again for a
+# server that does not run while something else took its port.
+native_ports() {
+  mkdir -p "$native_dir"
+  if [[ -s $native_dir/ports ]]; then
+    # shellcheck source=/dev/null
+    source "$native_dir/ports"
+    if ports_usable postgres "$postgres_port" &&
+      ports_usable rabbitmq "$amqp_port" "$management_port" "$metrics_port" "$dist_port" "$epmd_port"; then
+      return
+    fi
+  fi
+  local ports
+  mapfile -t ports < <(free_ports 6)
+  native_stop_servers
+  printf '%s_port=%s\n' postgres "${ports[0]}" amqp "${ports[1]}" management "${ports[2]}" \
+    metrics "${ports[3]}" dist "${ports[4]}" epmd "${ports[5]}" >"$native_dir/ports"
+  # shellcheck source=/dev/null
+  source "$native_dir/ports"
+}
+
+# ports_usable tells whether our own server holds the ports, or nobody does.
+ports_usable() {
+  local server=$1 port
+  running "$native_dir/$server.pid" && return
+  for port in "${@:2}"; do
+    port_open "$port" && return 1
+  done
+  return 0
+}
+
+native_migrate() {
+  DATABASE_URL='' DATABASE_URL_FILE=$native_dir/secrets/$1/database_url \
+    "$state/bin/migrate" up -database "$1" >&2 9>&-
+}
+
+# native_down stops everything; the data stays.
+native_down() {
+  gateway_down
+  services_down
+  native_stop_servers
+  forget
+}
+
+# native_stop stops one process.
+native_stop() {
+  case ${1:-} in
+    gateway) gateway_down ;;
+    postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
+    report-[1-9]* | notification-[1-9]*) replica_stop "$1" ;;
+    *) die "stop: want gateway, postgres, rabbitmq, report-NUMBER or notification-NUMBER, got '${1:-}'" ;;
+  esac
+}
+
+native_stop_servers() {
+  rabbitmq_stop "$native_dir/rabbitmq"
+  postgres_stop "$native_dir/postgres"
+}
+
+# native_clean stops everything and removes the data.
+native_clean() {
+  native_down
+  remove_home "$native_dir/rabbitmq"
+  remove_home "$native_dir/postgres"
+  rm -rf "$native_dir"
+}
+
+# page_address is where people look.
+page_address() { echo "http://localhost:$gateway_port/"; }

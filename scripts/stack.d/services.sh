@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# The replicas of both services. Replica 1 listens on the base port, each
+# further one 100 above: 3002, 3102, 3202 …
+
+replicas=${REPLICAS:-1}
+report_port=${REPORT_PORT:-3002}
+notification_port=${NOTIFICATION_PORT:-3003}
+
+# replica_port prints a replica's port: replica_port report|notification NUMBER
+replica_port() {
+  local base=$report_port
+  if [[ $1 == notification ]]; then
+    base=$notification_port
+  fi
+  echo $((base + 100 * ($2 - 1)))
+}
+
+# services_up starts every replica that does not run as it should, and stops
+# those that are too many.
+services_up() {
+  local service number
+  [[ $replicas =~ ^[1-9][0-9]?$ ]] || die "REPLICAS: want a number from 1 to 99, got '$replicas'"
+  for service in report notification; do
+    for number in $(seq "$replicas"); do
+      replica_up "$service" "$number"
+    done
+  done
+  for service in $(replicas_running); do
+    ((${service#*-} <= replicas)) || replica_stop "$service"
+  done
+}
+
+# replica_up starts one replica, unless it runs with this program and this
+# environment, and waits until it is ready.
+replica_up() {
+  local name=$1-$2 port environment stamp pidfile=$native_dir/$1-$2.pid log=$state/logs/$1-$2.log
+  port=$(replica_port "$1" "$2")
+  mapfile -t environment < <(service_environment "$1" "$port")
+  stamp=$({ printf '%s\n' "${environment[@]}"; settings; cat "$state/bin/$1-service"; } | cksum)
+  if running "$pidfile" && [[ $stamp == "$(cat "$native_dir/$name.stamp" 2>/dev/null)" ]]; then
+    return
+  fi
+  replica_stop "$name"
+  port_open "$port" && port_taken "$port" "${1^^}_PORT"
+  say "starting $name on port $port"
+  start "$(id -un)" "$pidfile" "$log" env "${environment[@]}" "$state/bin/$1-service"
+  wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
+  echo "$stamp" >"$native_dir/$name.stamp"
+}
+
+# service_environment prints what a replica is told, one NAME=value a line.
+# Secrets go by file, so that no process list shows them; what the caller's
+# environment holds of them is taken away.
+service_environment() {
+  local secrets=$native_dir/secrets/$1 name
+  for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY; do
+    printf '%s=\n%s_FILE=%s\n' "$name" "$name" "$secrets/${name,,}"
+  done
+  for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD REPORT_DATABASE_URL NOTIFICATION_DATABASE_URL; do
+    printf '%s=\n' "$name"
+  done
+  printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "AUTH_MODE=${AUTH_MODE:-dev}" \
+    "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
+    "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}"
+}
+
+# settings prints what the environment says of the variables in .env.example.
+settings() {
+  local names
+  names=$(grep -oE '^#?[A-Z][A-Z0-9_]+=' "$root/.env.example" | tr -d '#=' | paste -sd '|')
+  env | grep -E "^($names)=" | sort || true
+}
+
+# replicas_running prints the names of the replicas that have a pid file.
+replicas_running() {
+  local pidfile
+  for pidfile in "$native_dir"/{report,notification}-*.pid; do
+    [[ -e $pidfile ]] && basename "$pidfile" .pid
+  done
+  return 0
+}
+
+# replica_stop lets a replica drain.
+replica_stop() {
+  stop "$native_dir/$1.pid" TERM 40
+  rm -f "$native_dir/$1.stamp"
+}
+
+# services_down lets all replicas drain at the same time.
+services_down() {
+  local name
+  for name in $(replicas_running); do
+    replica_stop "$name" &
+  done
+  wait
+}
+
+port_taken() { die "port $1 is taken by another program; choose one with $2=…, for instance: make up $2=$(($1 + 10000))"; }

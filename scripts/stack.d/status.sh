@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# What runs, where, and how it feels; and what it wrote.
+
+# native_status prints one line a process. It fails if something is not well.
+native_status() {
+  local well=0 service number
+  if [[ -s $native_dir/ports ]]; then
+    # shellcheck source=/dev/null
+    source "$native_dir/ports"
+  fi
+  printf '%-16s %-8s %-24s %s\n' NAME PID PORTS STATE
+  status_line postgres "$postgres_port" || well=1
+  status_line rabbitmq "$amqp_port" "management $management_port" || well=1
+  for service in report notification; do
+    for number in $(seq "$replicas"); do
+      status_line "$service-$number" "$(replica_port "$service" "$number")" /readyz || well=1
+    done
+  done
+  status_line gateway "$gateway_port" "TLS $gateway_tls_port" || well=1
+  return "$well"
+}
+
+# status_line prints a process's line: status_line NAME PORT [DETAIL|/PATH]
+status_line() {
+  local name=$1 port=$2 detail=${3:-} pid=- health=stopped
+  if running "$native_dir/$name.pid"; then
+    pid=$(pid_of "$native_dir/$name.pid")
+    health=running
+    if [[ $detail == /* ]]; then
+      health='not ready'
+      http_ok "$port" "$detail" && health=ready
+    fi
+  fi
+  [[ $detail == /* ]] && detail=''
+  printf '%-16s %-8s %-24s %s\n' "$name" "$pid" "$port${detail:+, $detail}" "$health"
+  [[ $health == running || $health == ready ]]
+}
+
+# native_logs prints the ends of the logs and follows them.
+native_logs() {
+  local logs=("$state"/logs/*.log "$native_dir"/*.log)
+  if (($# > 0)); then
+    logs=()
+    local name
+    for name in "$@"; do
+      logs+=("$state/logs/$name"*.log "$native_dir/$name"*.log)
+    done
+  fi
+  tail -n 20 -F "${logs[@]}" 2>/dev/null
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A sight is one notification on one screen: what is expected, and what came.
+type sight struct {
+	screen  string // whose stream
+	typ     string
+	report  uuid.UUID
+	version int64
+}
+
+// An audit holds what has to come against what came.
+type audit struct {
+	mu       sync.Mutex
+	expected map[sight]time.Time // when the request that caused it began
+	came     map[sight][]time.Time
+	changed  chan struct{} // closed and replaced when something came
+}
+
+func newAudit() *audit {
+	return &audit{
+		expected: make(map[sight]time.Time),
+		came:     make(map[sight][]time.Time),
+		changed:  make(chan struct{}),
+	}
+}
+
+// expect notes that s has to come, because of a request that began at start.
+func (a *audit) expect(s sight, start time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.expected[s] = start
+}
+
+// arrive notes that s came. It may do so before it is expected: a
+// notification can overtake the answer to its request.
+func (a *audit) arrive(s sight) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.came[s] = append(a.came[s], time.Now())
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// wait returns how long s took, or false if it has not come when done closes.
+func (a *audit) wait(s sight, done <-chan struct{}) (time.Duration, bool) {
+	for {
+		a.mu.Lock()
+		start, times, changed := a.expected[s], a.came[s], a.changed
+		a.mu.Unlock()
+		if len(times) > 0 {
+			return times[0].Sub(start), true
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return 0, false
+		}
+	}
+}
+
+// missing returns what has not come yet.
+func (a *audit) missing() []sight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var missing []sight
+	for s := range a.expected {
+		if len(a.came[s]) == 0 {
+			missing = append(missing, s)
+		}
+	}
+	return missing
+}
+
+// A result is the audit's sum. What else happens on the same stack, such as
+// reports that other people file meanwhile, is not in it.
+type result struct {
+	expected, once, lost, doubled int
+	p50, p99                      time.Duration
+}
+
+func (a *audit) result() result {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := result{expected: len(a.expected)}
+	var took []time.Duration
+	for s, start := range a.expected {
+		switch times := a.came[s]; len(times) {
+		case 0:
+			r.lost++
+		case 1:
+			r.once++
+			took = append(took, times[0].Sub(start))
+		default:
+			r.doubled++
+			took = append(took, times[0].Sub(start))
+		}
+	}
+	slices.Sort(took)
+	r.p50, r.p99 = percentile(took, 50), percentile(took, 99)
+	return r
+}
+
+// good reports whether the promise was kept.
+func (r result) good() bool {
+	return r.expected > 0 && r.lost == 0 && r.doubled == 0 && r.once == r.expected
+}
+
+// String returns the line that other programs read.
+func (r result) String() string {
+	return fmt.Sprintf("expected=%d once=%d lost=%d doubled=%d p50_ms=%s p99_ms=%s",
+		r.expected, r.once, r.lost, r.doubled, millis(r.p50), millis(r.p99))
+}
+
+// percentile returns the nearest-rank percentile of sorted values.
+func percentile[T cmp.Ordered](sorted []T, p int) T {
+	var zero T
+	if len(sorted) == 0 {
+		return zero
+	}
+	return sorted[(len(sorted)*p+99)/100-1]
+}
+
+func millis(d time.Duration) string {
+	return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond))
+}

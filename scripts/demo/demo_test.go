@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func TestSampleFitsTheAPI(t *testing.T) {
+	t.Parallel()
+	sample, err := loadSample()
+	if err != nil || len(sample) != 21 {
+		t.Fatalf("got %d requests, error %v; want 21", len(sample), err)
+	}
+	ids := map[string]int32{
+		"Roads and potholes": 1, "Street lights and signals": 2, "Waste and illegal dumping": 3, "Graffiti": 4,
+		"Parks and trees": 5, "Sidewalks": 7, "Traffic and parking": 8, "Other": 11,
+	}
+	closed := 0
+	for _, r := range sample {
+		in := r.report(ids, "public")
+		if in.Title == "" || len([]rune(in.Title)) > maxTitle || strings.ContainsAny(in.Title, "\r\n") {
+			t.Errorf("%s: title %q", r.Service, in.Title)
+		}
+		if in.CategoryID == 0 {
+			t.Errorf("%s: no category", r.Service)
+		}
+		if in.CategoryID == 11 && r.Service != "Brain Monitor" && r.Service != "iPhone App Feedback" {
+			t.Errorf("%s fell among the others", r.Service)
+		}
+		if (in.Latitude == nil) != (in.Longitude == nil) || in.Latitude != nil && *in.Latitude < 39 {
+			t.Errorf("%s: not a position in Bloomington", r.Service)
+		}
+		if r.Status == "closed" {
+			closed++
+		}
+	}
+	if closed == 0 {
+		t.Error("nothing in the sample is closed, so the demo resolves nothing")
+	}
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	a, start := newAudit(), time.Now().Add(-time.Second)
+	once := sight{"Ana", votedType, uuid.New(), 2}
+	twice := sight{"Ben", votedType, uuid.New(), 2}
+	never := sight{"Olga", createdType, uuid.New(), 1}
+	a.arrive(once) // before it is expected
+	for _, s := range []sight{once, twice, never} {
+		a.expect(s, start)
+	}
+	a.arrive(twice)
+	a.arrive(twice)
+	a.arrive(sight{"Olga", createdType, uuid.New(), 1}) // somebody else's
+
+	if took, ok := a.wait(once, nil); !ok || took < time.Second {
+		t.Errorf("wait for what came: %v, %t", took, ok)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, ok := a.wait(never, done.Done()); ok {
+		t.Error("wait for what never came: it came")
+	}
+	r := a.result()
+	if r.expected != 3 || r.once != 1 || r.doubled != 1 || r.lost != 1 || r.good() {
+		t.Errorf("got %s, good: %t", r, r.good())
+	}
+	if !strings.HasPrefix(r.String(), "expected=3 once=1 lost=1 doubled=1 p50_ms=1") {
+		t.Errorf("the line reads %q", r)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	t.Parallel()
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = i + 1
+	}
+	for _, tt := range []struct {
+		values []int
+		p      int
+		want   int
+	}{{hundred, 50, 50}, {hundred, 99, 99}, {[]int{7}, 50, 7}, {[]int{7, 9}, 99, 9}, {nil, 50, 0}} {
+		if got := percentile(tt.values, tt.p); got != tt.want {
+			t.Errorf("percentile %d of %d values: got %d, want %d", tt.p, len(tt.values), got, tt.want)
+		}
+	}
+}
+
+// A newcomer who forgot to start the stack is told how.
+func TestRunWithoutAStack(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-gateway", "http://127.0.0.1:1", "-wait", "1ms"}, func(string) string { return "" }, &out)
+	if err == nil || !strings.Contains(err.Error(), "make up") {
+		t.Errorf("run: %v", err)
+	}
+}

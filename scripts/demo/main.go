@@ -1,0 +1,119 @@
+// Command demo walks the main job of a running stack: residents report and
+// vote, an official works, and everybody's notifications arrive live. It
+// holds the streams open like browsers do and counts what arrived.
+//
+// It ends with 0 only if every notification came exactly once.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// settle is how long the screens stay open after the last notification, so
+// that one which comes twice is seen.
+const settle = time.Second
+
+// errPromise says that notifications were lost or doubled; the account has
+// the figures.
+var errPromise = errors.New("not every notification arrived exactly once")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	gateway := flags.String("gateway", cmp.Or(getenv("GATEWAY_URL"), "http://127.0.0.1:8080"), "address of the stack; or set GATEWAY_URL")
+	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	sample, err := loadSample()
+	if err != nil {
+		return err
+	}
+	city := client.New(*gateway)
+	ids, err := await(ctx, city, *gateway, *patient, out)
+	if err != nil {
+		return err
+	}
+	screens, dark := context.WithCancel(ctx)
+	defer dark()
+	a := newAudit()
+	everyone, err := enter(screens, city, a)
+	if err != nil {
+		return err
+	}
+	p := &play{cast: everyone, audit: a, out: out, began: time.Now()}
+	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
+		residentNames[0], residentNames[1], anonymousName, officialName)
+	err = p.perform(ctx, sample, ids)
+	dark()
+	everyone.streams.Wait()
+	return p.finish(err, *gateway)
+}
+
+// perform does everything, then waits for what is late.
+func (p *play) perform(ctx context.Context, sample []request, ids map[string]int32) error {
+	if err := p.file(ctx, sample, ids); err != nil {
+		return err
+	}
+	if err := p.vote(ctx); err != nil {
+		return err
+	}
+	if err := p.work(ctx); err != nil {
+		return err
+	}
+	late, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, s := range p.audit.missing() {
+		p.audit.wait(s, late.Done())
+	}
+	if err := p.checkAnonymity(ctx); err != nil {
+		return err
+	}
+	select { // a screen that went dark explains what is missing
+	case err := <-p.failed:
+		return err
+	case <-time.After(settle):
+		return nil
+	}
+}
+
+// finish prints the sum, and last of all the line that other programs read.
+func (p *play) finish(err error, gateway string) error {
+	r := p.audit.result()
+	missing, doubled, disordered := p.unruly()
+	fmt.Fprintf(p.out, "\n%d notifications expected: %d came exactly once, %d were lost, %d came twice.\n",
+		r.expected, r.once, r.lost, r.doubled)
+	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100.\n", millis(r.p50), millis(r.p99))
+	if missing+doubled+disordered > 0 {
+		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n", missing, doubled, disordered)
+		err = errors.Join(err, errPromise)
+	}
+	fmt.Fprintf(p.out, "The stack stays up: open %s in a browser, or stop it with `make down`.\n", gateway)
+	fmt.Fprintln(p.out, r)
+	if err == nil && !r.good() {
+		err = errPromise
+	}
+	return err
+}

@@ -32,6 +32,11 @@ create table reports (
   version bigint not null, -- counts every change that was announced
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- The words of GET /reports?q=. Punctuation goes first, because the parser
+  -- would take "north/south" or "park.lake" for one word.
+  search tsvector not null generated always as (
+    to_tsvector('simple', translate(title || ' ' || description || ' ' || address, '/.-_@:', '      '))
+  ) stored,
   check ((latitude is null) = (longitude is null))
 );
 
@@ -40,6 +45,7 @@ create index reports_newest on reports (created_at desc, id desc);
 create index reports_by_status on reports (status, created_at desc, id desc);
 create index reports_by_category on reports (category_id, created_at desc, id desc);
 create index reports_position on reports (latitude, longitude);
+create index reports_search on reports using gin (search);
 
 -- Who filed a report: the one table of this database that knows a reporter.
 create table reporters (

@@ -1,0 +1,82 @@
+// Command report-service takes residents' reports and votes, and announces
+// every change to whom it concerns through the outbox.
+//
+// It is configured by its environment alone, see docs/configuration.md. With
+// the argument healthcheck it asks a running one whether it is ready, for
+// containers without a shell.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+)
+
+func main() {
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "report-service:", err)
+		os.Exit(1)
+	}
+}
+
+func command(args []string) error {
+	switch {
+	case len(args) == 0:
+		return run(context.Background(), os.Getenv, os.Stdout)
+	case len(args) == 1 && args[0] == "healthcheck":
+		return healthcheck(context.Background(), os.Getenv)
+	}
+	return fmt.Errorf("unknown arguments %q; want none, or healthcheck", args)
+}
+
+// run starts every part of the service and returns once all have drained.
+func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills at once
+	defer stop()
+
+	cfg, err := config.Load(getenv)
+	if err != nil {
+		return fmt.Errorf("load config: %w", err)
+	}
+	log := service.NewLogger(logs, "report", cfg.LogLevel)
+	metrics := service.NewRegistry()
+
+	pool, err := postgres.Open(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer pool.Close() // last, because everything below uses it
+	store := postgres.NewStore(pool, cfg.Keys, func() {})
+	verifier, err := auth.New(ctx, cfg.Auth, log)
+	if err != nil {
+		return fmt.Errorf("set up sign-in: %w", err)
+	}
+	health := service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping})
+	handler, err := api.New(api.Config{Store: store, Auth: verifier, Health: health, Metrics: metrics, Log: log})
+	if err != nil {
+		return fmt.Errorf("set up API: %w", err)
+	}
+	listener, err := service.Listen(ctx, cfg.Addr)
+	if err != nil {
+		return err
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return store.RunCleaner(ctx, log) })
+	g.Go(func() error {
+		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
+	})
+	return g.Wait()
+}

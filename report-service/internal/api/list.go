@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// listReports handles GET /reports.
+func (s *server) listReports(w http.ResponseWriter, r *http.Request) error {
+	return s.list(w, r, report.Filter{})
+}
+
+// listMyReports handles GET /reports/mine.
+func (s *server) listMyReports(w http.ResponseWriter, r *http.Request) error {
+	return s.list(w, r, report.Filter{Reporter: readerID(r)})
+}
+
+// list answers with a page of what filter and the query let pass.
+func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
+	query := r.URL.Query()
+	if err := readFilter(query, &filter); err != nil {
+		return err
+	}
+	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
+		return encode(w, http.StatusOK, pageOf(report.Page{}))
+	}
+	var after *report.Cursor
+	if query.Has("cursor") {
+		var err error
+		if after, err = report.ParseCursor(query.Get("cursor")); err != nil {
+			return invalid("cursor", err)
+		}
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil {
+		return invalid("limit", err)
+	}
+	page, err := s.Store.List(r.Context(), filter, after, limit, readerID(r))
+	if err != nil {
+		return err
+	}
+	if page.Next != nil {
+		w.Header().Set("Link", nextLink(r.URL.Path, query, page.Next.String()))
+	}
+	return encode(w, http.StatusOK, pageOf(page))
+}
+
+// readFilter adds to filter what the query asks for.
+func readFilter(query url.Values, filter *report.Filter) (err error) {
+	for _, status := range query["status"] {
+		filter.Statuses = append(filter.Statuses, report.Status(status))
+	}
+	for _, category := range query["category"] {
+		id, err := strconv.ParseInt(category, 10, 32)
+		if err != nil {
+			return invalid("category", err)
+		}
+		filter.Categories = append(filter.Categories, int32(id))
+	}
+	if query.Has("bbox") {
+		if filter.Box, err = report.ParseBox(query.Get("bbox")); err != nil {
+			return invalid("bbox", err)
+		}
+	}
+	filter.Words = report.Words(query.Get("q"))
+	return nil
+}
+
+// invalid is the problem with a value that the document let pass and that we
+// read more strictly, such as a number with a sign.
+func invalid(name string, err error) error {
+	return service.InvalidInput.New("", service.FieldError{Pointer: name, Detail: err.Error()})
+}
+
+// nextLink returns the Link header (RFC 8288) of the page that begins at
+// cursor.
+func nextLink(path string, query url.Values, cursor string) string {
+	query.Set("cursor", cursor)
+	return fmt.Sprintf(`<%s?%s>; rel="next"`, path, query.Encode())
+}

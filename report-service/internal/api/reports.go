@@ -1,0 +1,156 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// createReport handles POST /reports.
+func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := decode[NewReport](r)
+	if err != nil {
+		return err
+	}
+	category, err := s.Store.Category(r.Context(), req.CategoryID)
+	if err != nil {
+		return err
+	}
+	principal, _ := auth.From(r.Context())
+	filing := report.New(draftOf(req, category), report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	answer, err := creationAnswer(&filing)
+	if err != nil {
+		return err
+	}
+	once, err := onceOf(principal.ID, r.Header.Get("Idempotency-Key"), req, answer)
+	if err != nil {
+		return err
+	}
+	earlier, err := s.Store.Create(r.Context(), &filing, once)
+	if err != nil {
+		return fmt.Errorf("create report: %w", err)
+	}
+	if earlier != nil {
+		answer = *earlier
+	}
+	for name, value := range answer.Headers {
+		w.Header().Set(name, value)
+	}
+	writeJSON(w, answer.Status, answer.Body)
+	return nil
+}
+
+func draftOf(req NewReport, category report.Category) report.Draft {
+	d := report.Draft{
+		Title: req.Title, Description: req.Description, Category: category,
+		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
+	}
+	if req.Latitude != nil && req.Longitude != nil {
+		d.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
+	}
+	return d
+}
+
+// creationAnswer is known before the report is stored, so that it can be
+// stored with it for repetitions.
+func creationAnswer(f *report.Filing) (postgres.Answer, error) {
+	body, err := json.Marshal(reportOf(f.View()))
+	if err != nil {
+		return postgres.Answer{}, fmt.Errorf("encode report: %w", err)
+	}
+	return postgres.Answer{
+		Status:  http.StatusCreated,
+		Headers: map[string]string{"Location": pathOf(f.ID), "ETag": report.ETag(f.Version)},
+		Body:    body,
+	}, nil
+}
+
+// onceOf returns nil without a key. The same request is one with the same
+// content, however it was written down.
+func onceOf(userID, key string, req NewReport, answer postgres.Answer) (*postgres.Once, error) {
+	if key == "" {
+		return nil, nil
+	}
+	content, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return &postgres.Once{
+		Key:     sha256.Sum256(fmt.Appendf(nil, "%d:%s:%s", len(userID), userID, key)),
+		Request: sha256.Sum256(content),
+		Answer:  answer,
+	}, nil
+}
+
+// getReport handles GET /reports/{id}.
+func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := s.Store.Get(r.Context(), reportID(r), readerID(r))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", report.ETag(view.Version))
+	return encode(w, http.StatusOK, reportOf(view))
+}
+
+// changeStatus handles PATCH /reports/{id}/status.
+func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
+	req, err := decode[StatusChange](r)
+	if err != nil {
+		return err
+	}
+	move := report.Move{To: report.Status(req.Status), Note: req.Note, By: readerID(r)}
+	if header := r.Header.Values("If-Match"); len(header) > 0 {
+		if move.IfMatch, err = report.ParseIfMatch(strings.Join(header, ",")); err != nil {
+			return invalid("If-Match", err)
+		}
+	}
+	view, err := s.Store.Move(r.Context(), reportID(r), move)
+	if err != nil {
+		return fmt.Errorf("change status: %w", err)
+	}
+	w.Header().Set("ETag", report.ETag(view.Version))
+	w.Header().Set("Content-Location", pathOf(view.ID))
+	return encode(w, http.StatusOK, reportOf(view))
+}
+
+// getHistory handles GET /reports/{id}/history.
+func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
+	changes, err := s.Store.History(r.Context(), reportID(r))
+	if err != nil {
+		return err
+	}
+	return encode(w, http.StatusOK, historyOf(changes))
+}
+
+// listCategories handles GET /categories.
+func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
+	categories, err := s.Store.Categories(r.Context())
+	if err != nil {
+		return err
+	}
+	list := CategoryList{Categories: make([]Category, len(categories))}
+	for i, c := range categories {
+		list.Categories[i] = Category{ID: c.ID, Name: c.Name, Description: c.Description}
+	}
+	return encode(w, http.StatusOK, list)
+}
+
+// reportID returns the id in the path, which op.check let pass.
+func reportID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
+
+// readerID returns who asks, or "" if nobody signed in.
+func readerID(r *http.Request) string {
+	principal, _ := auth.From(r.Context())
+	return principal.ID
+}
+
+func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }

@@ -1,0 +1,36 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// votes are the votes by their names.
+var votes = map[VoteType]report.Vote{Upvote: report.Upvote, Downvote: report.Downvote}
+
+// vote handles POST /reports/{id}/vote.
+func (s *server) vote(w http.ResponseWriter, r *http.Request) error {
+	req, err := decode[Vote](r)
+	if err != nil {
+		return err
+	}
+	return s.castVote(w, r, votes[req.VoteType])
+}
+
+// withdrawVote handles DELETE /reports/{id}/vote.
+func (s *server) withdrawVote(w http.ResponseWriter, r *http.Request) error {
+	return s.castVote(w, r, report.None)
+}
+
+func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vote) error {
+	id := reportID(r)
+	tally, err := s.Store.Vote(r.Context(), id, readerID(r), vote)
+	if err != nil {
+		return fmt.Errorf("vote: %w", err)
+	}
+	return encode(w, http.StatusOK, VoteResult{
+		ReportID: id, VoteType: voteTypeOf(vote), Score: tally.Score, Version: tally.Version,
+	})
+}

@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const (
+	// keyLife is how long a repetition is recognised.
+	keyLife = 24 * time.Hour
+	// cleanEvery is about how often keys that are older are deleted.
+	cleanEvery = 10 * time.Minute
+	// cleanBatch keeps each deletion short.
+	cleanBatch = 1000
+)
+
+// An Answer is what a request was answered.
+type Answer struct {
+	Status  int
+	Headers map[string]string
+	Body    []byte
+}
+
+// A Once makes a request have one effect, however often it is sent.
+type Once struct {
+	Key     [32]byte // a hash of who sent the request and the key that he chose
+	Request [32]byte // a hash of what was asked
+	Answer  Answer   // what is answered, also to repetitions
+}
+
+// An earlier is what the database knows of the same key.
+type earlier struct {
+	locked  bool // no other request with the key is running
+	found   bool
+	request []byte
+	answer  Answer
+}
+
+// read queues two statements, because only the second sees what was committed
+// before the lock was taken.
+func (e *earlier) read(b *pgx.Batch, once *Once) {
+	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(once.Key[:]))).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
+	b.Queue(`
+		select request_hash, response_status, response_headers, response_body
+		from idempotency_keys
+		where key_hash = $1 and created_at > now() - $2::interval`,
+		once.Key[:], keyLife).
+		QueryRow(optional(&e.found, &e.request, &e.answer.Status, &e.answer.Headers, &e.answer.Body))
+}
+
+func (e *earlier) check(once *Once) error {
+	switch {
+	case !e.locked:
+		return &report.Error{Kind: report.StillRunning, Msg: "a request with this Idempotency-Key has not ended yet"}
+	case e.found && !bytes.Equal(e.request, once.Request[:]):
+		return &report.Error{Kind: report.KeyReused, Msg: "this Idempotency-Key came with another body before"}
+	}
+	return nil
+}
+
+// write queues the row by which repetitions are recognised. It may replace
+// one that has expired and is not deleted yet.
+func (o *Once) write(b *pgx.Batch) {
+	b.Queue(`
+		insert into idempotency_keys (key_hash, request_hash, response_status, response_headers, response_body)
+		values ($1, $2, $3, $4, $5)
+		on conflict (key_hash) do update set
+			request_hash = excluded.request_hash, response_status = excluded.response_status,
+			response_headers = excluded.response_headers, response_body = excluded.response_body,
+			created_at = excluded.created_at`,
+		o.Key[:], o.Request[:], o.Answer.Status, o.Answer.Headers, o.Answer.Body)
+}
+
+// RunCleaner deletes expired idempotency keys until ctx ends. Any number of
+// replicas may do so.
+func (s *Store) RunCleaner(ctx context.Context, log zerolog.Logger) error {
+	for {
+		deleted, err := s.cleanKeys(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			log.Warn().Err(err).Msg("idempotency keys not cleaned")
+		case deleted > 0:
+			log.Debug().Int64("deleted", deleted).Msg("idempotency keys cleaned")
+		}
+		jitter := rand.N(cleanEvery / 5) // so that replicas do not meet
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(cleanEvery + jitter):
+		}
+	}
+}
+
+// cleanKeys deletes what is expired, in batches.
+func (s *Store) cleanKeys(ctx context.Context) (deleted int64, err error) {
+	for {
+		tag, err := s.pool.Exec(ctx, `
+			delete from idempotency_keys where key_hash in (
+				select key_hash from idempotency_keys
+				where created_at <= now() - $1::interval
+				limit $2 for update skip locked)`, keyLife, cleanBatch)
+		if err != nil {
+			return deleted, fmt.Errorf("delete idempotency keys: %w", err)
+		}
+		deleted += tag.RowsAffected()
+		if tag.RowsAffected() < cleanBatch {
+			return deleted, nil
+		}
+	}
+}

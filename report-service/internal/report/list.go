@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+)
+
+// A Filter says which reports a list shows. Its zero value shows all.
+type Filter struct {
+	Statuses   []Status // any of them
+	Categories []int32  // any of them
+	Box        *Box
+	Words      []string // each of them, or a word that begins with it
+	Reporter   string   // only this user's
+}
+
+// A Page is a part of a list.
+type Page struct {
+	Reports []View
+	Next    *Cursor // nil on the last
+}
+
+// A Box is a part of the globe. West above East spans the antimeridian.
+type Box struct {
+	West, South, East, North float64
+}
+
+var errBox = errors.New("want west,south,east,north in degrees, such as 107.5,-7.0,107.7,-6.8")
+
+// ParseBox reads "west,south,east,north", as in RFC 7946, section 5.
+func ParseBox(s string) (*Box, error) {
+	parts := strings.Split(s, ",")
+	if len(parts) != 4 {
+		return nil, errBox
+	}
+	var v [4]float64
+	for i, part := range parts {
+		limit := 180.0
+		if i%2 == 1 {
+			limit = 90
+		}
+		var err error
+		v[i], err = strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || math.IsNaN(v[i]) || math.Abs(v[i]) > limit {
+			return nil, errBox
+		}
+	}
+	if v[1] > v[3] {
+		return nil, fmt.Errorf("south is above north; %w", errBox)
+	}
+	return &Box{West: v[0], South: v[1], East: v[2], North: v[3]}, nil
+}
+
+// maxWords keeps a search cheap.
+const maxWords = 10
+
+// Words returns the words of a search as text search takes them: letters,
+// digits and marks, in lower case. What is beyond ten words counts no more.
+func Words(q string) []string {
+	words := strings.FieldsFunc(strings.ToLower(q), func(r rune) bool {
+		return !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
+	})
+	return words[:min(len(words), maxWords)]
+}
+
+// A Cursor is the place of a report in a list, newest first.
+type Cursor struct {
+	At time.Time
+	ID uuid.UUID
+}
+
+const cursorSize = 8 + 16
+
+// String returns the cursor in the form that ParseCursor reads.
+func (c Cursor) String() string {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, cursorSize), uint64(c.At.UnixMicro()))
+	return base64.RawURLEncoding.EncodeToString(append(b, c.ID[:]...))
+}
+
+// ParseCursor reads a cursor that String returned.
+func ParseCursor(s string) (*Cursor, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != cursorSize {
+		return nil, errors.New("want the next_cursor of another page")
+	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	if at.Year() < 1 || at.Year() > 9999 { // beyond what the database keeps
+		return nil, errors.New("want the next_cursor of another page")
+	}
+	return &Cursor{At: at, ID: uuid.UUID(b[8:])}, nil
+}

@@ -1,0 +1,119 @@
+// Package report holds the rules about residents' reports: what makes one,
+// how its status moves, and who may vote on it. It knows neither HTTP, nor
+// the database, nor the broker.
+package report
+
+import (
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A Privacy says whether the reporter's name is shown beside the report.
+type Privacy string
+
+// The privacy levels.
+const (
+	Public    Privacy = "public"
+	Anonymous Privacy = "anonymous"
+)
+
+// A Category is what a report is about.
+type Category struct {
+	ID          int32
+	Name        string
+	Description string
+}
+
+// A Position is a place on the globe in WGS 84 degrees.
+type Position struct {
+	Latitude, Longitude float64
+}
+
+// A Reporter is the resident who filed a report.
+type Reporter struct {
+	ID   string
+	Name string
+}
+
+// A Report is what everyone may know of a report. It has no reporter.
+type Report struct {
+	ID          uuid.UUID
+	Title       string
+	Description string
+	Category    Category
+	Position    *Position // nil when the reporter gave none
+	Address     string
+	Privacy     Privacy
+	Status      Status
+	Score       int64 // upvotes less downvotes
+	Version     int64 // counts every change that was announced, from 1
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// A View is a report as one reader may see it.
+type View struct {
+	Report
+	ReporterName string // empty unless the report is public
+	Mine         bool   // whether the reader filed it
+	MyVote       Vote   // the reader's
+}
+
+// A Filing is a report together with who filed it. As a whole it stays
+// between here and the database: what leaves is a View or an event.
+type Filing struct {
+	Report
+	Reporter Reporter
+}
+
+// A Draft is what a resident wants to file.
+type Draft struct {
+	Title       string
+	Description string
+	Category    Category
+	Position    *Position
+	Address     string
+	Privacy     Privacy
+}
+
+// New files d: a pending report at its first version.
+func New(d Draft, by Reporter, now time.Time) Filing {
+	return Filing{
+		Report: Report{
+			// Ordered by time, which keeps the indexes on it small and warm.
+			ID:          uuid.Must(uuid.NewV7()),
+			Title:       strings.TrimSpace(d.Title),
+			Description: strings.TrimSpace(d.Description),
+			Category:    d.Category,
+			Position:    d.Position,
+			Address:     strings.TrimSpace(d.Address),
+			Privacy:     d.Privacy,
+			Status:      Pending,
+			Version:     1,
+			CreatedAt:   stored(now),
+			UpdatedAt:   stored(now),
+		},
+		Reporter: by,
+	}
+}
+
+// View returns f as its reporter sees it.
+func (f *Filing) View() View {
+	v := View{Report: f.Report, Mine: true}
+	if f.Privacy == Public {
+		v.ReporterName = f.Reporter.Name
+	}
+	return v
+}
+
+// touch notes a change at now that is announced.
+func (f *Filing) touch(now time.Time) {
+	f.Version++
+	f.UpdatedAt = stored(now)
+}
+
+// stored rounds t to what the database keeps, so that an answer and a later
+// one about the same report do not differ.
+func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

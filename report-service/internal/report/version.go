@@ -1,0 +1,58 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Versions is a set of versions of a report, as an If-Match header names it.
+// The zero value has all of them.
+type Versions struct {
+	only []int64
+	some bool // whether only counts
+}
+
+// Has reports whether v is in the set.
+func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
+
+// ETag returns the entity tag of a report at version v.
+func ETag(v int64) string { return `"` + strconv.FormatInt(v, 10) + `"` }
+
+// ParseIfMatch reads an If-Match header (RFC 9110, section 13.1.1). A weak
+// tag, or one that is not ours, is well-formed and matches no version.
+func ParseIfMatch(header string) (Versions, error) {
+	if strings.TrimSpace(header) == "*" {
+		return Versions{}, nil
+	}
+	set := Versions{some: true}
+	for rest := header; ; {
+		tag, weak, after, ok := cutTag(rest)
+		if !ok {
+			return Versions{}, fmt.Errorf(`want * or entity tags joined by commas, such as "3"`)
+		}
+		// Only what ETag would write: "03" or "+3" is another tag than "3".
+		if v, err := strconv.ParseInt(tag, 10, 64); err == nil && !weak && strconv.FormatInt(v, 10) == tag {
+			set.only = append(set.only, v)
+		}
+		if after == "" {
+			return set, nil
+		}
+		if after[0] != ',' {
+			return Versions{}, fmt.Errorf("want a comma between entity tags")
+		}
+		rest = after[1:]
+	}
+}
+
+// cutTag cuts the first entity tag off s and the white space around it.
+func cutTag(s string) (tag string, weak bool, rest string, ok bool) {
+	s, weak = strings.CutPrefix(strings.TrimLeft(s, " \t"), "W/")
+	s, ok = strings.CutPrefix(s, `"`)
+	if !ok {
+		return "", false, "", false
+	}
+	tag, rest, ok = strings.Cut(s, `"`)
+	return tag, weak, strings.TrimLeft(rest, " \t"), ok
+}

@@ -1,0 +1,94 @@
+package rabbit
+
+import (
+	"errors"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// A MismatchError says that an exchange or a queue stands at the broker with
+// other properties than wanted. Arguments are for ever: only deleting it, by
+// hand and after emptying it, makes room for the wanted one.
+type MismatchError struct {
+	Kind   string // "exchange" or "queue"
+	Name   string
+	Reason string // the broker's words
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s %q exists with other properties than this version wants, and was left as it is (%s): "+
+		"drain and delete it by hand, or use another TOPOLOGY_PREFIX", e.Kind, e.Name, e.Reason)
+}
+
+// DeclareExchange makes sure that the durable exchange name of the given kind
+// ("topic", "fanout" …) stands. One that stands otherwise is a MismatchError.
+func DeclareExchange(conn *amqp.Connection, name, kind string) error {
+	return declare(conn, "exchange", name,
+		func(ch *amqp.Channel) error {
+			return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
+		},
+		func(ch *amqp.Channel) error {
+			return ch.ExchangeDeclare(name, kind, true, false, false, false, nil)
+		})
+}
+
+// DeclareQueue makes sure that the durable queue name stands with args. One
+// that stands otherwise is a MismatchError.
+func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
+	return declare(conn, "queue", name,
+		func(ch *amqp.Channel) error {
+			_, err := ch.QueueDeclarePassive(name, true, false, false, false, args)
+			return err
+		},
+		func(ch *amqp.Channel) error {
+			_, err := ch.QueueDeclare(name, true, false, false, false, args)
+			return err
+		})
+}
+
+// BindQueue routes what is published to exchange under key into queue.
+func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		return ch.QueueBind(queue, key, exchange, false, nil)
+	})
+	if err != nil {
+		return fmt.Errorf("bind queue %q to %q by %q: %w", queue, exchange, key, err)
+	}
+	return nil
+}
+
+// declare looks first and declares then. Where the operator made the thing and
+// gave us no right to configure it, that it stands is enough.
+func declare(conn *amqp.Connection, kind, name string, look, make func(*amqp.Channel) error) error {
+	err := onChannel(conn, look)
+	stands := err == nil
+	if !stands && !isCode(err, amqp.NotFound) {
+		return fmt.Errorf("look up %s %q: %w", kind, name, err)
+	}
+	err = onChannel(conn, make)
+	switch {
+	case err == nil, stands && isCode(err, amqp.AccessRefused):
+		return nil
+	case isCode(err, amqp.PreconditionFailed):
+		return &MismatchError{Kind: kind, Name: name, Reason: err.Error()}
+	default:
+		return fmt.Errorf("declare %s %q: %w", kind, name, err)
+	}
+}
+
+// onChannel gives do a channel of its own: a refusal closes the channel that
+// it is met on.
+func onChannel(conn *amqp.Connection, do func(*amqp.Channel) error) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	defer ch.Close() //nolint:errcheck // closed already if do failed
+	return do(ch)
+}
+
+func isCode(err error, code int) bool {
+	refusal, ok := errors.AsType[*amqp.Error](err)
+	return ok && refusal.Code == code
+}

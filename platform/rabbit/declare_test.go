@@ -1,0 +1,59 @@
+package rabbit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+func TestDeclareTwice(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, rabbittest.Vhost(t))
+	for range 2 {
+		if err := rabbit.DeclareExchange(conn, "x", "topic"); err != nil {
+			t.Errorf("DeclareExchange: %v", err)
+		}
+		if err := rabbit.DeclareQueue(conn, "q", amqp.Table{"x-queue-type": "quorum"}); err != nil {
+			t.Errorf("DeclareQueue: %v", err)
+		}
+		if err := rabbit.BindQueue(conn, "q", "#", "x"); err != nil {
+			t.Errorf("BindQueue: %v", err)
+		}
+	}
+}
+
+// A mismatch is explained, and what stands is left alone.
+func TestDeclareMismatch(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, rabbittest.Vhost(t))
+	declareQueue(t, conn, "q")
+	if err := newPublisher(t, conn).PublishWait(t.Context(), "", "q", message("precious")); err != nil {
+		t.Fatal(err)
+	}
+	if err := rabbit.DeclareExchange(conn, "x", "fanout"); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, err := range map[string]error{
+		"q": rabbit.DeclareQueue(conn, "q", amqp.Table{"x-queue-type": "classic"}),
+		"x": rabbit.DeclareExchange(conn, "x", "topic"),
+	} {
+		mismatch, ok := errors.AsType[*rabbit.MismatchError](err)
+		if !ok || mismatch.Name != name || !strings.Contains(err.Error(), "TOPOLOGY_PREFIX") {
+			t.Errorf("declare %s: %v, want a MismatchError that says what to do", name, err)
+		}
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := ch.QueueDeclarePassive("q", true, false, false, false, nil)
+	if err != nil || q.Messages != 1 {
+		t.Errorf("after the mismatch the queue holds %d messages (error %v), want 1", q.Messages, err)
+	}
+}

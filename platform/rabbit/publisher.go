@@ -1,0 +1,213 @@
+package rabbit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// A Result is what became of a published message.
+type Result int
+
+// The results of a publish.
+const (
+	Acked    Result = iota // the broker has it, in a queue
+	Nacked                 // the broker refused it
+	Returned               // no queue wanted it
+	Lost                   // the connection went first: it may or may not be there
+)
+
+// An Outcome is the end of one publish.
+type Outcome struct {
+	Result Result
+	Reason string // the broker's words, for a Returned message
+}
+
+// What PublishWait returns for a message that did not arrive, or may not have.
+var (
+	ErrNacked   = errors.New("the broker refused the message")
+	ErrReturned = errors.New("no queue takes the message")
+	ErrLost     = errors.New("the connection ended before the broker answered")
+)
+
+// Err returns nil for an Acked message, else one of ErrNacked, ErrReturned and
+// ErrLost.
+func (o Outcome) Err() error {
+	switch o.Result {
+	case Acked:
+		return nil
+	case Nacked:
+		return ErrNacked
+	case Returned:
+		return fmt.Errorf("%w: %s", ErrReturned, o.Reason)
+	default:
+		return ErrLost
+	}
+}
+
+// A Publisher publishes on one channel of its own, in confirm mode and
+// mandatory, with a bounded number of messages in flight. It lives as long as
+// its connection.
+type Publisher struct {
+	ch      *amqp.Channel
+	returns chan amqp.Return
+	closed  chan *amqp.Error
+	slots   chan struct{} // one per message in flight; full means wait
+	flights chan *flight  // in publishing order, never full: a slot comes first
+	done    chan struct{} // closed when the last flight is settled
+
+	mu   sync.Mutex // one publish at a time: order, and the channel demands it
+	dead bool
+}
+
+// A flight is a message that the broker has not answered yet.
+type flight struct {
+	exchange, key string
+	msg           amqp.Publishing
+	confirm       *amqp.DeferredConfirmation
+	settled       func(Outcome)
+}
+
+// NewPublisher opens a channel for publishing on conn, with at most window
+// messages in flight. A window above 1,024 costs more than it gains: the
+// client's bookkeeping grows with it.
+func NewPublisher(conn *amqp.Connection, window int) (*Publisher, error) {
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open publishing channel: %w", err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		_ = ch.Close()
+		return nil, fmt.Errorf("enter confirm mode: %w", err)
+	}
+	p := &Publisher{
+		ch: ch,
+		// At most window returns can be unread; a full listener would lose one
+		// after five seconds, and a lost return looks like success.
+		returns: ch.NotifyReturn(make(chan amqp.Return, window)),
+		closed:  ch.NotifyClose(make(chan *amqp.Error, 1)),
+		slots:   make(chan struct{}, window),
+		flights: make(chan *flight, window),
+		done:    make(chan struct{}),
+	}
+	go p.settle()
+	return p, nil
+}
+
+// Publish sends msg and returns; settled is called once the broker answered or
+// the connection ended, in publishing order, from another goroutine, which it
+// must not hold up. While the window is full, Publish waits.
+//
+// After an error settled is not called. ErrUnpublishable concerns the message
+// alone; any other error means that the channel is over and that it is unknown
+// whether the message went out.
+func (p *Publisher) Publish(exchange, key string, msg amqp.Publishing, settled func(Outcome)) error {
+	if err := check(exchange, key, msg); err != nil {
+		return err
+	}
+	select {
+	case p.slots <- struct{}{}:
+	case <-p.done:
+		return ErrLost
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return ErrLost
+	}
+	confirm, err := p.ch.PublishWithDeferredConfirm(exchange, key, true, false, msg)
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	p.flights <- &flight{exchange, key, msg, confirm, settled}
+	return nil
+}
+
+func check(exchange, key string, msg amqp.Publishing) error {
+	if err := checkShort(map[string]string{"exchange": exchange, "routing_key": key}); err != nil {
+		return err
+	}
+	return CheckSize(msg)
+}
+
+// PublishWait sends msg and waits for the answer. It returns nil only if the
+// broker has the message in a queue. When ctx ends first, or with ErrLost, the
+// message may or may not be there. It is safe for concurrent use.
+func (p *Publisher) PublishWait(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
+	outcome := make(chan Outcome, 1)
+	if err := p.Publish(exchange, key, msg, func(o Outcome) { outcome <- o }); err != nil {
+		return err
+	}
+	select {
+	case o := <-outcome:
+		return o.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for confirm: %w", ctx.Err())
+	}
+}
+
+// Close closes the channel and waits until everything in flight is settled,
+// as Lost if the broker has not answered.
+func (p *Publisher) Close() {
+	_ = p.ch.Close() // its answer changes nothing: the channel is gone
+	<-p.done
+}
+
+// settle answers the flights one after another, until the channel is closed
+// and none is left.
+func (p *Publisher) settle() {
+	defer close(p.done)
+	var unmatched []amqp.Return
+	for {
+		select {
+		case f := <-p.flights:
+			unmatched = p.finish(f, unmatched)
+		case <-p.closed:
+			p.mu.Lock()
+			p.dead = true
+			p.mu.Unlock()
+			for len(p.flights) > 0 {
+				unmatched = p.finish(<-p.flights, unmatched)
+			}
+			return
+		}
+	}
+}
+
+// finish waits for the answer to f. The broker sends a return before the
+// confirm of the same message, on the same channel, and both are passed on by
+// one goroutine: once the confirm is here, the return is in p.returns.
+func (p *Publisher) finish(f *flight, unmatched []amqp.Return) []amqp.Return {
+	<-f.confirm.Done()
+	for len(p.returns) > 0 {
+		unmatched = append(unmatched, <-p.returns)
+	}
+	outcome := Outcome{Result: Acked}
+	i := slices.IndexFunc(unmatched, f.matches)
+	switch {
+	case i >= 0:
+		outcome = Outcome{Result: Returned, Reason: fmt.Sprintf("%d %s", unmatched[i].ReplyCode, unmatched[i].ReplyText)}
+		unmatched = slices.Delete(unmatched, i, i+1)
+	case f.confirm.Acked():
+	case p.ch.IsClosed():
+		outcome.Result = Lost // the library's own nack: it means "unknown"
+	default:
+		outcome.Result = Nacked
+	}
+	f.settled(outcome)
+	<-p.slots
+	return unmatched
+}
+
+// matches tells whether r returns f. A return carries no delivery tag; the
+// first flight with the same address, id and body is taken, and where two are
+// equal in all of these, either answer fits either.
+func (f *flight) matches(r amqp.Return) bool {
+	return r.MessageId == f.msg.MessageId && r.RoutingKey == f.key && r.Exchange == f.exchange &&
+		bytes.Equal(r.Body, f.msg.Body)
+}

@@ -1,0 +1,135 @@
+// Package rabbit keeps a connection to RabbitMQ alive, declares what its owner
+// needs there, and publishes with confirms.
+//
+// It promises that a publish is reported as done only when the broker has
+// confirmed that very message and a queue has taken it; that whatever is in
+// flight when a connection drops is reported as unknown, never as done; that
+// no write hangs for ever; and that nothing at the broker is ever deleted.
+package rabbit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// defaultHeartbeat is what amqp091-go and the broker use themselves: a dead
+	// peer is noticed within thirty seconds.
+	defaultHeartbeat = 10 * time.Second
+	// dialTimeout covers the connection and the handshake. A broker that needs
+	// longer is better tried again.
+	dialTimeout = 10 * time.Second
+	// writeTimeout ends a write that the broker does not take. It is longer than
+	// any pause of a healthy broker and shorter than a confirm timeout.
+	writeTimeout = 10 * time.Second
+	// closeTimeout bounds the goodbye to a broker that may not listen any more.
+	closeTimeout = 2 * time.Second
+)
+
+// A Config says where to connect, and who wants to know about it.
+type Config struct {
+	URL  string // amqp:// or amqps://, with user, password and virtual host
+	Name string // shown in the broker's list of connections
+	Log  zerolog.Logger
+
+	// Heartbeat is how often each side shows that it is alive, in whole
+	// seconds; zero means 10 s. The broker closes a connection that stayed
+	// silent for three of them.
+	Heartbeat time.Duration
+	// Guard, if set, is asked right before each write to the socket. An error
+	// closes the connection, and the bytes are not sent.
+	Guard func() error
+
+	Observer Observer
+}
+
+// An Observer is told what happens to a connection. Any field may be nil.
+type Observer struct {
+	Connected    func()
+	Disconnected func(cause error)
+	Blocked      func(reason string) // the broker takes no publishes: an alarm
+	Unblocked    func()
+}
+
+// Dial opens one connection, which the caller closes. Supervise is what a
+// long-running part wants.
+func Dial(ctx context.Context, cfg Config) (*amqp.Connection, error) {
+	address, err := withoutHeartbeat(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	var socket net.Conn
+	conn, err := amqp.DialConfig(address, amqp.Config{
+		Heartbeat:  cfg.heartbeat(),
+		Properties: properties(cfg.Name),
+		Dial: func(network, addr string) (net.Conn, error) {
+			var err error
+			socket, err = dialSocket(ctx, cfg, network, addr)
+			return socket, err
+		},
+	})
+	if err != nil {
+		if socket != nil {
+			_ = socket.Close() // amqp091-go leaves it open after a failed handshake
+		}
+		return nil, fmt.Errorf("connect to rabbitmq: %w", err)
+	}
+	return conn, nil
+}
+
+// withoutHeartbeat checks the URL and removes a heartbeat from it, which would
+// go before the one that the caller counts on.
+func withoutHeartbeat(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err == nil {
+		_, err = amqp.ParseURI(address)
+	}
+	if err != nil {
+		// The cause is left out: it may show the password.
+		return "", fmt.Errorf("%w: want amqp://user:password@host:5672/vhost", errURL)
+	}
+	query := u.Query()
+	query.Del("heartbeat")
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// heartbeat returns the interval in the whole seconds that the protocol knows.
+func (cfg Config) heartbeat() time.Duration {
+	if cfg.Heartbeat < time.Second {
+		return defaultHeartbeat
+	}
+	return cfg.Heartbeat.Truncate(time.Second)
+}
+
+func properties(name string) amqp.Table {
+	table := amqp.NewConnectionProperties()
+	table.SetClientConnectionName(name)
+	return table
+}
+
+// dialSocket connects under a deadline that amqp091-go lifts once the
+// handshake is over. Ending ctx interrupts the connecting.
+func dialSocket(ctx context.Context, cfg Config, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return newWire(conn, cfg), nil
+}
+
+// hangUp says goodbye, but does not wait long for the answer.
+func hangUp(conn *amqp.Connection) {
+	_ = conn.CloseDeadline(time.Now().Add(closeTimeout)) // gone either way
+}

@@ -1,0 +1,136 @@
+package rabbit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// patience bounds a wait for something that must happen; it is never measured.
+const patience = 60 * time.Second
+
+// A session ends with the connection, a new one follows, and whatever was in
+// flight is settled: over a restart, a kill and a pause of the broker.
+func TestSuperviseOverBrokerFaults(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	sessions := make(chan context.Context)
+	cfg := rabbit.Config{URL: server.URL(), Name: t.Name(), Log: zerolog.Nop(), Heartbeat: time.Second}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- rabbit.Supervise(ctx, cfg, func(ctx context.Context, conn *amqp.Connection) error {
+			sessions <- ctx
+			<-ctx.Done()
+			return nil
+		})
+	}()
+
+	for _, fault := range []struct {
+		name        string
+		break_, fix func()
+	}{
+		{"stop", server.Stop, server.Start},
+		{"kill", server.Kill, server.Start},
+		{"pause", server.Pause, server.Resume},
+	} {
+		session := receive(t, sessions)
+		fault.break_()
+		receive(t, session.Done()) // noticed while the broker is still away
+		fault.fix()
+		t.Logf("%s: %v", fault.name, context.Cause(session))
+	}
+	receive(t, sessions)
+	cancel()
+	if err := receive(t, ended); err != nil {
+		t.Errorf("Supervise: %v, want nil after cancelling", err)
+	}
+}
+
+// A publisher that the disk alarm blocks is told so, and goes on afterwards
+// without losing anything.
+func TestBlocked(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	conn := dial(t, server.URL())
+	declareQueue(t, conn, "q")
+	publisher := newPublisher(t, conn)
+	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 4))
+
+	server.SetDiskAlarm(true)
+	outcome := make(chan rabbit.Outcome, 1)
+	if err := publisher.Publish("", "q", message("x"), func(o rabbit.Outcome) { outcome <- o }); err != nil {
+		t.Fatal(err)
+	}
+	if b := receive(t, blocked); !b.Active {
+		t.Errorf("blocked = %v, want active", b)
+	}
+	server.SetDiskAlarm(false)
+	if b := receive(t, blocked); b.Active {
+		t.Errorf("blocked = %v, want inactive", b)
+	}
+	if o := receive(t, outcome); o.Result != rabbit.Acked {
+		t.Errorf("outcome %v, want acked", o)
+	}
+}
+
+// The guard is asked before every write, and its no sends nothing.
+func TestGuardStopsTheWrite(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Vhost(t)
+	reader := dial(t, url)
+	declareQueue(t, reader, "q")
+	var refuse error
+	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Guard: func() error { return refuse }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher := newPublisher(t, conn)
+	if err := publisher.PublishWait(t.Context(), "", "q", message("allowed")); err != nil {
+		t.Fatal(err)
+	}
+	refuse = errors.New("not any more")
+	if err := publisher.PublishWait(t.Context(), "", "q", message("forbidden")); !errors.Is(err, refuse) {
+		t.Errorf("publish against the guard: %v, want %v", err, refuse)
+	}
+	receive(t, conn.NotifyClose(make(chan *amqp.Error, 1)))
+	q, err := must(reader.Channel()).QueueDeclarePassive("q", true, false, false, false, nil)
+	if err != nil || q.Messages != 1 {
+		t.Errorf("queue holds %d messages (error %v), want the allowed one", q.Messages, err)
+	}
+}
+
+// A malformed URL ends Supervise at once, and its password is not repeated.
+func TestMalformedURL(t *testing.T) {
+	t.Parallel()
+	err := rabbit.Supervise(t.Context(), rabbit.Config{URL: "amqp://user:s3cret@host:port/"}, nil)
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("Supervise = %v, want an error without the password", err)
+	}
+}
+
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing happened in time")
+		panic("unreachable")
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

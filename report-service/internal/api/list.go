@@ -68,6 +68,7 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 		}
 	}
 	filter.Words = report.Words(query.Get("q"))
+	filter.OldestFirst = query.Get("order") == "oldest"
 	return nil
 }
 

@@ -58,6 +58,12 @@ const (
 	Upvote   VoteType = "upvote"
 )
 
+// Defines values for Order.
+const (
+	Newest Order = "newest"
+	Oldest Order = "oldest"
+)
+
 // BulkRetried How many messages were put back.
 type BulkRetried struct {
 	Retried int64 `json:"retried"`
@@ -318,6 +324,9 @@ type Limit = int
 
 // MessageID defines model for MessageID.
 type MessageID = uuid.UUID
+
+// Order defines model for Order.
+type Order string
 
 // ReportID defines model for ReportID.
 type ReportID = uuid.UUID

@@ -10,16 +10,20 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// List returns a page of the reports that filter lets pass, newest first, as
+// List returns a page of the reports that filter lets pass, in its order, as
 // reader may see them: those after the cursor, or the first ones without one.
 func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
+	beyond, direction := "<", "desc"
+	if filter.OldestFirst {
+		beyond, direction = ">", "asc"
+	}
 	if after != nil {
-		q.and(`(r.created_at, r.id) < (%s, %s)`, after.At, after.ID)
+		q.and(`(r.created_at, r.id) `+beyond+` (%s, %s)`, after.At, after.ID)
 	}
 	// One more than asked for tells whether there is another page.
-	sql := viewSQL + q.where() + fmt.Sprintf(` order by r.created_at desc, r.id desc limit %s`, q.arg(limit+1))
+	sql := viewSQL + q.where() + fmt.Sprintf(` order by r.created_at %[1]s, r.id %[1]s limit %[2]s`, direction, q.arg(limit+1))
 
 	rows, err := s.pool.Query(ctx, sql, q.args...)
 	if err != nil {

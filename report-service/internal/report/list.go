@@ -21,6 +21,8 @@ type Filter struct {
 	Box        *Box
 	Words      []string // each of them, or a word that begins with it
 	Reporter   string   // only this user's
+
+	OldestFirst bool // the newest otherwise
 }
 
 // A Page is a part of a list.

@@ -10,14 +10,24 @@ missing_packages() {
   find_program openssl >/dev/null || echo openssl
 }
 
+# missing_browser prints the package of the browser that tests drive. Only
+# Debian has one that runs in a container; elsewhere it is left to the user.
+missing_browser() {
+  if grep -qs '^ID=debian' /etc/os-release && ! find_program chromium >/dev/null; then
+    echo chromium
+  fi
+}
+
 # find_program prints a program's path; administrators' folders are searched
 # even when they are not in PATH.
 find_program() { PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$1"; }
 
-# need_packages installs what is missing, or says what to type.
+# need_packages installs what is missing, or says what to type. Its arguments
+# are packages that are wanted besides.
 need_packages() {
   local packages
   mapfile -t packages < <(missing_packages)
+  packages+=("$@")
   ((${#packages[@]} == 0)) && return
   if ! has apt-get; then
     die "not installed: ${packages[*]}. Install these and try again, for instance:

@@ -7,7 +7,8 @@ test_dir=$state/test
 # test_up starts the servers unless they run, and prints their addresses.
 test_up() {
   if ! test_running; then
-    need_packages
+    # shellcheck disable=SC2046 # one word or none
+    need_packages $(missing_browser)
     test_start
   fi
   cat "$test_dir/env"

@@ -1,0 +1,56 @@
+# Everything a developer or a runner does with the project; `make` lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Settings that a target passes on when they are given: make up REPLICAS=3
+export STACK REPLICAS GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT
+
+.PHONY: help up down status logs clean demo build test test-quick lint fmt generate
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  STACK=native|compose chooses the stack (Compose where a Docker engine answers),'
+	@echo '  REPLICAS=3 runs three of each service.'
+
+up: ## start the stack: databases, broker, services, gateway
+	@scripts/stack up
+
+down: ## stop the stack; its data stays
+	@scripts/stack down
+
+status: ## what runs, on which ports, and whether it is ready
+	@scripts/stack status
+
+logs: ## follow the stack's logs
+	@scripts/stack logs
+
+clean: ## stop everything and remove all data and built programs
+	@scripts/stack clean
+	@scripts/stack test-down
+	@rm -rf .stack
+
+demo: ## start the stack and walk the main job on sample reports
+	@scripts/stack up
+	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/demo
+
+build: ## compile the programs into bin/
+	@mkdir -p bin
+	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
+
+test: ## formatting, linters and all tests with -race, on real servers
+	@scripts/test.sh -count=1
+
+test-quick: ## only the tests whose code changed
+	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')
+
+lint: ## formatting, vet, linters, shell scripts, known vulnerabilities
+	@scripts/lint.sh
+
+fmt: ## format all Go sources
+	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+generate: ## make the generated code anew from its sources
+	go generate ./platform/... ./report-service/... ./notification-service/...

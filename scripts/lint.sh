@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Checks that need no server: formatting, vet, linters, shell scripts, known
+# vulnerabilities. All of them run; the exit code tells whether one complained.
+# shellcheck disable=SC2317 # the checks are called by name, at the end
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
+
+formatting() {
+  local files
+  files=$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l)
+  [[ -z $files ]] || {
+    printf 'not formatted; run make fmt:\n%s\n' "$files"
+    return 1
+  }
+}
+
+vet() { go vet "${modules[@]/%//...}"; }
+
+linters() { scripts/tool.sh golangci-lint run "${modules[@]/%//...}"; }
+
+shell() {
+  if ! command -v shellcheck >/dev/null; then
+    echo 'skipped: shellcheck is not installed'
+    return
+  fi
+  local scripts
+  mapfile -t scripts < <(git ls-files 'scripts/*.sh' 'deploy/*.sh' scripts/stack .ci/run ':!scripts/stack.d')
+  shellcheck -x "${scripts[@]}"
+}
+
+# vulnerabilities asks the Go vulnerability database, where it can be reached.
+vulnerabilities() {
+  local module out code
+  for module in "${modules[@]}"; do
+    code=0
+    out=$(timeout 300 scripts/tool.sh govulncheck -C "$module" ./... 2>&1) || code=$?
+    if [[ $out == *"fetching vulnerabilities:"* ]]; then
+      echo 'skipped: the vulnerability database cannot be reached'
+      return
+    elif ((code != 0)); then
+      printf '%s: %s\n' "$module" "$out"
+      return 1
+    fi
+  done
+}
+
+failed=0
+for check in formatting vet linters shell vulnerabilities; do
+  if out=$("$check" 2>&1); then
+    echo "$check: ok${out:+ ($out)}"
+  else
+    printf '%s: FAILED\n%s\n' "$check" "$out"
+    failed=1
+  fi
+done
+exit "$failed"

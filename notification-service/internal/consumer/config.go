@@ -1,0 +1,99 @@
+package consumer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Tuning is what an operator may set by environment. The worker pools'
+// sizes are only where a queue starts: PATCH /admin/workers overrides them.
+type Tuning struct {
+	Prefetch     int             `env:"PREFETCH" envDefault:"10"`
+	Workers      int             `env:"CONSUMER_WORKERS" envDefault:"1"`
+	BatchSize    int             `env:"CONSUMER_BATCH_SIZE" envDefault:"10"`
+	BatchWait    time.Duration   `env:"CONSUMER_BATCH_WAIT" envDefault:"0s"`
+	ApplyTimeout time.Duration   `env:"CONSUMER_TIMEOUT" envDefault:"10s"`
+	StallAfter   time.Duration   `env:"CONSUMER_STALL_AFTER" envDefault:"15s"`
+	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"3"`
+	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
+	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`
+}
+
+// Backoff says how the delays before further attempts grow.
+type Backoff string
+
+// The ways in which delays grow.
+const (
+	// Exponential takes the configured delays one after another, and then
+	// the last one again and again.
+	Exponential Backoff = "exponential"
+	// Linear waits n times the first delay before attempt n+1.
+	Linear Backoff = "linear"
+)
+
+// Limits of what can be set.
+const (
+	maxPrefetch    = 1000
+	maxWorkers     = 64
+	maxAttempts    = 20
+	minDelay       = time.Second // below that, a quick try is the better way
+	maxDelay       = 30 * time.Second
+	maxBatchWait   = time.Second
+	maxTimeout     = 5 * time.Minute // far below the broker's 30 min for an ack
+	defaultTimeout = 10 * time.Second
+)
+
+// Validate returns every fault, each naming its variable and a good value.
+func (t Tuning) Validate() []error {
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(within(t.Prefetch, 1, maxPrefetch), "PREFETCH: want 1 to %d, such as 10; got %d", maxPrefetch, t.Prefetch)
+	check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS: want 1 to %d, such as 1; got %d", maxWorkers, t.Workers)
+	check(within(t.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE: want 1 to %d, such as 10; got %d", maxPrefetch, t.BatchSize)
+	check(within(t.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT: want 0s to %s, such as 5ms; got %s", maxBatchWait, t.BatchWait)
+	check(within(t.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT: want 100ms to %s, such as 10s; got %s", maxTimeout, t.ApplyTimeout)
+	check(within(t.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER: want 100ms to %s, such as 15s; got %s", maxTimeout, t.StallAfter)
+	check(within(t.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS: want 1 to %d, such as 3; got %d", maxAttempts, t.MaxAttempts)
+	check(t.Backoff == Exponential || t.Backoff == Linear, "RETRY_BACKOFF: want exponential or linear; got %q", t.Backoff)
+	check(validDelays(t.Delays), "RETRY_DELAYS: want rising whole seconds from %s to %s, such as 1s,5s,30s; got %v", minDelay, maxDelay, t.Delays)
+	return faults
+}
+
+func within[T int | time.Duration](n, low, high T) bool { return n >= low && n <= high }
+
+func validDelays(delays []time.Duration) bool {
+	bad := func(d time.Duration) bool { return !within(d, minDelay, maxDelay) || d%time.Second != 0 }
+	return len(delays) > 0 && slices.IsSorted(delays) && !slices.ContainsFunc(delays, bad)
+}
+
+// Ladder returns the delay before the second attempt, the third and so on:
+// one fewer than there are attempts.
+func (t Tuning) Ladder() []time.Duration {
+	ladder := make([]time.Duration, t.MaxAttempts-1)
+	for i := range ladder {
+		if t.Backoff == Linear {
+			ladder[i] = min(time.Duration(i+1)*t.Delays[0], maxDelay)
+		} else {
+			ladder[i] = t.Delays[min(i, len(t.Delays)-1)]
+		}
+	}
+	return ladder
+}
+
+// standardTiers always stand, so that a change of the ladder finds them and
+// what waits in them is never left behind.
+func standardTiers() []time.Duration {
+	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+}
+
+// Tiers returns the delays that need a queue at the broker, each once.
+func (t Tuning) Tiers() []time.Duration {
+	tiers := append(standardTiers(), t.Ladder()...)
+	slices.Sort(tiers)
+	return slices.Compact(tiers)
+}

@@ -1,0 +1,162 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// healEvery spaces the declarations that unroutable messages ask for.
+const healEvery = 2 * time.Second
+
+// Config is what a Consumer needs.
+type Config struct {
+	Store     Store
+	Pools     PoolStore
+	Announcer Announcer
+	// Courier moves retries and dead letters. It must be running.
+	Courier  Courier
+	Keyring  *event.Keyring
+	Topology event.Topology
+	Tuning   Tuning
+	// Rabbit is the connection to consume on.
+	Rabbit rabbit.Config
+	// Doctor, if there is one, examines the topology.
+	Doctor  *Doctor
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
+}
+
+// A Consumer handles the messages of all queues.
+type Consumer struct {
+	deps   *deps
+	lanes  []*lane
+	pools  PoolStore
+	rabbit rabbit.Config
+	doctor *Doctor
+
+	declared     chan struct{} // closed once the topology stood for the first time
+	declaredOnce sync.Once
+	unroutable   chan struct{} // holds one request to look at the topology
+}
+
+// New returns a Consumer. Run starts it.
+func New(cfg Config) (*Consumer, error) {
+	if faults := cfg.Tuning.Validate(); len(faults) > 0 {
+		return nil, fmt.Errorf("consumer: %w", errors.Join(faults...))
+	}
+	keys := event.Keys()
+	m := newMetrics(cfg.Metrics)
+	d := &deps{
+		store: cfg.Store, announcer: cfg.Announcer, courier: cfg.Courier, reader: reader{cfg.Keyring},
+		topology: cfg.Topology, tuning: cfg.Tuning, priority: newPriority(len(keys)), metrics: m, log: cfg.Log,
+	}
+	d.gate = newGate(d.databaseChanged)
+	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit, doctor: cfg.Doctor, declared: make(chan struct{}), unroutable: make(chan struct{}, 1)}
+	for rank, key := range keys {
+		c.lanes = append(c.lanes, newLane(d, rank, key))
+	}
+	return c, nil
+}
+
+func (d *deps) databaseChanged(open bool) {
+	if open {
+		d.metrics.databaseUp.Set(1)
+		d.log.Info().Msg("the database is back: messages are taken again")
+		return
+	}
+	d.metrics.databaseUp.Set(0)
+	d.log.Error().Msg("the database is away: no messages are taken until it answers")
+}
+
+// Run consumes until ctx ends, then finishes and settles what is in hand.
+func (c *Consumer) Run(ctx context.Context) error {
+	c.refreshPools(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return rabbit.Supervise(ctx, c.rabbit, c.session) })
+	g.Go(func() error { c.followPools(ctx); return nil })
+	g.Go(func() error { c.watchWorkers(ctx); return nil })
+	if c.doctor != nil {
+		g.Go(func() error { c.doctor.run(ctx, c.declared); return nil })
+	}
+	return g.Wait()
+}
+
+// session consumes on conn until ctx ends and everything has drained.
+func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
+	if err := declare(conn, c.deps.topology, c.deps.tuning); err != nil {
+		return fmt.Errorf("declare topology: %w", err)
+	}
+	c.declaredOnce.Do(func() { close(c.declared) })
+	var working sync.WaitGroup
+	for _, l := range c.lanes {
+		working.Go(func() { l.staff(ctx, conn) })
+	}
+	working.Go(func() { c.watchQueues(ctx, conn) })
+	working.Go(func() { c.heal(ctx, conn) })
+	drained := make(chan struct{})
+	go func() { working.Wait(); close(drained) }()
+	<-ctx.Done()
+	abandon(conn, drained)
+	<-drained
+	return nil
+}
+
+// abandon gives the workers time to drain. A broker that answers no more
+// would hold them for ever, so the connection is cut then.
+func abandon(conn *amqp.Connection, drained <-chan struct{}) {
+	timer := time.NewTimer(drainGrace + time.Second)
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-timer.C:
+		_ = conn.CloseDeadline(time.Now()) // an error says that it is cut already
+	}
+}
+
+// Unroutable is to be called when no queue took a message that was moved: a
+// binding is missing. The message itself stays where it was.
+func (c *Consumer) Unroutable(_, _ string) {
+	select {
+	case c.unroutable <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// heal puts missing bindings back, after the doctor has said what is missing.
+func (c *Consumer) heal(ctx context.Context, conn *amqp.Connection) {
+	for {
+		select {
+		case <-c.unroutable:
+		case <-ctx.Done():
+			return
+		}
+		if c.doctor != nil {
+			c.doctor.Examine(ctx)
+		}
+		if err := declare(conn, c.deps.topology, c.deps.tuning); err != nil {
+			c.deps.log.Error().Err(err).Msg("declare topology")
+		}
+		if !pause(ctx, healEvery) {
+			return
+		}
+	}
+}
+
+// Healthy returns nil while messages are taken, and otherwise why not.
+func (c *Consumer) Healthy() error {
+	if !c.deps.gate.isOpen() {
+		return errors.New("the database is away")
+	}
+	return nil
+}

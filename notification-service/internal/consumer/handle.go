@@ -1,0 +1,160 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+)
+
+// maxStarts is how often a message may be started after a process died with
+// it in hand. Being there once is an accident; the third time it is the cause.
+const maxStarts = 3
+
+// errStopped says that the worker was told to stop before the database was
+// there. What is in hand stays unsettled, and the broker delivers it again.
+var errStopped = errors.New("stopped")
+
+// A job is a delivery that was understood.
+type job struct {
+	d     *amqp.Delivery
+	msg   Message
+	noted bool // its start is noted
+}
+
+// handle brings every delivery of the batch to its outcome.
+func (s *subscription) handle(work context.Context, batch []amqp.Delivery) {
+	var fresh, again, suspects []*job
+	ids := make(map[string]bool, len(batch))
+	for i := range batch {
+		d := &batch[i]
+		s.metrics.received(s.queue, d)
+		msg, err := s.reader.read(s.key, d)
+		j := &job{d: d, msg: msg}
+		switch {
+		case err != nil:
+			s.fail(work, j, err)
+		case d.Redelivered:
+			suspects = append(suspects, j)
+		case ids[msg.ID]: // the same message twice: the second finds the first one's effect
+			again = append(again, j)
+		default:
+			ids[msg.ID] = true
+			fresh = append(fresh, j)
+		}
+	}
+	s.together(work, fresh)
+	for _, j := range again {
+		s.together(work, []*job{j})
+	}
+	for _, j := range suspects {
+		s.alone(work, j)
+	}
+}
+
+// together gives the jobs their effect in one transaction. If that fails,
+// each is tried by itself, so that it fails for its own reason only.
+func (s *subscription) together(work context.Context, jobs []*job) {
+	for len(jobs) > 0 {
+		var applied Applied
+		now := jobs
+		err := s.reach(work, func(ctx context.Context, probe bool) (err error) {
+			if now = jobs; probe {
+				now = jobs[:1]
+			}
+			applied, err = s.apply(ctx, now)
+			return err
+		})
+		switch {
+		case errors.Is(err, errStopped):
+			return
+		case err == nil:
+			s.succeed(work, now, applied)
+		case len(now) == 1:
+			s.fail(work, now[0], err)
+		default:
+			for _, j := range now {
+				s.together(work, []*job{j})
+			}
+		}
+		jobs = jobs[len(now):]
+	}
+}
+
+func (s *subscription) apply(ctx context.Context, jobs []*job) (Applied, error) {
+	batch := make([]Message, len(jobs))
+	for i, j := range jobs {
+		batch[i] = j.msg
+	}
+	start := time.Now()
+	applied, err := s.store.Apply(ctx, s.queue, batch)
+	s.metrics.handled(s.queue, time.Since(start), err)
+	return applied, err
+}
+
+// alone runs a message that was in hand when a process died, or when a
+// connection did. Its neighbours do not share its transaction, and its start
+// is noted, so that the next process knows if this one dies of it.
+func (s *subscription) alone(work context.Context, j *job) {
+	var starts int
+	err := s.reach(work, func(ctx context.Context, _ bool) (err error) {
+		starts, err = s.store.Start(ctx, s.queue, j.msg.ID)
+		return err
+	})
+	if errors.Is(err, errStopped) {
+		return
+	}
+	j.noted = true
+	switch {
+	case err != nil:
+		s.fail(work, j, err)
+	case starts > maxStarts:
+		s.fail(work, j, &outcome.Error{Class: outcome.Poison, Text: "the process died each time that this message was started"})
+	default:
+		s.together(work, []*job{j})
+	}
+}
+
+// succeed acknowledges the jobs, whose effect stands, and tells the live
+// streams.
+func (s *subscription) succeed(work context.Context, jobs []*job, applied Applied) {
+	s.metrics.duplicates.WithLabelValues(s.queue).Add(float64(applied.Seen))
+	s.ackAll(jobs)
+	if len(applied.Batch.Feed) > 0 {
+		s.announcer.Announce(context.WithoutCancel(work), applied.Batch)
+	}
+}
+
+// ackAll acknowledges all jobs with one frame, if they are everything that is
+// unsettled on the channel: tags count up, and whatever came later has not
+// been taken yet.
+func (s *subscription) ackAll(jobs []*job) {
+	if int64(len(jobs)) != s.unsettled.Load() {
+		for _, j := range jobs {
+			s.ack(j)
+		}
+		return
+	}
+	last := jobs[len(jobs)-1].d
+	for _, j := range jobs {
+		if j.d.DeliveryTag > last.DeliveryTag {
+			last = j.d
+		}
+	}
+	s.settled(last.Ack(true), len(jobs))
+}
+
+func (s *subscription) ack(j *job) { s.settled(j.d.Ack(false), 1) }
+
+// settled counts acknowledgements. One that could not be sent needs nothing:
+// its channel is gone, and the redelivery finds the effect.
+func (s *subscription) settled(err error, n int) {
+	s.unsettled.Add(int64(-n))
+	s.board.handled.add(n)
+	if err == nil {
+		s.metrics.acked.WithLabelValues(s.queue).Add(float64(n))
+	}
+}

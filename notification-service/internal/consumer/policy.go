@@ -1,0 +1,58 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/management"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+const (
+	// deliveryLimit is the backstop for a message that kills processes before
+	// it can be noted: the broker itself makes it a dead letter.
+	deliveryLimit = 20
+	// maxLength is where a queue refuses more. The publisher's outbox holds
+	// what is refused.
+	maxLength = 1_000_000
+	// policyPriority lets an operator's own policy go first.
+	policyPriority = 5
+)
+
+// policies returns the policies of our queues by name. A queue obeys one
+// policy only, so the patterns do not overlap.
+//
+// At-least-once dead-lettering keeps a message in its queue until the one
+// behind the dead-letter exchange has it; it wants reject-publish.
+func policies(t event.Topology) map[string]management.Policy {
+	var queues []string
+	for _, key := range event.Keys() {
+		queues = append(queues, regexp.QuoteMeta(t.Queue(key)))
+	}
+	prefix := strings.TrimSuffix(t.Exchange(), "cityconnect.notifications")
+	safe := func(pattern string, more map[string]any) management.Policy {
+		definition := map[string]any{
+			"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length": maxLength,
+		}
+		for name, value := range more {
+			definition[name] = value
+		}
+		return management.Policy{Pattern: pattern, ApplyTo: "queues", Priority: policyPriority, Definition: definition}
+	}
+	return map[string]management.Policy{
+		prefix + "cityconnect-queues": safe("^("+strings.Join(queues, "|")+")$", map[string]any{"delivery-limit": deliveryLimit}),
+		prefix + "cityconnect-retry":  safe("^"+regexp.QuoteMeta(t.Retry(""))+"[0-9a-z]+$", nil),
+	}
+}
+
+// applyPolicies sets the policies of our queues.
+func applyPolicies(ctx context.Context, c *management.Client, t event.Topology) error {
+	for name, policy := range policies(t) {
+		if err := c.SetPolicy(ctx, name, policy); err != nil {
+			return fmt.Errorf("set policy %s: %w", name, err)
+		}
+	}
+	return nil
+}

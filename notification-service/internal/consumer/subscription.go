@@ -1,0 +1,186 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// drainGrace is how long work in hand may take once it was told to stop. It
+// leaves room in the ten seconds that most supervisors grant.
+const drainGrace = 5 * time.Second
+
+// A subscription is one consumer on one channel, and one goroutine that
+// handles what comes: tags belong to the channel, so whatever it was given is
+// settled here or not at all.
+type subscription struct {
+	*lane
+	prefetch int
+	ch       *amqp.Channel
+	tag      string
+	intake   chan amqp.Delivery // holds the prefetch, so that the pump never waits
+
+	unsettled atomic.Int64 // taken from intake and not yet acknowledged
+	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
+	moves     sync.WaitGroup
+}
+
+// subscribe opens a channel on conn and begins to consume.
+func subscribe(l *lane, conn *amqp.Connection, prefetch int) (*subscription, error) {
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open channel: %w", err)
+	}
+	l.metrics.channelsOpened.Inc()
+	return &subscription{
+		lane: l, prefetch: prefetch, ch: ch, tag: l.nextTag(),
+		intake: make(chan amqp.Delivery, prefetch),
+	}, nil
+}
+
+// run consumes until ctx ends or the broker ends the subscription. It then
+// finishes what it has in hand; what it cannot finish goes back to the queue.
+func (s *subscription) run(ctx context.Context) error {
+	work, stop := drainContext(ctx)
+	defer stop()
+	closed := s.ch.NotifyClose(make(chan *amqp.Error, 1))
+	deliveries, err := s.consume()
+	if err != nil {
+		_ = s.ch.Close()
+		return err
+	}
+	// The broker stops sending, and what it sent before is still handled.
+	unregister := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
+	defer unregister()
+	go s.pump(deliveries, closed, stop) // close waits for it
+	defer s.close()
+
+	for batch := s.take(work); len(batch) > 0; batch = s.take(work) {
+		s.handleBatch(work, batch)
+	}
+	s.moves.Wait() // they end when work does
+	if ctx.Err() == nil {
+		return fmt.Errorf("the broker ended the subscription")
+	}
+	return nil
+}
+
+func (s *subscription) consume() (<-chan amqp.Delivery, error) {
+	if err := s.ch.Qos(s.prefetch, 0, false); err != nil {
+		return nil, fmt.Errorf("set prefetch: %w", err)
+	}
+	deliveries, err := s.ch.Consume(s.queue, s.tag, false, false, false, false, nil)
+	if err != nil {
+		return nil, fmt.Errorf("consume: %w", err)
+	}
+	return deliveries, nil
+}
+
+// drainContext returns a context that lives drainGrace longer than ctx.
+func drainContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(drainGrace, cancel) })
+	return work, func() { stop(); cancel() }
+}
+
+// pump fills intake. When the channel is gone, nothing can be settled any
+// more, and the work in hand is told so.
+func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
+	for d := range deliveries {
+		s.priority.add(s.rank, 1)
+		s.intake <- d // never waits: the broker sends no more than the prefetch
+	}
+	close(s.intake)
+	if s.ch.IsClosed() {
+		if reason := <-closed; reason != nil {
+			s.log.Warn().Str("queue", s.queue).Int("code", reason.Code).Msg("the broker closed the channel")
+		}
+		channelGone()
+	}
+}
+
+// take returns what is there, up to a batch, once there is anything. It
+// returns nothing when the subscription is over.
+func (s *subscription) take(work context.Context) []amqp.Delivery {
+	var batch []amqp.Delivery
+	select {
+	case d, ok := <-s.intake:
+		if !ok {
+			return nil
+		}
+		batch = append(batch, d)
+	case <-work.Done():
+		return nil
+	}
+	batch = s.takeMore(batch)
+	s.unsettled.Add(int64(len(batch)))
+	return batch
+}
+
+// yields is how often takeMore lets others run before it believes that
+// nothing more has arrived: a delivery passes through two goroutines of the
+// client on its way here.
+const yields = 3
+
+// takeMore adds to batch what has arrived already, and what arrives within
+// the configured wait.
+func (s *subscription) takeMore(batch []amqp.Delivery) []amqp.Delivery {
+	limit := min(s.tuning.BatchSize, s.prefetch)
+	for idle := 0; len(batch) < limit && idle < yields; {
+		select {
+		case d, ok := <-s.intake:
+			if !ok {
+				return batch
+			}
+			batch, idle = append(batch, d), 0
+		default:
+			idle++
+			runtime.Gosched()
+		}
+	}
+	if s.tuning.BatchWait == 0 {
+		return batch
+	}
+	return s.await(batch, limit)
+}
+
+// await adds to batch what arrives within the configured wait.
+func (s *subscription) await(batch []amqp.Delivery, limit int) []amqp.Delivery {
+	patience := time.NewTimer(s.tuning.BatchWait)
+	defer patience.Stop()
+	for len(batch) < limit {
+		select {
+		case d, ok := <-s.intake:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, d)
+		case <-patience.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// handleBatch handles what take returned, and shows that it is at it.
+func (s *subscription) handleBatch(work context.Context, batch []amqp.Delivery) {
+	s.priority.yield(work, s.rank)
+	s.busySince.Store(time.Now().UnixNano())
+	s.handle(work, batch)
+	s.busySince.Store(0)
+	s.priority.add(s.rank, -len(batch))
+}
+
+// close gives back what is unsettled: the broker delivers it again.
+func (s *subscription) close() {
+	_ = s.ch.Close() // an error says that it is closed already
+	s.metrics.channelsClosed.Inc()
+	for range s.intake {
+		s.priority.add(s.rank, -1)
+	}
+}

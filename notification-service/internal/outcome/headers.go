@@ -1,0 +1,155 @@
+package outcome
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// The headers of a message that failed. docs/recoverability.md explains them
+// to whoever reads them in the broker.
+const (
+	RetriesHeader            = "x-retries"              // how often it was put off, an integer
+	RetryReasonHeader        = "x-retry-reason"         // why, the last time: "class: text"
+	OriginalExchangeHeader   = "x-original-exchange"    // where it was first published
+	OriginalRoutingKeyHeader = "x-original-routing-key" // and under which key
+	FirstFailedAtHeader      = "x-first-failed-at"      // RFC 3339, UTC
+	OriginalQueueHeader      = "x-original-queue"       // the queue whose consumer gave up
+	FinalErrorHeader         = "x-final-error"          // why, as text
+	FinalErrorClassHeader    = "x-final-error-class"    // a Class
+	FinalRetryCountHeader    = "x-final-retry-count"    // an integer
+	FailedAtHeader           = "x-failed-at"            // RFC 3339, UTC
+	ReplayHeader             = "x-replay-id"            // which replay sent it again
+	CycleHeader              = "x-death"                // the broker's own record
+)
+
+// brokerHeaders are the broker's records. A message that is published again
+// must not keep them: a queue that finds itself in x-death may drop the
+// message in silence, as a cycle.
+var brokerHeaders = []string{CycleHeader, "x-delivery-count", "x-acquired-count"}
+
+// brokerPrefixes begin the names of further such records.
+var brokerPrefixes = []string{"x-first-death-", "x-last-death-"}
+
+// A Failure is a failed attempt at a delivery.
+type Failure struct {
+	Queue string
+	Class Class
+	Text  string // safe to show, see Describe
+	At    time.Time
+}
+
+// Retries returns how often the message was put off already. A header that
+// is no sensible number counts as none: anyone can write headers.
+func Retries(headers amqp.Table) int {
+	switch n := headers[RetriesHeader].(type) {
+	case int32:
+		return max(int(n), 0)
+	case int64:
+		return int(min(max(n, 0), 1<<20))
+	case string:
+		parsed, _ := strconv.Atoi(n)
+		return max(parsed, 0)
+	}
+	return 0
+}
+
+// Retry returns the message to publish to a retry tier after f.
+func Retry(d *amqp.Delivery, f Failure) amqp.Publishing {
+	msg := again(d)
+	msg.Headers[RetriesHeader] = int32(Retries(d.Headers) + 1)
+	msg.Headers[RetryReasonHeader] = string(f.Class) + ": " + f.Text
+	remember(msg.Headers, d, f)
+	return msg
+}
+
+// DeadLetter returns the message to publish to the dead-letter exchange.
+func DeadLetter(d *amqp.Delivery, f Failure) amqp.Publishing {
+	msg := again(d)
+	remember(msg.Headers, d, f)
+	msg.Headers[OriginalQueueHeader] = f.Queue
+	msg.Headers[FinalErrorHeader] = f.Text
+	msg.Headers[FinalErrorClassHeader] = string(f.Class)
+	msg.Headers[FinalRetryCountHeader] = int32(Retries(d.Headers))
+	msg.Headers[FailedAtHeader] = stamp(f.At)
+	return msg
+}
+
+// Replay strips headers of everything that belongs to the life which ended
+// in the dead letter, so that the message starts anew.
+func Replay(headers amqp.Table) amqp.Table {
+	fresh := Strip(headers)
+	for _, name := range []string{
+		RetriesHeader, RetryReasonHeader, FirstFailedAtHeader, OriginalQueueHeader,
+		FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
+	} {
+		delete(fresh, name)
+	}
+	return fresh
+}
+
+// Strip returns a copy of headers without the broker's own records.
+func Strip(headers amqp.Table) amqp.Table {
+	kept := make(amqp.Table, len(headers)+8)
+	maps.Copy(kept, headers)
+	for _, name := range brokerHeaders {
+		delete(kept, name)
+	}
+	maps.DeleteFunc(kept, func(name string, _ any) bool {
+		return strings.HasPrefix(name, brokerPrefixes[0]) || strings.HasPrefix(name, brokerPrefixes[1])
+	})
+	return kept
+}
+
+// Essential returns only those of headers that the contract or this package
+// defines: what remains of a message whose other headers are too large.
+func Essential(headers amqp.Table) amqp.Table {
+	kept := make(amqp.Table)
+	for _, name := range []string{
+		event.RecipientHeader, event.TraceHeader, RetriesHeader, RetryReasonHeader,
+		OriginalExchangeHeader, OriginalRoutingKeyHeader, FirstFailedAtHeader, OriginalQueueHeader,
+		FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
+	} {
+		if value, ok := headers[name]; ok {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// again copies what belongs to the message. Its expiration does not: it was
+// meant for the queue that the message has left.
+func again(d *amqp.Delivery) amqp.Publishing {
+	return amqp.Publishing{
+		Headers:         Strip(d.Headers),
+		ContentType:     d.ContentType,
+		ContentEncoding: d.ContentEncoding,
+		DeliveryMode:    amqp.Persistent,
+		CorrelationId:   d.CorrelationId,
+		MessageId:       d.MessageId,
+		Timestamp:       d.Timestamp,
+		Type:            d.Type,
+		AppId:           d.AppId,
+		Body:            d.Body,
+	}
+}
+
+// remember notes where the message came from, the first time that it fails.
+func remember(headers amqp.Table, d *amqp.Delivery, f Failure) {
+	setDefault(headers, OriginalExchangeHeader, d.Exchange)
+	setDefault(headers, OriginalRoutingKeyHeader, d.RoutingKey)
+	setDefault(headers, FirstFailedAtHeader, stamp(f.At))
+}
+
+func setDefault(headers amqp.Table, name, value string) {
+	if _, ok := headers[name]; !ok {
+		headers[name] = value
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

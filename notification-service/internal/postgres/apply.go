@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// applySQL is one statement, and so one transaction and one round trip.
+//
+// Whoever runs it takes its locks in the same order: first the message ids,
+// sorted, then the streams, sorted. A message that another transaction is
+// just handling makes this one wait for the other's end. The row of a stream
+// stays locked until the commit, so the numbers have no gap and no reader
+// sees a number before the one below it.
+const applySQL = `
+with fresh as (
+  insert into processed_messages (consumer, message_id)
+  select $1, id from unnest($2::text[]) as m (id) order by id
+  on conflict do nothing
+  returning message_id
+), ended as (
+  delete from message_starts where queue = $1 and message_id = any($2::text[])
+), resolved as (
+  update dead_letters set state = 'resolved', closed_at = now()
+  where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
+), drafts as (
+  select d.*,
+    row_number() over (partition by stream order by place) as nth,
+    count(*) over (partition by stream) as total
+  from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[])
+    with ordinality as d (message_id, stream, id, type, report_id, report_version, data, place)
+  join fresh using (message_id)
+), numbered as (
+  insert into streams as s (name, last_seq)
+  select stream, count(*) from drafts group by stream order by stream collate "C"
+  on conflict (name) do update set last_seq = s.last_seq + excluded.last_seq
+  returning s.id as stream_id, s.name as stream, s.epoch, s.last_seq
+), written as (
+  insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
+  select n.stream_id, n.last_seq - d.total + d.nth, d.id, d.message_id, d.type, d.report_id, d.report_version, d.data, $10
+  from drafts d join numbered n using (stream)
+)
+select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth
+from fresh f
+left join drafts d using (message_id)
+left join numbered n using (stream)`
+
+// Apply gives each message of the batch, which came from queue and whose ids
+// are distinct, its effect in one transaction, unless it had it before.
+func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	args, err := newApplyArgs(batch)
+	if err != nil {
+		return consumer.Applied{}, err
+	}
+	rows, err := s.pool.Query(ctx, applySQL, queue, args.ids, args.messageIDs, args.streams,
+		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now)
+	if err != nil {
+		return consumer.Applied{}, fmt.Errorf("apply batch: %w", err)
+	}
+	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[number])
+	if err != nil {
+		return consumer.Applied{}, fmt.Errorf("apply batch: %w", err)
+	}
+	return args.applied(batch, numbers), nil
+}
+
+// A number is what the database answers for each message that was new, and
+// for each of its drafts.
+type number struct {
+	MessageID string
+	Draft     *uuid.UUID // nil for a message that concerns no stream
+	Epoch     *string
+	Seq       *int64
+}
+
+// applyArgs are the columns of the drafts.
+type applyArgs struct {
+	ids        []string // of the messages; the other slices are by draft
+	messageIDs []string
+	streams    []notification.Stream
+	draftIDs   []uuid.UUID
+	types      []string
+	reports    []uuid.UUID
+	versions   []int64
+	data       []json.RawMessage
+	now        time.Time
+}
+
+func newApplyArgs(batch []consumer.Message) (*applyArgs, error) {
+	a := &applyArgs{now: time.Now().Truncate(time.Microsecond)} // as exact as a timestamptz
+	for _, m := range batch {
+		a.ids = append(a.ids, m.ID)
+		for _, d := range m.Effect.Drafts {
+			data, err := json.Marshal(d.Data)
+			if err != nil {
+				return nil, fmt.Errorf("encode notification: %w", err)
+			}
+			a.messageIDs = append(a.messageIDs, m.ID)
+			a.streams = append(a.streams, d.Stream)
+			a.draftIDs = append(a.draftIDs, d.ID)
+			a.types = append(a.types, string(d.Data.Type))
+			a.reports = append(a.reports, d.Data.ReportID)
+			a.versions = append(a.versions, d.Data.ReportVersion)
+			a.data = append(a.data, data)
+		}
+	}
+	return a, nil
+}
+
+// applied joins what was asked for with the numbers that it got.
+func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer.Applied {
+	fresh := make(map[string]bool, len(batch))
+	place := make(map[uuid.UUID]number, len(numbers))
+	for _, n := range numbers {
+		fresh[n.MessageID] = true
+		if n.Draft != nil {
+			place[*n.Draft] = n
+		}
+	}
+	var result consumer.Applied
+	for _, m := range batch {
+		if fresh[m.ID] {
+			result.Batch.Feed = append(result.Batch.Feed, m.Effect.Feed)
+		} else {
+			result.Seen++
+		}
+	}
+	for i, id := range a.draftIDs {
+		if n, ok := place[id]; ok {
+			result.Batch.Notifications = append(result.Batch.Notifications, notification.Notification{
+				Stream: a.streams[i], Epoch: *n.Epoch, Seq: *n.Seq, ID: id, Data: a.data[i], CreatedAt: a.now,
+			})
+		}
+	}
+	return result
+}

@@ -1,0 +1,12 @@
+// Package postgres keeps the notifications database: which messages have had
+// their effect, the numbered streams of notifications, what their readers
+// have read, and the dead letters.
+package postgres
+
+import "github.com/jackc/pgx/v5/pgxpool"
+
+// A Store is the notifications database. It is safe for concurrent use.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore returns a Store on pool, which stays the caller's to close.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }

@@ -1,0 +1,113 @@
+package postgres_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	for _, privacy := range []report.Privacy{report.Public, report.Anonymous} {
+		t.Run(string(privacy), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			filing := f.file(ann, draft(privacy))
+
+			view, err := f.Get(t.Context(), filing.ID, ann.ID)
+			if err != nil {
+				t.Fatalf("Get: %v", err)
+			}
+			want := filing.View()
+			if *view.Position != *want.Position {
+				t.Errorf("position %v, want %v", *view.Position, *want.Position)
+			}
+			view.Position, want.Position = nil, nil
+			if view != want {
+				t.Errorf("Get returns %+v, want what Create was given, %+v", view, want)
+			}
+			rows := f.outbox()
+			if len(rows) != 1 || f.wakes.Load() != 1 {
+				t.Fatalf("%d outbox rows and %d wakes, want 1 and 1", len(rows), f.wakes.Load())
+			}
+			f.checkAnnouncement(rows[0], filing)
+		})
+	}
+}
+
+func (f *fixture) checkAnnouncement(r row, filing report.Filing) {
+	f.t.Helper()
+	message, err := event.Decode(event.Key(r.Key), r.Payload)
+	if err != nil {
+		f.t.Fatalf("the payload breaks the contract: %v", err)
+	}
+	want := event.ReportCreated{
+		ReportID: filing.ID, ReportVersion: 1, ReportTitle: filing.Title,
+		CategoryID: filing.Category.ID, CategoryName: filing.Category.Name,
+		PrivacyLevel: event.Privacy(filing.Privacy), Timestamp: filing.CreatedAt.Unix(),
+	}
+	if filing.Privacy == report.Public {
+		want.ReporterID, want.ReporterName = ann.ID, ann.Name
+	}
+	if got := message.(*event.ReportCreated); *got != want {
+		f.t.Errorf("message is %+v, want %+v", *got, want)
+	}
+	recipient, err := f.keys.Open(filing.ID, r.Headers[event.RecipientHeader])
+	if err != nil || recipient != ann.ID {
+		f.t.Errorf("recipient %q, error %v; want the reporter", recipient, err)
+	}
+	if got := slices.Sorted(maps.Keys(r.Headers)); !slices.Equal(got, []string{event.TraceHeader, event.RecipientHeader}) {
+		f.t.Errorf("headers %q", got)
+	}
+	if strings.Count(r.Headers[event.TraceHeader], "-") != 3 {
+		f.t.Errorf("traceparent %q", r.Headers[event.TraceHeader])
+	}
+}
+
+// The shard of a report is for ever: this is FNV-1a of the id, by hand.
+func TestShardIsStable(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for id, want := range map[string]int16{
+		"00000000-0000-0000-0000-000000000000": 5,
+		"01a1fd66-6b3e-7924-96d5-b6204a0caa8c": 11,
+	} {
+		filing := report.New(draft(report.Public), ann, time.Now())
+		filing.ID = uuid.MustParse(id)
+		if _, err := f.Create(t.Context(), &filing, nil); err != nil {
+			t.Fatal(err)
+		}
+		rows := f.outbox()
+		i := slices.IndexFunc(rows, func(r row) bool { return r.Report == filing.ID })
+		if got := rows[i].Shard; got != want {
+			t.Errorf("report %s is in shard %d, want %d", id, got, want)
+		}
+	}
+}
+
+func TestUnknownCategory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.Category(t.Context(), 4711)
+	wantKind(t, err, report.Invalid)
+
+	// One that went away after it was looked up.
+	d := draft(report.Public)
+	d.Category.ID = 4711
+	filing := report.New(d, ann, time.Now())
+	_, err = f.Create(t.Context(), &filing, nil)
+	wantKind(t, err, report.Invalid)
+
+	// One that came after the others were read.
+	f.exec(`insert into categories (id, name) values (4711, 'new')`)
+	if c, err := f.Category(t.Context(), 4711); err != nil || c.Name != "new" {
+		t.Errorf("Category: got %+v, %v; want the new one", c, err)
+	}
+}

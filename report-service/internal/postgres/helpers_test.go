@@ -1,0 +1,142 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// patience ends a wait for what should have happened long ago.
+const patience = 30 * time.Second
+
+var (
+	ann = report.Reporter{ID: "ann-id", Name: "Ann"}
+	bob = report.Reporter{ID: "bob-id", Name: "Bob"}
+)
+
+// A fixture is a store on a database of the test's own.
+type fixture struct {
+	*postgres.Store
+	t     *testing.T
+	pool  *pgxpool.Pool
+	keys  *event.Keyring
+	wakes atomic.Int64 // how often the relay was woken
+}
+
+// newFixture returns one whose connections have the given settings, as
+// name and value.
+func newFixture(t *testing.T, settings ...string) *fixture {
+	t.Helper()
+	return openFixture(t, pgtest.Report(t).Config().ConnString(), settings...)
+}
+
+func openFixture(t *testing.T, database string, settings ...string) *fixture {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("pool_max_conns", "8")
+	for i := 0; i < len(settings); i += 2 {
+		query.Set(settings[i], settings[i+1])
+	}
+	u.RawQuery = query.Encode()
+	pool, err := postgres.Open(context.WithoutCancel(t.Context()), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, pool: pool, keys: keys}
+	f.Store = postgres.NewStore(pool, keys, func() { f.wakes.Add(1) })
+	return f
+}
+
+func draft(privacy report.Privacy) report.Draft {
+	return report.Draft{
+		Title: "Dark lamp", Description: "at the crossing", Category: report.Category{ID: 2, Name: "Street lights and signals"},
+		Position: &report.Position{Latitude: -6.9, Longitude: 107.6}, Address: "Jl. Asia Afrika 8", Privacy: privacy,
+	}
+}
+
+// file stores a report of by and returns it.
+func (f *fixture) file(by report.Reporter, d report.Draft) report.Filing {
+	f.t.Helper()
+	filing := report.New(d, by, time.Now())
+	if _, err := f.Create(f.t.Context(), &filing, nil); err != nil {
+		f.t.Fatalf("Create: %v", err)
+	}
+	return filing
+}
+
+// A row is an outbox row.
+type row struct {
+	ID      uuid.UUID
+	Key     string
+	Payload json.RawMessage
+	Report  uuid.UUID
+	Version int64
+	Shard   int16
+	Headers map[string]string
+}
+
+// outbox returns the rows in the order in which they are published.
+func (f *fixture) outbox() []row {
+	f.t.Helper()
+	rows, err := f.pool.Query(f.t.Context(), `
+		select id, routing_key, payload, report_id, report_version, shard, headers
+		from outbox_messages where status = 'pending' order by seq`)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return all
+}
+
+// count returns how many rows each table has.
+func (f *fixture) count() map[string]int {
+	f.t.Helper()
+	counts := make(map[string]int)
+	for _, table := range []string{"reports", "reporters", "status_history", "votes", "idempotency_keys", "outbox_messages"} {
+		var n int
+		if err := f.pool.QueryRow(f.t.Context(), `select count(*) from `+table).Scan(&n); err != nil {
+			f.t.Fatal(err)
+		}
+		counts[table] = n
+	}
+	return counts
+}
+
+func (f *fixture) exec(sql string, args ...any) {
+	f.t.Helper()
+	if _, err := f.pool.Exec(f.t.Context(), sql, args...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// wantKind fails the test unless err is of the kind.
+func wantKind(t *testing.T, err error, want report.Kind) {
+	t.Helper()
+	if got := report.KindOf(err); got != want || (err != nil) != (want != "") {
+		t.Errorf("kind %q, want %q (error: %v)", got, want, err)
+	}
+}

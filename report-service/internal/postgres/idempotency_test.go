@@ -1,0 +1,165 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+func once(key, request string) *postgres.Once {
+	return &postgres.Once{
+		Key: sha256.Sum256([]byte(key)), Request: sha256.Sum256([]byte(request)),
+		Answer: postgres.Answer{Status: 201, Headers: map[string]string{"ETag": `"1"`}, Body: []byte("answer to " + request)},
+	}
+}
+
+func (f *fixture) fileOnce(o *postgres.Once) (*postgres.Answer, error) {
+	filing := report.New(draft(report.Public), ann, time.Now())
+	return f.Create(f.t.Context(), &filing, o)
+}
+
+func TestRepetitionGetsTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if answer, err := f.fileOnce(once("key", "body")); answer != nil || err != nil {
+		t.Fatalf("first: answer %v, error %v; want neither", answer, err)
+	}
+	before := f.count()
+	answer, err := f.fileOnce(once("key", "body"))
+	if err != nil || answer == nil {
+		t.Fatalf("repetition: answer %v, error %v; want that of the first", answer, err)
+	}
+	want := once("key", "body").Answer
+	if answer.Status != want.Status || string(answer.Body) != string(want.Body) || !maps.Equal(answer.Headers, want.Headers) {
+		t.Errorf("repetition: got %+v, want %+v", answer, want)
+	}
+	_, err = f.fileOnce(once("key", "another body"))
+	wantKind(t, err, report.KeyReused)
+	if got := f.count(); !maps.Equal(got, before) {
+		t.Errorf("rows %v, want %v", got, before)
+	}
+	if answer, err := f.fileOnce(once("another key", "body")); answer != nil || err != nil {
+		t.Errorf("another key: answer %v, error %v; want neither", answer, err)
+	}
+}
+
+func TestRepetitionWhileTheFirstRuns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	o := once("key", "body")
+	running, err := f.pool.Begin(t.Context()) // what the first holds until it ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Rollback(t.Context())
+	if _, err := running.Exec(t.Context(), `select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(o.Key[:]))); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.fileOnce(o)
+	wantKind(t, err, report.StillRunning)
+
+	if err := running.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := f.fileOnce(o); answer != nil || err != nil {
+		t.Errorf("after the first was rolled back: answer %v, error %v; want neither", answer, err)
+	}
+}
+
+func TestManyAtOnceFileOneReport(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var filed, repeated, running atomic.Int64
+	var wg sync.WaitGroup
+	for range 24 {
+		wg.Go(func() {
+			answer, err := f.fileOnce(once("key", "body"))
+			switch {
+			case report.KindOf(err) == report.StillRunning:
+				running.Add(1)
+			case err != nil:
+				t.Errorf("Create: %v", err)
+			case answer != nil:
+				repeated.Add(1)
+			default:
+				filed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if got := f.count(); filed.Load() != 1 || got["reports"] != 1 || got["outbox_messages"] != 1 {
+		t.Errorf("%d filed, rows %v; want one of each", filed.Load(), got)
+	}
+	t.Logf("1 filed, %d repeated, %d refused as running", repeated.Load(), running.Load())
+}
+
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	age := func(key, interval string) {
+		f.exec(`update idempotency_keys set created_at = now() - $2::interval where key_hash = $1`,
+			once(key, "").Key[:], interval)
+	}
+	for _, key := range []string{"old", "older", "young"} {
+		if _, err := f.fileOnce(once(key, "body")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age("old", "24:00:01")
+	age("older", "48:00:00")
+	age("young", "23:59:00")
+
+	if answer, err := f.fileOnce(once("old", "another body")); answer != nil || err != nil {
+		t.Errorf("an expired key: answer %v, error %v; want it to be free again", answer, err)
+	}
+	f.cleanUntil(2)
+	if answer, err := f.fileOnce(once("young", "body")); answer == nil || err != nil {
+		t.Errorf("a key of the day: answer %v, error %v; want a repetition", answer, err)
+	}
+}
+
+// cleanUntil runs the cleaner until so many keys are left.
+func (f *fixture) cleanUntil(left int) {
+	f.t.Helper()
+	done := make(chan error, 1)
+	ctx, stop := context.WithCancel(f.t.Context())
+	go func() { done <- f.RunCleaner(ctx, zerolog.Nop()) }()
+	f.eventually("keys are cleaned", func() bool { return f.count()["idempotency_keys"] == left })
+	stop()
+	if err := <-done; err != nil {
+		f.t.Errorf("RunCleaner: %v", err)
+	}
+}
+
+// A transaction that hangs on a row of the cleaner's must not stop it.
+func TestCleanerSkipsLockedKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, key := range []string{"a", "b"} {
+		if _, err := f.fileOnce(once(key, "body")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.exec(`update idempotency_keys set created_at = now() - interval '2 days'`)
+	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `select from idempotency_keys where key_hash = $1 for update`, once("a", "").Key[:]); err != nil {
+			return err
+		}
+		f.cleanUntil(1)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

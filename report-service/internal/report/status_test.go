@@ -1,0 +1,99 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+// filed returns a report of ann with the given status, at version 7.
+func filed(status report.Status) *report.Filing {
+	f := report.New(report.Draft{Title: "Dark lamp", Privacy: report.Public}, report.Reporter{ID: "ann", Name: "Ann"}, now)
+	f.Status, f.Version = status, 7
+	return &f
+}
+
+func TestMove(t *testing.T) {
+	t.Parallel()
+	const (
+		same    = "same"    // nothing happens
+		free    = "free"    // legal without a note
+		noted   = "noted"   // legal with a note
+		illegal = "illegal" // never
+	)
+	table := map[report.Status]map[report.Status]string{
+		report.Pending: {
+			report.Pending: same, report.InProgress: free, report.Resolved: free, report.Rejected: noted},
+		report.InProgress: {
+			report.Pending: free, report.InProgress: same, report.Resolved: free, report.Rejected: noted},
+		report.Resolved: {
+			report.Pending: illegal, report.InProgress: noted, report.Resolved: same, report.Rejected: illegal},
+		report.Rejected: {
+			report.Pending: noted, report.InProgress: illegal, report.Resolved: illegal, report.Rejected: same},
+	}
+	for from, row := range table {
+		for to, want := range row {
+			for _, note := range []string{"", " \n ", "because"} {
+				t.Run(string(from)+" to "+string(to)+" with note "+note, func(t *testing.T) {
+					t.Parallel()
+					wantKind, wantMoved := report.Kind(""), false
+					switch {
+					case want == illegal:
+						wantKind = report.IllegalTransition
+					case want == noted && note != "because":
+						wantKind = report.Invalid
+					case want != same:
+						wantMoved = true
+					}
+					checkMove(t, filed(from), report.Move{To: to, Note: note, By: "olga"}, wantKind, wantMoved)
+				})
+			}
+		}
+	}
+}
+
+func checkMove(t *testing.T, f *report.Filing, m report.Move, wantKind report.Kind, wantMoved bool) {
+	t.Helper()
+	before := *f
+	entry, moved, err := f.Move(m, now.Add(time.Hour))
+	if got := report.KindOf(err); got != wantKind || (err != nil) != (wantKind != "") {
+		t.Fatalf("Move: kind %q, want %q (error: %v)", got, wantKind, err)
+	}
+	if moved != wantMoved {
+		t.Fatalf("Move: moved %t, want %t", moved, wantMoved)
+	}
+	if !moved {
+		if *f != before {
+			t.Errorf("the report changed to %+v", f)
+		}
+		return
+	}
+	at := now.Add(time.Hour).Truncate(time.Microsecond)
+	if f.Status != m.To || f.Version != before.Version+1 || !f.UpdatedAt.Equal(at) {
+		t.Errorf("report is %s at version %d of %s, want %s at %d of %s", f.Status, f.Version, f.UpdatedAt, m.To, before.Version+1, at)
+	}
+	want := report.Change{From: before.Status, To: m.To, Note: entry.Note, By: "olga", Version: f.Version, At: at}
+	if entry != want || (m.Note == "because") != (entry.Note == "because") {
+		t.Errorf("history entry is %+v, want %+v", entry, want)
+	}
+}
+
+func TestMoveIfMatch(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]report.Kind{
+		`*`: "", `"7"`: "", `"6", "7"`: "", `"6"`: report.Stale, `W/"7"`: report.Stale, `"07"`: report.Stale, `""`: report.Stale,
+	} {
+		versions, err := report.ParseIfMatch(header)
+		if err != nil {
+			t.Errorf("ParseIfMatch(%s): %v", header, err)
+			continue
+		}
+		_, _, err = filed(report.Pending).Move(report.Move{To: report.Resolved, IfMatch: versions}, now)
+		if got := report.KindOf(err); got != want {
+			t.Errorf("Move with If-Match %s: kind %q, want %q", header, got, want)
+		}
+	}
+}

@@ -37,6 +37,12 @@ create table relay_shards (
 
 insert into relay_shards (shard) select generate_series(0, 15);
 
+-- The replicas of the relay that live: the shards are shared evenly among them.
+create table relay_members (
+  member uuid primary key,
+  seen_until timestamptz not null -- gone for the others after this
+);
+
 -- What operators did to outbox rows, and why.
 create table outbox_audit (
   id bigint generated always as identity primary key,

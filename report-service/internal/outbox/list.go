@@ -1,0 +1,82 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrCursor says that a cursor is none that List gave out.
+var ErrCursor = errors.New("malformed cursor")
+
+// A Message is an outbox row without its body and headers: the sealed
+// recipient is nobody's to see.
+type Message struct {
+	Seq           int64
+	ID            uuid.UUID
+	RoutingKey    string
+	Status        Status
+	ReportID      uuid.UUID
+	ReportVersion int64
+	CreatedAt     time.Time
+	PublishedAt   *time.Time
+	NextAttemptAt *time.Time
+	RetryCount    int32
+	LastError     *string
+}
+
+// A Filter says which rows List returns. Zero fields do not restrict, except
+// that Status must be set.
+type Filter struct {
+	Status     Status
+	RoutingKey string
+	ReportID   uuid.UUID
+	Cursor     string // from the page before
+	Limit      int
+}
+
+// A Page is what List returns; Next is empty on the last one.
+type Page struct {
+	Messages []Message
+	Next     string
+}
+
+// List returns the rows that f wants, oldest first.
+func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
+	var after int64
+	if f.Cursor != "" {
+		var err error
+		if after, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
+			return Page{}, ErrCursor
+		}
+	}
+	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1)
+	if err != nil {
+		return Page{}, fmt.Errorf("list outbox messages: %w", err)
+	}
+	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Message])
+	if err != nil {
+		return Page{}, fmt.Errorf("list outbox messages: %w", err)
+	}
+	page := Page{Messages: messages}
+	if len(messages) > f.Limit {
+		page.Messages = messages[:f.Limit]
+		page.Next = strconv.FormatInt(page.Messages[f.Limit-1].Seq, 36)
+	}
+	return page, nil
+}
+
+const listSQL = `
+	select seq, id, routing_key, status, report_id, report_version, created_at,
+	       published_at, next_attempt_at, retry_count, last_error
+	from outbox_messages
+	where status = $1 and seq > $2
+	  and ($3 = '' or routing_key = $3)
+	  and ($4 = '00000000-0000-0000-0000-000000000000'::uuid or report_id = $4)
+	order by seq
+	limit $5`

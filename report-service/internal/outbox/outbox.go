@@ -1,0 +1,129 @@
+// Package outbox lets operators see and mend what the relay could not publish.
+//
+// It promises that a failed row leaves its state only by an operator's act,
+// and that every such act leaves an audit row in the same transaction.
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Status is where an outbox row stands.
+type Status string
+
+// The statuses of an outbox row.
+const (
+	Pending   Status = "pending"
+	Published Status = "published"
+	Failed    Status = "failed" // had all its attempts; waits for an operator
+)
+
+// What Retry and Discard answer for a row that they cannot act on.
+var (
+	ErrNotFound  = errors.New("no such outbox message")
+	ErrNotFailed = errors.New("the outbox message has not failed")
+)
+
+// A Store reads and mends the outbox.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// NewStore returns a Store on the reports database.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// Retry puts a failed row back, with all its attempts before it. Later rows
+// of its report have gone out meanwhile: a retried row comes out of order,
+// and readers drop it if they have shown a newer version.
+func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
+	return s.act(ctx, `
+		with row as (
+			update outbox_messages
+			set status = 'pending', retry_count = 0, next_attempt_at = null
+			where id = $1 and status = 'failed'
+			returning id, routing_key
+		)
+		insert into outbox_audit (actor, action, message_id, routing_key)
+		select $2, 'retry', id, routing_key from row`, id, actor)
+}
+
+// RetryAll puts every failed row of a kind back, and returns how many.
+func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (int64, error) {
+	tag, err := s.pool.Exec(ctx, `
+		with rows as (
+			update outbox_messages
+			set status = 'pending', retry_count = 0, next_attempt_at = null
+			where status = 'failed' and routing_key = $1
+			returning id, routing_key
+		)
+		insert into outbox_audit (actor, action, message_id, routing_key)
+		select $2, 'retry', id, routing_key from rows`, routingKey, actor)
+	if err != nil {
+		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// Discard deletes a failed row for good: nobody will be told of its change.
+func (s *Store) Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error {
+	return s.act(ctx, `
+		with row as (
+			delete from outbox_messages where id = $1 and status = 'failed'
+			returning id, routing_key
+		)
+		insert into outbox_audit (actor, action, message_id, routing_key, reason)
+		select $2, 'discard', id, routing_key, $3 from row`, id, actor, reason)
+}
+
+// act runs a statement that changes one failed row and audits it.
+func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) error {
+	tag, err := s.pool.Exec(ctx, sql, append([]any{id}, args...)...)
+	if err != nil {
+		return fmt.Errorf("mend outbox message: %w", err)
+	}
+	if tag.RowsAffected() == 1 {
+		return nil
+	}
+	var exists bool
+	err = s.pool.QueryRow(ctx, `select exists (select from outbox_messages where id = $1)`, id).Scan(&exists)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look up outbox message: %w", err)
+	case exists:
+		return ErrNotFailed
+	default:
+		return ErrNotFound
+	}
+}
+
+// An AuditEntry is what an operator did to a row.
+type AuditEntry struct {
+	At         time.Time
+	Actor      string
+	Action     string // "retry" or "discard"
+	MessageID  uuid.UUID
+	RoutingKey string
+	Reason     string
+}
+
+// Audit returns the latest acts, newest first.
+func (s *Store) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
+	rows, err := s.pool.Query(ctx, `
+		select at, actor, action, message_id, routing_key, reason
+		from outbox_audit order by id desc limit $1`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read outbox audit: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[AuditEntry])
+	if err != nil {
+		return nil, fmt.Errorf("read outbox audit: %w", err)
+	}
+	return entries, nil
+}

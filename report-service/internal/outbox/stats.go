@@ -1,0 +1,77 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// A Shard is one of the parts of the outbox: its backlog and who publishes it.
+type Shard struct {
+	Shard      int16
+	Pending    int64
+	Delayed    int64 // of the pending: had an attempt
+	Failed     int64
+	OldestAge  time.Duration // of the oldest pending row, 0 without one
+	Owner      *uuid.UUID    // the replica of the relay, nil when nobody's
+	Epoch      int64
+	LeaseUntil *time.Time
+}
+
+// Stats is the outbox in one look.
+type Stats struct {
+	Pending   int64
+	Delayed   int64
+	Failed    int64
+	OldestAge time.Duration
+	Members   int64 // living replicas of the relay
+	Shards    []Shard
+}
+
+// Stats counts the outbox. It reads the partial indexes only, so that its cost
+// grows with the backlog and not with the history.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	rows, err := s.pool.Query(ctx, `
+		select s.shard, p.pending, p.delayed, coalesce(f.failed, 0),
+		       greatest(0, coalesce(extract(epoch from now() - o.created_at), 0))::float8,
+		       s.owner, s.epoch, s.lease_until,
+		       (select count(*) from relay_members where seen_until > now())
+		from relay_shards s
+		cross join lateral (
+			select count(*) as pending, count(*) filter (where retry_count > 0) as delayed
+			from outbox_messages where status = 'pending' and shard = s.shard
+		) p
+		left join lateral (
+			select created_at from outbox_messages
+			where status = 'pending' and shard = s.shard order by seq limit 1
+		) o on true
+		left join (
+			select shard, count(*) as failed from outbox_messages where status = 'failed' group by shard
+		) f on f.shard = s.shard
+		order by s.shard`)
+	if err != nil {
+		return Stats{}, fmt.Errorf("count outbox: %w", err)
+	}
+	var stats Stats
+	stats.Shards, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Shard, error) {
+		var shard Shard
+		var age float64
+		err := row.Scan(&shard.Shard, &shard.Pending, &shard.Delayed, &shard.Failed, &age,
+			&shard.Owner, &shard.Epoch, &shard.LeaseUntil, &stats.Members)
+		shard.OldestAge = time.Duration(age * float64(time.Second))
+		return shard, err
+	})
+	if err != nil {
+		return Stats{}, fmt.Errorf("count outbox: %w", err)
+	}
+	for _, shard := range stats.Shards {
+		stats.Pending += shard.Pending
+		stats.Delayed += shard.Delayed
+		stats.Failed += shard.Failed
+		stats.OldestAge = max(stats.OldestAge, shard.OldestAge)
+	}
+	return stats, nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// healthcheckTimeout is above what /readyz takes while the database is away.
+const healthcheckTimeout = 4 * time.Second
+
+// healthcheck asks the service on HTTP_ADDR whether it is ready.
+func healthcheck(ctx context.Context, getenv func(string) string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
+	defer cancel()
+	addr := cmp.Or(getenv("HTTP_ADDR"), "127.0.0.1:3003")
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("HTTP_ADDR: want an address and a port, such as 127.0.0.1:3003")
+	}
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s", res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package api is the HTTP side of notification-service.
+//
+// docs/openapi/notification-service.yaml is its source: the routes, the roles
+// that may use them, and what a request may contain are read from it at start,
+// and the types in types.gen.go are generated from it.
+package api
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+const (
+	// bodyLimit is far above what the operations take.
+	bodyLimit = 64 << 10
+	// requestTimeout bounds what a request may wait for the database, below
+	// what gateways and clients wait for us.
+	requestTimeout = 15 * time.Second
+)
+
+// openapiYAML is a copy of docs/openapi/notification-service.yaml, which
+// cannot be embedded from here; `go generate` makes it and a test compares
+// the two.
+//
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+// A Store keeps notifications and what has been read of them.
+type Store interface {
+	View(ctx context.Context, reader notification.Reader) (notification.View, error)
+	List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error)
+	Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error)
+	MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error)
+}
+
+// Streams answers with live streams.
+type Streams interface {
+	ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time)
+	ServeFeed(w http.ResponseWriter, r *http.Request)
+}
+
+// A Config is what the API works with.
+type Config struct {
+	Store   Store
+	Streams Streams
+	Auth    *auth.Verifier
+	Health  *service.Health
+	Metrics *prometheus.Registry
+	Page    http.Handler     // what a browser gets
+	Admin   openapi.Handlers // for operators, by operationId
+	Log     zerolog.Logger
+}
+
+// A server answers the operations of the document.
+type server struct{ Config }
+
+// New returns the handler of the whole service.
+func New(cfg Config) (http.Handler, error) {
+	doc, err := openapi.Load(openapiYAML)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cfg}
+	r := chi.NewRouter()
+	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
+	r.MethodNotAllowed(openapi.MethodNotAllowed(r))
+
+	r.Get("/livez", cfg.Health.Live)
+	r.Get("/readyz", cfg.Health.Ready)
+	r.Get("/health", cfg.Health.Ready)
+	r.Get("/health/detailed", cfg.Health.Ready)
+	r.Method(http.MethodGet, "/metrics", service.MetricsHandler(cfg.Metrics))
+	r.Method(http.MethodGet, "/openapi.json", doc)
+
+	handlers := s.handlers()
+	maps.Copy(handlers, cfg.Admin)
+	var missing error
+	r.Group(func(r chi.Router) {
+		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware)
+		missing = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Translate: translate})
+		r.Post("/dev/token", service.Errors{Log: cfg.Log}.Handle(cfg.Auth.IssueDevToken))
+	})
+	r.NotFound(pageOr404(cfg.Page))
+	return r, missing
+}
+
+// pageOr404 leaves to the page what no operation serves.
+func pageOr404(page http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if page == nil || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
+			service.NotFoundHandler(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}
+}
+
+// handlers has a handler for each operation of the document.
+func (s *server) handlers() openapi.Handlers {
+	return openapi.Handlers{
+		"listNotifications":   withTimeout(s.listNotifications),
+		"countUnread":         withTimeout(s.countUnread),
+		"markNotification":    withTimeout(s.markNotification),
+		"markAllRead":         withTimeout(s.markAllRead),
+		"streamNotifications": s.streamNotifications,
+		"streamFeed":          s.streamFeed,
+		"openSession":         s.Auth.CreateSession,
+		"readSession":         s.Auth.ReadSession,
+		"closeSession":        s.Auth.DeleteSession,
+	}
+}
+
+// withTimeout bounds what a request waits for; streams have limits of their
+// own.
+func withTimeout(h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	}
+}
+
+// reader returns on whose behalf the request is made. The document lets only
+// those pass who signed in.
+func reader(r *http.Request) (notification.Reader, auth.Principal) {
+	p, ok := auth.From(r.Context())
+	if !ok {
+		panic(fmt.Sprintf("api: %s reached its handler without a principal", r.Pattern))
+	}
+	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}, p
+}

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// streamNotifications handles GET /notifications/stream.
+func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) error {
+	if !sameOrigin(r) {
+		return service.CrossSite.New("streams are for pages of this site")
+	}
+	who, principal := reader(r)
+	s.Streams.ServeNotifications(w, r, who, principal.Expires)
+	return nil
+}
+
+// streamFeed handles GET /feed/stream.
+func (s *server) streamFeed(w http.ResponseWriter, r *http.Request) error {
+	if !sameOrigin(r) {
+		return service.CrossSite.New("streams are for pages of this site")
+	}
+	s.Streams.ServeFeed(w, r)
+	return nil
+}
+
+// sameOrigin tells whether a page of this site, or no page at all, made the
+// request. http.CrossOriginProtection lets every GET pass, because it changes
+// nothing; but a stream binds a connection, and it speaks.
+func sameOrigin(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+	default:
+		return false
+	}
+	origin := r.Header.Get("Origin") // of a browser that does not send the other
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host
+}

@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// List returns the notifications of reader that stand before cursor, newest
+// first; all of them when cursor is nil. The page has everything that its
+// view counts and nothing that came later.
+func (s *Store) List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error) {
+	view, err := s.View(ctx, reader)
+	if err != nil {
+		return notification.Page{}, err
+	}
+	before, err := pageStart(view, cursor)
+	if err != nil {
+		return notification.Page{}, err
+	}
+	items, err := s.list(ctx, reader, before, unread, limit+1) // one more tells whether there is a next page
+	if err != nil {
+		return notification.Page{}, err
+	}
+	page := notification.Page{Items: items, View: view}
+	if len(items) > limit {
+		page.Items = items[:limit]
+		page.Next = pageEnd(view, before, page.Items)
+	}
+	return page, nil
+}
+
+// pageStart turns a cursor into the numbers below which the page lies.
+func pageStart(view notification.View, cursor notification.Cursor) ([]int64, error) {
+	if err := fits(view, cursor); err != nil {
+		return nil, err
+	}
+	before := make([]int64, len(view.Heads))
+	for i, h := range view.Heads {
+		before[i] = h.Seq + 1
+		if cursor != nil {
+			before[i] = min(before[i], cursor[i].Seq)
+		}
+	}
+	return before, nil
+}
+
+// fits refuses a cursor that is not of the streams in view.
+func fits(view notification.View, cursor notification.Cursor) error {
+	if cursor != nil && len(cursor) != len(view.Heads) {
+		return notification.ErrCursor
+	}
+	for i, p := range cursor {
+		if p.Epoch != view.Heads[i].Epoch {
+			return notification.ErrCursor
+		}
+	}
+	return nil
+}
+
+// pageEnd returns the cursor of the page after items.
+func pageEnd(view notification.View, before []int64, items []notification.Item) notification.Cursor {
+	next := view.Cursor()
+	for i := range next {
+		next[i].Seq = before[i]
+		for _, item := range items {
+			if item.Stream == view.Heads[i].Stream {
+				next[i].Seq = min(next[i].Seq, item.Seq)
+			}
+		}
+	}
+	return next
+}
+
+func (s *Store) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
+	rows, err := s.pool.Query(ctx, `
+		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
+		from unnest($2::text[], $3::bigint[]) as want (name, before)
+		join streams s on s.name = want.name
+		join streams me on me.name = $1
+		join read_marks m on m.reader = me.id and m.stream_id = s.id
+		cross join lateral (
+		  select n.seq, n.id, n.data, n.created_at, coalesce(r.read, n.seq <= m.seq) as read
+		  from notifications n
+		  left join notification_reads r on r.reader = me.id and r.stream_id = n.stream_id and r.seq = n.seq
+		  where n.stream_id = s.id and n.seq < want.before
+		    and not ($4 and coalesce(r.read, n.seq <= m.seq))
+		  order by n.seq desc limit $5) n
+		order by n.created_at desc, s.name, n.seq desc limit $5`,
+		reader.Own(), reader.Streams(), before, unread, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list notifications: %w", err)
+	}
+	items, err := pgx.CollectRows(rows, scanItem)
+	if err != nil {
+		return nil, fmt.Errorf("list notifications: %w", err)
+	}
+	return items, nil
+}
+
+func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
+	err = row.Scan(&i.Stream, &i.Epoch, &i.Seq, &i.ID, &i.Data, &i.CreatedAt, &i.Read)
+	return i, err
+}
+
+// Mark notes whether reader has read the notification and returns it as it is
+// now. It returns notification.ErrNotFound for one that is not his.
+func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
+	if _, err := s.View(ctx, reader); err != nil { // he may never have been here
+		return notification.Item{}, err
+	}
+	rows, err := s.pool.Query(ctx, `
+		with n as (
+		  select s.name, s.epoch, n.stream_id, n.seq, n.id, n.data, n.created_at
+		  from notifications n join streams s on s.id = n.stream_id
+		  where n.id = $2 and s.name = any($3::text[])
+		), marked as (
+		  insert into notification_reads (reader, stream_id, seq, read)
+		  select me.id, n.stream_id, n.seq, $4 from n, streams me where me.name = $1
+		  on conflict (reader, stream_id, seq) do update set read = excluded.read
+		)
+		select name, epoch, seq, id, data, created_at, $4::boolean from n`,
+		reader.Own(), id, reader.Streams(), read)
+	if err != nil {
+		return notification.Item{}, fmt.Errorf("mark notification: %w", err)
+	}
+	item, err := pgx.CollectExactlyOneRow(rows, scanItem)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notification.Item{}, notification.ErrNotFound
+	}
+	if err != nil {
+		return notification.Item{}, fmt.Errorf("mark notification: %w", err)
+	}
+	return item, nil
+}
+
+// MarkAll notes that reader has read everything up to cursor, or everything
+// there is when cursor is nil, and returns the view after that.
+func (s *Store) MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error) {
+	view, err := s.View(ctx, reader)
+	if err != nil {
+		return notification.View{}, err
+	}
+	if err := fits(view, cursor); err != nil {
+		return notification.View{}, err
+	}
+	upTo := make([]int64, len(view.Heads))
+	for i, h := range view.Heads {
+		upTo[i] = h.Seq
+		if cursor != nil {
+			upTo[i] = min(upTo[i], cursor[i].Seq)
+		}
+	}
+	if err := s.raiseMarks(ctx, reader, upTo); err != nil {
+		return notification.View{}, err
+	}
+	return s.View(ctx, reader)
+}
+
+// raiseMarks moves the reader's marks up, never down, and forgets what he had
+// marked one by one below them.
+func (s *Store) raiseMarks(ctx context.Context, reader notification.Reader, upTo []int64) error {
+	_, err := s.pool.Exec(ctx, `
+		with raised as (
+		  update read_marks m set seq = greatest(m.seq, want.seq)
+		  from unnest($2::text[], $3::bigint[]) as want (name, seq), streams s, streams me
+		  where s.name = want.name and me.name = $1 and m.reader = me.id and m.stream_id = s.id
+		  returning m.reader, m.stream_id, want.seq
+		)
+		delete from notification_reads r using raised
+		where r.reader = raised.reader and r.stream_id = raised.stream_id and r.seq <= raised.seq`,
+		reader.Own(), reader.Streams(), upTo)
+	if err != nil {
+		return fmt.Errorf("mark all as read: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// defaultConns is the size of the pool unless the URL has pool_max_conns.
+	// Commits spend their time waiting for the disk, so that more connections
+	// than cores pay off.
+	defaultConns = 20
+	// connectTimeout lets requests fail in time while the server is away.
+	connectTimeout = 3 * time.Second
+)
+
+// serverLimits end what hangs on the server's side, too. They are below our
+// own deadlines, so that it is the server that says what happened.
+var serverLimits = map[string]string{
+	"application_name":                    "notification-service",
+	"lock_timeout":                        "5s",
+	"statement_timeout":                   "8s",
+	"idle_in_transaction_session_timeout": "15s",
+}
+
+// Open returns a pool of connections to the database at databaseURL, which
+// may override our settings. It does not connect: the database may come up
+// after us.
+func Open(ctx context.Context, databaseURL string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("parse database url: %w", err)
+	}
+	if u, err := url.Parse(databaseURL); err == nil && !u.Query().Has("pool_max_conns") {
+		cfg.MaxConns = defaultConns
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	for name, value := range serverLimits {
+		if _, ok := cfg.ConnConfig.RuntimeParams[name]; !ok {
+			cfg.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open pool: %w", err)
+	}
+	return pool, nil
+}

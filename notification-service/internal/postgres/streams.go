@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// View returns where the streams of reader stand and how much of them he has
+// not read. A stream or a reader that is new is written down first, so that
+// there is a position to resume from.
+func (s *Store) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
+	for range 2 {
+		view, err := s.view(ctx, reader)
+		if err != nil || len(view.Heads) == len(reader.Streams()) {
+			return view, err
+		}
+		if err := s.enrol(ctx, reader); err != nil {
+			return notification.View{}, err
+		}
+	}
+	return notification.View{}, fmt.Errorf("view streams: a stream vanished while it was read")
+}
+
+// view may come back with fewer heads than streams: those that are new lack.
+//
+// The numbers of a stream have no gaps, so what is unread is what lies above
+// the reader's mark, corrected by what he has marked one by one.
+func (s *Store) view(ctx context.Context, reader notification.Reader) (notification.View, error) {
+	rows, err := s.pool.Query(ctx, `
+		select s.name, s.epoch, s.last_seq,
+		  greatest(s.last_seq - m.seq, 0) + (
+		    select count(*) filter (where not r.read and r.seq <= m.seq)
+		         - count(*) filter (where r.read and r.seq > m.seq)
+		    from notification_reads r
+		    where r.reader = m.reader and r.stream_id = s.id)
+		from unnest($2::text[]) with ordinality as want (name, place)
+		join streams s on s.name = want.name
+		join streams me on me.name = $1
+		join read_marks m on m.reader = me.id and m.stream_id = s.id
+		order by want.place`,
+		reader.Own(), reader.Streams())
+	if err != nil {
+		return notification.View{}, fmt.Errorf("view streams: %w", err)
+	}
+	var view notification.View
+	var head notification.Head
+	var unread int64
+	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread}, func() error {
+		view.Heads = append(view.Heads, head)
+		view.Unread += unread
+		return nil
+	})
+	if err != nil {
+		return notification.View{}, fmt.Errorf("view streams: %w", err)
+	}
+	return view, nil
+}
+
+// enrol writes down the streams of reader and his marks in them. What stood
+// in a shared stream before its reader came counts as read.
+func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
+	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which everyone locks
+	batch := &pgx.Batch{}
+	batch.Queue(`
+		insert into streams (name)
+		select name from unnest($1::text[]) with ordinality as want (name, place) order by place
+		on conflict do nothing`, sorted)
+	batch.Queue(`
+		insert into read_marks (reader, stream_id, seq)
+		select me.id, s.id, case when s.id = me.id then 0 else s.last_seq end
+		from streams me, streams s
+		where me.name = $1 and s.name = any($2::text[])
+		on conflict do nothing`, reader.Own(), sorted)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("enrol reader: %w", err)
+	}
+	return nil
+}
+
+// Heads returns where the named streams stand. Those that are unknown lack.
+func (s *Store) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
+	rows, err := s.pool.Query(ctx, `
+		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
+	if err != nil {
+		return nil, fmt.Errorf("read heads of streams: %w", err)
+	}
+	heads, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h notification.Head, err error) {
+		err = row.Scan(&h.Stream, &h.Epoch, &h.Seq)
+		return h, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read heads of streams: %w", err)
+	}
+	return heads, nil
+}
+
+// Since returns what follows each of the heads in its stream, in order, at
+// most limit of each.
+func (s *Store) Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
+	names, after := make([]notification.Stream, len(heads)), make([]int64, len(heads))
+	for i, h := range heads {
+		names[i], after[i] = h.Stream, h.Seq
+	}
+	rows, err := s.pool.Query(ctx, `
+		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at
+		from unnest($1::text[], $2::bigint[]) as want (name, after)
+		join streams s on s.name = want.name
+		cross join lateral (
+		  select seq, id, data, created_at from notifications
+		  where stream_id = s.id and seq > want.after
+		  order by seq limit $3) n
+		order by s.name, n.seq`,
+		names, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read notifications: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n notification.Notification, err error) {
+		err = row.Scan(&n.Stream, &n.Epoch, &n.Seq, &n.ID, &n.Data, &n.CreatedAt)
+		return n, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read notifications: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,91 @@
+package sse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// Compare asks for a comparison of all topics with the database, such as
+// after the connection to the broker was away and announcements were lost.
+func (h *Hub) Compare() {
+	select {
+	case h.compare <- struct{}{}:
+	default: // one is due already
+	}
+}
+
+// watch compares and sweeps until ctx ends.
+func (h *Hub) watch(ctx context.Context) {
+	tick := time.NewTicker(h.cfg.CompareEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-h.compare:
+		}
+		h.sweep(time.Now())
+		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn().Err(err).Msg("cannot compare streams with the database")
+			pause(ctx, repairPause)
+			h.Compare()
+		}
+	}
+}
+
+// compareAll finds out what the topics miss without knowing. The database
+// numbers in the transaction that writes, so its last number tells it all.
+func (h *Hub) compareAll(ctx context.Context) error {
+	before := h.positions()
+	names := make([]notification.Stream, 0, len(before))
+	for t := range before {
+		names = append(names, t.name)
+	}
+	if len(names) == 0 {
+		h.metrics.positionLag.Set(0)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	list, err := h.store.Heads(ctx, names)
+	if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	heads := make(map[notification.Stream]notification.Position, len(list))
+	for _, head := range list {
+		heads[head.Stream] = head.Position
+	}
+	var lag int64
+	for t, was := range before {
+		head, known := heads[t.name]
+		if !known || head.Seq < was.Seq { // the database went back in time
+			h.expire(t)
+			continue
+		}
+		lag += head.Seq - was.Seq
+		h.judge(t, t.learn(head))
+	}
+	h.metrics.positionLag.Set(float64(lag))
+	return nil
+}
+
+// positions returns where the topics stand that have been opened.
+func (h *Hub) positions() map[*topic]notification.Position {
+	h.mu.Lock()
+	topics := make([]*topic, 0, len(h.topics))
+	for _, t := range h.topics {
+		topics = append(topics, t)
+	}
+	h.mu.Unlock()
+	positions := make(map[*topic]notification.Position, len(topics))
+	for _, t := range topics {
+		if p, _ := t.position(); p.Epoch != "" {
+			positions[t] = p
+		}
+	}
+	return positions
+}

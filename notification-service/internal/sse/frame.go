@@ -1,0 +1,102 @@
+package sse
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// A frame is one event on the wire, encoded once for all who get it. Its id
+// stands last, because a client of two streams gets an id of its own.
+type frame struct {
+	bytes []byte
+	idAt  int       // where the id line begins
+	seq   int64     // in its stream, 0 for an event without an id
+	at    time.Time // of the commit, zero for what was replayed
+}
+
+// Events, as docs/stream.md describes them.
+const (
+	eventNotification = "notification"
+	eventReady        = "ready"
+	eventReset        = "reset"
+)
+
+// heartbeat is an event rather than a comment, because comments never reach
+// a script that wants to notice silence.
+var heartbeat = &frame{bytes: []byte("event: hb\ndata: 1\n\n"), idAt: len("event: hb\ndata: 1\n")}
+
+// notificationFrame encodes n for all clients of its stream.
+func notificationFrame(n notification.Notification, at time.Time) *frame {
+	b := make([]byte, 0, len(n.Data)+192)
+	b = append(b, "event: "+eventNotification+"\ndata: "...)
+	b = appendNotification(b, n)
+	b = append(b, '\n')
+	idAt := len(b)
+	b = appendID(b, notification.Cursor{{Epoch: n.Epoch, Seq: n.Seq}})
+	return &frame{bytes: append(b, '\n'), idAt: idAt, seq: n.Seq, at: at}
+}
+
+// feedFrame encodes an event of the public feed, which has no history and so
+// no id.
+func feedFrame(d notification.Data, at time.Time) (*frame, error) {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	b := appendEvent(make([]byte, 0, len(data)+32), eventNotification, data)
+	return &frame{bytes: append(b, '\n'), idAt: len(b), at: at}, nil
+}
+
+// appendNotification appends the JSON object that a client gets: the data
+// with what makes it this notification in front.
+func appendNotification(b []byte, n notification.Notification) []byte {
+	b = append(b, `{"id":"`...)
+	b = append(b, n.ID.String()...)
+	b = append(b, `","created_at":"`...)
+	b = n.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","read":false`...)
+	fields := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(n.Data), []byte("{")))
+	if len(fields) > 1 { // more than the closing brace
+		b = append(b, ',')
+	}
+	return appendLine(b, fields)
+}
+
+// appendEvent appends an event up to its id and its end.
+func appendEvent(b []byte, event string, data []byte) []byte {
+	b = append(b, "event: "...)
+	b = append(b, event...)
+	b = append(b, "\ndata: "...)
+	b = appendLine(b, data)
+	return append(b, '\n')
+}
+
+// appendLine appends JSON as one line. Inside a JSON string a line break is
+// always escaped, so any that stands in data is mere layout.
+func appendLine(b, data []byte) []byte {
+	if !bytes.ContainsAny(data, "\r\n") {
+		return append(b, data...)
+	}
+	for _, c := range data {
+		if c != '\n' && c != '\r' {
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+func appendID(b []byte, c notification.Cursor) []byte {
+	b = append(b, "id: "...)
+	b = c.AppendText(b)
+	return append(b, '\n')
+}
+
+func appendRetry(b []byte, d time.Duration) []byte {
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, d.Milliseconds(), 10)
+	return append(b, '\n')
+}

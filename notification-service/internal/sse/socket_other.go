@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sse
+
+import "syscall"
+
+// Control leaves a listening socket as it is.
+func Control(_, _ string, _ syscall.RawConn) error { return nil }

@@ -1,0 +1,106 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// requestFaults lists every fault that openapi3filter found.
+func requestFaults(err error) []service.FieldError {
+	switch e := err.(type) { //nolint:errorlint // takes the tree of errors apart, node by node
+	case nil:
+		return nil
+	case openapi3.MultiError:
+		var faults []service.FieldError
+		for _, inner := range e {
+			faults = append(faults, requestFaults(inner)...)
+		}
+		return faults
+	case *openapi3filter.RequestError:
+		if e.Parameter != nil {
+			return []service.FieldError{{Pointer: e.Parameter.Name, Detail: describeParameter(e)}}
+		}
+		return requestFaults(e.Err)
+	case *openapi3.SchemaError:
+		return []service.FieldError{{Pointer: pointerOf(e), Detail: describe(e)}}
+	}
+	return []service.FieldError{{Detail: "not what the document asks for"}}
+}
+
+// describeParameter tells what is wrong with a parameter: the first fault
+// will do, since a parameter is a single value or a short list.
+func describeParameter(e *openapi3filter.RequestError) string {
+	if fault, ok := errors.AsType[*openapi3.SchemaError](e.Err); ok {
+		return describe(fault)
+	}
+	switch {
+	case errors.Is(e.Err, openapi3filter.ErrInvalidRequired):
+		return "missing"
+	case errors.Is(e.Err, openapi3filter.ErrInvalidEmptyValue):
+		return "empty"
+	}
+	schema := e.Parameter.Schema.Value
+	if schema.Items != nil {
+		schema = schema.Items.Value
+	}
+	return "want " + typeName(schema)
+}
+
+// describe words a fault for people, without showing the value: they know it.
+func describe(e *openapi3.SchemaError) string {
+	schema := e.Schema
+	if wanted, ok := schema.Extensions["x-wanted"].(string); ok && e.SchemaField == "pattern" {
+		return "want " + wanted
+	}
+	switch e.SchemaField {
+	case "required":
+		return "missing"
+	case "properties":
+		return "unknown field"
+	case "minLength":
+		return fmt.Sprintf("want at least %d characters", schema.MinLength)
+	case "maxLength":
+		return fmt.Sprintf("want at most %d characters", *schema.MaxLength)
+	case "enum":
+		return "want one of " + strings.Trim(fmt.Sprint(schema.Enum), "[]")
+	case "type":
+		return "want " + typeName(schema)
+	case "format":
+		return "want a " + schema.Format
+	}
+	return e.Reason
+}
+
+// typeName names what schema takes, with an article.
+func typeName(schema *openapi3.Schema) string {
+	name := strings.Join(schema.Type.Slice(), " or ")
+	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "i") || strings.HasPrefix(name, "o") {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// pointerOf returns the JSON pointer (RFC 6901) of the value at fault. An
+// unknown member is named only by the reason, and blamed on its object.
+func pointerOf(e *openapi3.SchemaError) string {
+	tokens := e.JSONPointer()
+	var unknown string
+	if _, err := fmt.Sscanf(e.Reason, "property %q is unsupported", &unknown); err == nil {
+		tokens = append(tokens, unknown)
+	}
+	var pointer strings.Builder
+	for _, token := range tokens {
+		pointer.WriteString("/" + escapePointer(token))
+	}
+	return pointer.String()
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func escapePointer(token string) string { return pointerEscapes.Replace(token) }

@@ -19,7 +19,7 @@ running() {
   [[ -n $born && $(birth "$pid") == "$born" ]] && ! is_zombie "$pid"
 }
 
-is_zombie() { [[ -r /proc/$1/stat && $(sed 's/.*) //' "/proc/$1/stat") == Z* ]]; }
+is_zombie() { [[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) == Z* ]]; }
 
 # pid_of prints the pid noted in the pid file.
 pid_of() { head -n 1 "$1"; }

@@ -33,7 +33,7 @@ rabbitmq_start() {
   # for it, so that the pid that we note is the server's.
   start "$user" "$dir.pid" "$dir.log" env \
     HOME="$home" RUNNING_UNDER_SYSTEMD=1 \
-    RABBITMQ_NODENAME="cityconnect-$amqp@localhost" RABBITMQ_NODE_PORT="$amqp" RABBITMQ_DIST_PORT="$dist" \
+    RABBITMQ_NODENAME=cityconnect@localhost RABBITMQ_NODE_PORT="$amqp" RABBITMQ_DIST_PORT="$dist" \
     ERL_EPMD_PORT="$epmd" ERL_EPMD_ADDRESS=127.0.0.1 \
     RABBITMQ_CONF_ENV_FILE="$home/rabbitmq-env.conf" RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" \
     RABBITMQ_ADVANCED_CONFIG_FILE="$home/advanced.config" \

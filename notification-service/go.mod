@@ -52,3 +52,5 @@ require (
 replace github.com/cityconnect/cityconnect/platform => ../platform
 
 replace github.com/cityconnect/cityconnect/migrations => ../migrations
+
+ignore ./internal/web/app/node_modules

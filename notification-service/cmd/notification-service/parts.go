@@ -58,8 +58,12 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 	p.health = service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return p.consumer.Healthy() }, Optional: true})
+	page, err := web.New(cfg.Page, cfg.Auth)
+	if err != nil {
+		return nil, fmt.Errorf("set up the page: %w", err)
+	}
 	p.handler, err = api.New(api.Config{
-		Store: store, Streams: p.hub, Auth: verifier, Health: p.health, Metrics: metrics, Page: web.Handler(), Log: log,
+		Store: store, Streams: p.hub, Auth: verifier, Health: p.health, Metrics: metrics, Page: page, Log: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)

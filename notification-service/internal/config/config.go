@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -31,6 +32,7 @@ type Config struct {
 	Auth           auth.Config
 	Stream         sse.Config
 	Consumer       consumer.Tuning
+	Page           web.Config
 
 	Keys     *event.Keyring // RecipientKey, read
 	Topology event.Topology // TopologyPrefix, read
@@ -77,5 +79,6 @@ func (c *Config) check() error {
 	faults = append(faults, c.Auth.Validate())
 	faults = append(faults, c.Stream.Validate()...)
 	faults = append(faults, c.Consumer.Validate()...)
+	faults = append(faults, c.Page.Validate()...)
 	return errors.Join(faults...)
 }

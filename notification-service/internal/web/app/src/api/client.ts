@@ -1,0 +1,75 @@
+/** The two services, as their OpenAPI documents describe them. */
+import createClient from 'openapi-fetch';
+
+import type { components as NotificationSchemas, paths as NotificationPaths } from './notification.gen';
+import type { components as ReportSchemas, paths as ReportPaths } from './report.gen';
+
+export type Report = ReportSchemas['schemas']['Report'];
+export type NewReport = ReportSchemas['schemas']['NewReport'];
+export type Category = ReportSchemas['schemas']['Category'];
+export type Status = ReportSchemas['schemas']['Status'];
+export type VoteType = ReportSchemas['schemas']['VoteType'];
+export type HistoryEntry = ReportSchemas['schemas']['HistoryEntry'];
+export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
+export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];
+export type Notification = NotificationSchemas['schemas']['Notification'];
+export type FeedEvent = NotificationSchemas['schemas']['FeedEvent'];
+export type Problem = ReportSchemas['schemas']['Problem'];
+
+export const reportService = createClient<ReportPaths>();
+export const notificationService = createClient<NotificationPaths>();
+
+/** A request that did not succeed: the server said why, or did not answer. */
+export class Failure extends Error {
+  constructor(
+    /** Absent when no answer came: the request may have had its effect. */
+    readonly problem?: Problem,
+  ) {
+    super(problem?.title ?? 'no answer');
+  }
+
+  /** The name at the end of the problem's type, such as `stale-version`. */
+  get kind(): string {
+    if (!this.problem) return 'no-answer';
+    // A gateway's own problems have no kind; only being busy is expected of it.
+    return this.problem.type.split('#')[1] ?? (this.problem.status >= 500 ? 'unavailable' : 'internal');
+  }
+
+  /** Whether the request may have had its effect all the same. */
+  get uncertain(): boolean {
+    const status = this.problem?.status ?? 0;
+    return status === 0 || status >= 500 || this.kind === 'request-running';
+  }
+
+  /** What is wrong with the field that a JSON pointer names. */
+  fault(pointer: string): string | undefined {
+    return this.problem?.errors?.find((fault) => fault.pointer === pointer)?.detail;
+  }
+}
+
+type Answer<T> = { data?: T; error?: unknown; response: Response };
+
+/** Called when the server no longer knows who we are. */
+let onUnauthenticated = () => {};
+export function whenUnauthenticated(handler: () => void): void {
+  onUnauthenticated = handler;
+}
+
+/** Waits for an answer and returns its body, or throws a Failure. */
+export async function must<T>(pending: Promise<Answer<T>>): Promise<T> {
+  let answer: Answer<T>;
+  try {
+    answer = await pending;
+  } catch {
+    throw new Failure();
+  }
+  if (answer.response.ok) return answer.data as T;
+  if (answer.response.status === 401) onUnauthenticated();
+  throw new Failure(asProblem(answer));
+}
+
+/** A gateway answers in its own way when nobody is behind it. */
+function asProblem({ error, response }: Answer<unknown>): Problem {
+  if (typeof error === 'object' && error !== null && 'type' in error) return error as Problem;
+  return { type: '#unavailable', title: response.statusText, status: response.status };
+}

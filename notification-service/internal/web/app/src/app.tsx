@@ -1,0 +1,93 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+import { t, type Word } from './lang/i18n';
+import { CreateScreen } from './screens/create/create';
+import { MineScreen } from './screens/mine';
+import { ReportScreen } from './screens/report/report';
+import { ReportsScreen } from './screens/reports/reports';
+import { SignInScreen } from './screens/sign-in';
+import { Header } from './shell/header';
+import { Toasts } from './shell/toasts';
+import { session, sessionEnded, type Role } from './state/session';
+import { lazily } from './ui/lazily';
+import { href, route } from './ui/router';
+
+type View = ComponentType<{ path: string[] }>;
+
+interface Screen {
+  title: Word;
+  view: View;
+  /** Who may see it: anyone if absent, anyone who signed in if empty. */
+  roles?: Role[];
+}
+
+const screens: Record<string, Screen> = {
+  '': { title: 'reports', view: ReportsScreen },
+  reports: { title: 'report', view: ReportScreen },
+  new: { title: 'new', view: CreateScreen, roles: [] },
+  mine: { title: 'mine', view: MineScreen, roles: [] },
+  queue: {
+    title: 'queue',
+    view: lazily(async () => (await import('./screens/queue')).QueueScreen),
+    roles: ['official'],
+  },
+  ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator'] },
+  'sign-in': { title: 'sign-in', view: SignInScreen },
+};
+
+export function App() {
+  const { path } = route.value;
+  const screen = screens[path[0] ?? ''] ?? screens['']!;
+  useArrival(path.join('/'), t(screen.title));
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        {t('skip')}
+      </a>
+      <Header />
+      {sessionEnded.value && (
+        <p class="banner" role="status">
+          {t('session.ended')} <a href={signInHref()}>{t('sign-in')}</a>
+        </p>
+      )}
+      <main id="main" tabIndex={-1}>
+        <Guarded screen={screen} path={path} />
+      </main>
+      <Toasts />
+    </>
+  );
+}
+
+function Guarded({ screen: { view: View, roles }, path }: { screen: Screen; path: string[] }) {
+  const role = session.value?.role;
+  if (roles && !role) return <SignInScreen path={path} />;
+  if (roles?.length && role && !roles.includes(role)) return <p class="empty">{t('problem.forbidden')}</p>;
+  return <View path={path} key={path.slice(0, 2).join('/')} />;
+}
+
+/** Where to sign in, and come back from. */
+function signInHref(): string {
+  return href('sign-in', { to: route.value.path.join('/') });
+}
+
+/** The hash belongs to the router, so the skip link moves the focus itself. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+/** Says where the reader has come: in the title, and to a screen reader. */
+function useArrival(place: string, title: string): void {
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = `${title} · CityConnect`;
+  }, [title]);
+  useEffect(() => {
+    if (!first.current) {
+      window.scrollTo(0, 0);
+      document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+    }
+    first.current = false;
+  }, [place]);
+}

@@ -1,0 +1,99 @@
+/**
+ * A client of CityConnect's event streams (docs/stream.md) that never gives
+ * up: it stands alone, needs nothing but a browser, and may be copied.
+ *
+ * EventSource comes back by itself from most failures, with the position it
+ * had. What it does not do is added here: notice a connection that is silent
+ * although it looks open, start at a given position, and begin anew after an
+ * answer that ends an EventSource for ever.
+ */
+
+/** What the server sends; `hb` is kept back. */
+export type StreamEvent = { type: 'ready' | 'notification' | 'reset'; data: unknown; id: string };
+
+export interface StreamOptions {
+  url: string;
+  /** The position to resume after; none means from now on. */
+  cursor?: string | undefined;
+  onEvent(event: StreamEvent): void;
+  /** Called with true once the stream is open, with false once it is not. */
+  onLive(live: boolean): void;
+  /** Asked before an ended stream is opened anew; false ends it for good. */
+  mayReopen(): Promise<boolean>;
+}
+
+export interface Stream {
+  /** Tries at once, if the stream is not live: the network may be back. */
+  wake(): void;
+  close(): void;
+}
+
+/** The server writes at least every 22 s; two misses are a dead connection. */
+const SILENCE_MS = 45_000;
+const RETRY_MS = { first: 1_000, most: 30_000 };
+
+export function openStream(options: StreamOptions): Stream {
+  let cursor = options.cursor ?? '';
+  let source: EventSource | undefined;
+  let watchdog: number | undefined;
+  let retry: number | undefined;
+  let delay = RETRY_MS.first;
+  let attempt = 0;
+  let closed = false;
+
+  const heard = (event: MessageEvent<string>) => {
+    clearTimeout(watchdog);
+    watchdog = window.setTimeout(reopen, SILENCE_MS);
+    delay = RETRY_MS.first;
+    cursor = event.lastEventId || cursor;
+    options.onLive(true);
+    if (event.type === 'hb') return;
+    options.onEvent({ type: event.type as StreamEvent['type'], data: JSON.parse(event.data), id: cursor });
+  };
+
+  const open = () => {
+    const query = cursor && `?last_event_id=${encodeURIComponent(cursor)}`;
+    source = new EventSource(options.url + query);
+    for (const type of ['ready', 'notification', 'reset', 'hb']) source.addEventListener(type, heard);
+    source.onerror = () => {
+      options.onLive(false);
+      if (source?.readyState === EventSource.CLOSED) reopenLater();
+    };
+    watchdog = window.setTimeout(reopen, SILENCE_MS);
+  };
+
+  const stop = () => {
+    attempt++;
+    clearTimeout(watchdog);
+    clearTimeout(retry);
+    source?.close();
+  };
+
+  const reopen = () => {
+    stop();
+    options.onLive(false);
+    open();
+  };
+
+  // Up to twice the delay, at random: a city's browsers must not return as one.
+  const reopenLater = () => {
+    stop();
+    const mine = attempt;
+    retry = window.setTimeout(async () => {
+      const may = await options.mayReopen();
+      if (may && mine === attempt) open();
+    }, delay * (1 + Math.random()));
+    delay = Math.min(delay * 2, RETRY_MS.most);
+  };
+
+  open();
+  return {
+    wake: () => {
+      if (!closed && source?.readyState !== EventSource.OPEN) reopen();
+    },
+    close: () => {
+      closed = true;
+      stop();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import './styles/index.css';
+
+import { render } from 'preact';
+
+import { App } from './app';
+import { preferredLanguage, useLanguage } from './lang/i18n';
+import { onChange, startLive } from './live/live';
+import { loadCategories } from './state/categories';
+import { loadConfig } from './state/config';
+import { followFeed } from './state/feed';
+import { announceFollowed } from './state/followed';
+import { followNotifications, loadNotifications } from './state/notifications';
+import { loadSession, session } from './state/session';
+
+async function start(): Promise<void> {
+  await Promise.all([loadConfig(), loadSession(), useLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
+  if (location.search.includes('code=') || location.search.includes('error=')) {
+    await (await import('./state/oidc')).finishSignIn();
+    return;
+  }
+  render(<App />, document.getElementById('app')!);
+
+  onChange((what) => what === 'session' && location.reload());
+  followFeed();
+  announceFollowed();
+  if (session.value) {
+    followNotifications();
+    // The list says where the stream begins. Without it, it begins now.
+    await loadNotifications().catch(() => {});
+  }
+  startLive();
+}
+
+void start();

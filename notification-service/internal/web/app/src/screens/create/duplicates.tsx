@@ -1,0 +1,100 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type Report } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { draft } from '../../state/draft';
+import { follow } from '../../state/followed';
+import { toast } from '../../state/toasts';
+import { explain } from '../../ui/problem';
+import { Badge } from '../../ui/badge';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+
+/** How near a report of the same kind is likely to be the same: in metres. */
+const NEAR_M = 150;
+const METRES_PER_DEGREE = 111_320;
+const MOST = 3;
+
+type Position = { latitude: number; longitude: number };
+
+/** Open reports nearby: to vote for one of them helps more than one more of them. */
+export function Duplicates() {
+  const { position, category_id } = draft.value;
+  const [near, setNear] = useState<Report[]>([]);
+  useEffect(() => {
+    setNear([]);
+    if (!position || !category_id) return;
+    let latest = true;
+    find(position, category_id).then((found) => latest && setNear(found), () => {});
+    return () => {
+      latest = false;
+    };
+  }, [position?.latitude, position?.longitude, category_id]);
+  if (near.length === 0) return <div role="status" />;
+  const gone = (id: string) => setNear(near.filter((report) => report.id !== id));
+  return (
+    <section class="panel stack" role="status" aria-label={t('duplicates')}>
+      <h2>{t('duplicates')}</h2>
+      <p class="quiet">{t('duplicates.hint')}</p>
+      <ul class="rows">
+        {near.map((report) => (
+          <Duplicate key={report.id} report={report} onGone={() => gone(report.id)} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Duplicate({ report, onGone }: { report: Report; onGone(): void }) {
+  const voteInstead = async () => {
+    const params = { path: { id: report.id } };
+    try {
+      await must(reportService.POST('/reports/{id}/vote', { params, body: { vote_type: 'upvote' } }));
+      follow(report.id, true);
+      toast(t('duplicates.voted'), href(`reports/${report.id}`));
+      onGone();
+    } catch (error) {
+      toast(explain(error));
+    }
+  };
+  return (
+    <li>
+      <a href={href(`reports/${report.id}`)}>{report.title}</a>
+      <span class="meta">
+        <Badge status={report.status} />
+        <span>
+          {number(report.score)} {t('score')}
+        </span>
+        <Time at={report.created_at} />
+      </span>
+      {!report.mine && (
+        <button type="button" onClick={voteInstead}>
+          {t('duplicates.vote')}
+        </button>
+      )}
+    </li>
+  );
+}
+
+async function find(at: Position, category: number): Promise<Report[]> {
+  const query = { bbox: around(at), category: [category], status: ['pending', 'in_progress'] as const, limit: 20 };
+  const page = await must(reportService.GET('/reports', { params: { query: { ...query, status: [...query.status] } } }));
+  return page.reports.toSorted((a, b) => distance(a, at) - distance(b, at)).slice(0, MOST);
+}
+
+function around({ latitude, longitude }: Position): string {
+  const high = NEAR_M / METRES_PER_DEGREE;
+  // Meridians meet at the poles; nobody reports from there, and none divides by nought.
+  const wide = high / Math.max(0.01, Math.cos((latitude * Math.PI) / 180));
+  const box = [longitude - wide, latitude - high, longitude + wide, latitude + high];
+  return box.map((degrees, i) => clamp(degrees, i % 2 === 0 ? 180 : 90).toFixed(5)).join(',');
+}
+
+function clamp(value: number, most: number): number {
+  return Math.min(most, Math.max(-most, value));
+}
+
+function distance(report: Report, at: Position): number {
+  const narrow = Math.cos((at.latitude * Math.PI) / 180);
+  return Math.hypot((report.latitude ?? 0) - at.latitude, ((report.longitude ?? 0) - at.longitude) * narrow);
+}

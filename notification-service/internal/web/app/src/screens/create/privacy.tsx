@@ -1,0 +1,45 @@
+import { t } from '../../lang/i18n';
+import { change, draft } from '../../state/draft';
+
+const LEVELS = ['public', 'anonymous'] as const;
+const READERS = ['everyone', 'officials', 'operators', 'you'] as const;
+
+/** Whether the reporter is named, with who sees what beside the choice. */
+export function Privacy() {
+  const chosen = draft.value.privacy_level;
+  return (
+    <fieldset class="bare">
+      <legend>{t('privacy')}</legend>
+      <div class="options">
+        {LEVELS.map((level) => (
+          <label key={level} class="option">
+            <input
+              type="radio"
+              name="privacy"
+              checked={chosen === level}
+              onChange={() => change({ privacy_level: level })}
+              aria-describedby="who-sees-what"
+            />
+            <span>
+              <strong>{t(`privacy.${level}`)}</strong>
+              <small>{t(`privacy.${level}.hint`)}</small>
+            </span>
+          </label>
+        ))}
+      </div>
+      <div id="who-sees-what" class="who-sees" aria-live="polite">
+        <p>
+          <strong>{t('privacy.who-sees')}</strong>
+        </p>
+        <dl>
+          {READERS.map((reader) => (
+            <div key={reader}>
+              <dt>{t(`privacy.reader.${reader}`)}</dt>
+              <dd>{t(`privacy.${chosen}.${reader}`)}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </fieldset>
+  );
+}

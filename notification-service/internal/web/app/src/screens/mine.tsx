@@ -1,0 +1,54 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type Report } from '../api/client';
+import { t } from '../lang/i18n';
+import { followed } from '../state/followed';
+import { createList, noFilters } from '../state/list';
+import { Badge } from '../ui/badge';
+import { href } from '../ui/router';
+import { Time } from '../ui/time';
+import { Cards } from './reports/cards';
+
+const list = createList('mine');
+
+/** The reader's own reports, also the anonymous ones, and those he follows. */
+export function MineScreen() {
+  useEffect(() => {
+    void list.load(noFilters);
+    return list.watch();
+  }, []);
+  return (
+    <div class="narrow">
+      <h1 tabIndex={-1}>{t('mine')}</h1>
+      <p class="quiet">{t('mine.private')}</p>
+      <Cards list={list} empty={t('mine.none')} />
+      <Followed />
+    </div>
+  );
+}
+
+function Followed() {
+  const [reports, setReports] = useState<Report[]>([]);
+  const ids = followed.value;
+  useEffect(() => {
+    const each = ids.map((id) => must(reportService.GET('/reports/{id}', { params: { path: { id } } })).catch(() => undefined));
+    void Promise.all(each).then((found) => setReports(found.filter((report) => report !== undefined)));
+  }, [ids]);
+  if (reports.length === 0) return null;
+  return (
+    <section class="stack">
+      <h2>{t('followed')}</h2>
+      <ul class="rows">
+        {reports.map((report) => (
+          <li key={report.id}>
+            <a href={href(`reports/${report.id}`)}>{report.title}</a>
+            <span class="meta">
+              <Badge status={report.status} />
+              <Time at={report.updated_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,89 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { Chart, remember } from '../../ui/chart';
+import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+import { Figure } from './figure';
+import { Reason } from './reason';
+
+const readStats = () => must(reportService.GET('/admin/outbox/stats'));
+const readFailed = () => must(reportService.GET('/admin/outbox/messages', { params: { query: { status: 'failed', limit: 100 } } }));
+
+/** What waits to be published, and what could not be. */
+export function Outbox() {
+  const stats = usePoll(readStats);
+  const failed = usePoll(readFailed);
+  return (
+    <div class="stack">
+      <Fault error={stats.error ?? failed.error} retry={stats.again} />
+      {stats.value && <Backlog stats={stats.value} />}
+      <h2>{t('outbox.failed')}</h2>
+      {failed.value?.messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
+      <ul class="rows">
+        {failed.value?.messages.map((message) => (
+          <Failed key={message.id} message={message} onDone={failed.again} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Backlog({ stats }: { stats: OutboxStats }) {
+  const [pending, setPending] = useState<number[]>([]);
+  const [oldest, setOldest] = useState<number[]>([]);
+  useEffect(() => {
+    setPending((values) => remember(values, stats.pending));
+    setOldest((values) => remember(values, stats.oldest_pending_seconds));
+  }, [stats]);
+  return (
+    <>
+      <dl class="figures">
+        <Figure label={t('outbox.pending')} value={number(stats.pending)} />
+        <Figure label={t('outbox.delayed')} value={number(stats.delayed)} warn={stats.delayed > 0} />
+        <Figure label={t('outbox.failed')} value={number(stats.failed)} warn={stats.failed > 0} />
+        <Figure label={t('outbox.oldest')} value={`${number(Math.round(stats.oldest_pending_seconds))} s`} />
+      </dl>
+      <div class="charts">
+        <Chart label={t('outbox.pending')} values={pending} />
+        <Chart label={t('outbox.oldest')} values={oldest} unit=" s" />
+      </div>
+    </>
+  );
+}
+
+function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void }) {
+  const [discarding, setDiscarding] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const params = { path: { id: message.id } };
+  const retry = () =>
+    must(reportService.POST('/admin/outbox/messages/{id}/retry', { params })).then(onDone, setError);
+  const discard = (reason: string) =>
+    must(reportService.DELETE('/admin/outbox/messages/{id}', { params: { ...params, query: { reason } } })).then(onDone);
+  return (
+    <li>
+      <div>
+        <strong>{message.routing_key}</strong>
+        <p class="meta">
+          <a href={href(`reports/${message.report_id}`)}>{t('report')}</a>
+          <Time at={message.created_at} />
+          <span>{t('attempts', { count: number(message.retry_count) })}</span>
+        </p>
+        {message.last_error && <code>{message.last_error}</code>}
+        <Fault error={error} />
+      </div>
+      <div class="bar">
+        <button type="button" onClick={retry}>
+          {t('retry')}
+        </button>
+        <button type="button" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
+          {t('discard')}
+        </button>
+      </div>
+      {discarding && <Reason title={t('discard')} onSubmit={discard} onClose={() => setDiscarding(false)} />}
+    </li>
+  );
+}

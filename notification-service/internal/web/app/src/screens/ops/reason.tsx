@@ -1,0 +1,34 @@
+import { useState } from 'preact/hooks';
+
+import { t } from '../../lang/i18n';
+import { Modal } from '../../ui/modal';
+import { Fault } from '../../ui/problem';
+
+interface Props {
+  title: string;
+  onSubmit(reason: string): Promise<unknown>;
+  onClose(): void;
+}
+
+/** Asks why, for the audit, before something is given up for good. */
+export function Reason({ title, onSubmit, onClose }: Props) {
+  const [reason, setReason] = useState('');
+  const [error, setError] = useState<unknown>();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onSubmit(reason.trim()).then(onClose, setError);
+  };
+  return (
+    <Modal title={title} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <p class="quiet">{t('discard.hint')}</p>
+        <label class="field">
+          <span>{t('reason')}</span>
+          <input required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+        </label>
+        <Fault error={error} />
+        <button class="primary">{title}</button>
+      </form>
+    </Modal>
+  );
+}

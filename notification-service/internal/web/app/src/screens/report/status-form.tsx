@@ -1,0 +1,70 @@
+import { useRef, useState } from 'preact/hooks';
+
+import { Failure, type Report, type Status } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { movesFrom, needsNote } from '../../state/report';
+import { Fault } from '../../ui/problem';
+
+interface Props {
+  open: { changeStatus(seen: Report, status: Status, note: string): Promise<void> };
+  report: Report;
+  onDone?: () => void;
+}
+
+/**
+ * Moves a report on. The official decides on what he saw: when somebody else
+ * was faster, he is told, and keeps what he wrote.
+ */
+export function StatusForm({ open, report, onDone }: Props) {
+  const [status, setStatus] = useState<Status>();
+  const [note, setNote] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [seen, setSeen] = useState(report.status);
+  const form = useRef<HTMLFormElement>(null);
+  const overtaken = seen !== report.status;
+  const moves = movesFrom(report.status);
+  const choice = status && moves.includes(status) ? status : undefined;
+  const required = choice !== undefined && needsNote(report.status, choice);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (!choice) return;
+    try {
+      await open.changeStatus(report, choice, note.trim());
+      setStatus(undefined);
+      setNote('');
+      setError(undefined);
+      setSeen(choice);
+      onDone?.();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const stale = error instanceof Failure && error.kind === 'stale-version';
+
+  return (
+    <form ref={form} class="stack panel" onSubmit={submit} aria-label={t('change-status')}>
+      <h2>{t('change-status')}</h2>
+      {(overtaken || stale) && (
+        <p class="note" role="status">
+          {t('change-status.overtaken', { status: t(`status.${report.status}`) })}
+        </p>
+      )}
+      <fieldset class="choices">
+        <legend>{t('change-status.to')}</legend>
+        {moves.map((to) => (
+          <label key={to} class="chip">
+            <input type="radio" name={`status-${report.id}`} required checked={choice === to} onChange={() => setStatus(to)} />
+            <span>{t(`status.${to}`)}</span>
+          </label>
+        ))}
+      </fieldset>
+      <label class="field">
+        <span>{t(required ? 'change-status.note-required' : 'change-status.note')}</span>
+        <textarea rows={3} maxLength={2000} required={required} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
+      </label>
+      {!stale && <Fault error={error} />}
+      <button class="primary">{t('change-status.save')}</button>
+    </form>
+  );
+}

@@ -1,0 +1,56 @@
+import { useState } from 'preact/hooks';
+
+import type { Report, VoteType } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { isClosed, type OpenReport } from '../../state/report';
+import { session } from '../../state/session';
+import { Icon } from '../../ui/icons';
+import { Fault } from '../../ui/problem';
+import { href, route } from '../../ui/router';
+
+const BUTTONS = { upvote: 'up', downvote: 'down' } as const;
+
+/** The score, and the reader's own vote: pressing it again withdraws it. */
+export function Votes({ open, report }: { open: OpenReport; report: Report }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const why = whyNot(report);
+  const vote = async (type: VoteType) => {
+    setBusy(true);
+    setError(await open.vote(type).then(() => undefined, (failure: unknown) => failure));
+    setBusy(false);
+  };
+  return (
+    <section class="votes" aria-labelledby="votes">
+      <h2 id="votes" class="hidden">
+        {t('votes')}
+      </h2>
+      <p class="total">
+        <output aria-live="polite">{number(report.score)}</output> <span class="quiet">{t('score')}</span>
+      </p>
+      {(['upvote', 'downvote'] as const).map((type) => (
+        <button
+          key={type}
+          type="button"
+          disabled={why !== undefined}
+          aria-busy={busy}
+          aria-pressed={report.my_vote === type}
+          onClick={() => !busy && vote(type)}
+        >
+          <Icon name={BUTTONS[type]} /> {t(`vote.${type}`)}
+        </button>
+      ))}
+      {why && <span class="quiet">{why}</span>}
+      {!session.value && <a href={href('sign-in', { to: route.value.path.join('/') })}>{t('vote.sign-in')}</a>}
+      {report.my_vote && !why && <span class="quiet">{t('vote.withdraw-hint')}</span>}
+      <Fault error={error} />
+    </section>
+  );
+}
+
+function whyNot(report: Report): string | undefined {
+  if (!session.value) return '';
+  if (report.mine) return t('problem.own-report');
+  if (isClosed(report.status)) return t('problem.report-closed');
+  return undefined;
+}

@@ -1,0 +1,80 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { t } from '../../lang/i18n';
+import { categories } from '../../state/categories';
+import type { Filters } from '../../state/list';
+import { STATUSES } from '../../ui/badge';
+import { Icon } from '../../ui/icons';
+import { setQuery } from '../../ui/router';
+
+/** How long a reader pauses who has typed what he is looking for. */
+const TYPED_MS = 300;
+
+/** What the list is narrowed to. It stands in the address, to be shared. */
+export function FilterBar({ filters }: { filters: Filters }) {
+  const narrowed = filters.status.length + filters.category.length > 0 || filters.q + filters.bbox !== '';
+  const toggle = (status: string, on: boolean) =>
+    setQuery({ status: STATUSES.filter((s) => (s === status ? on : filters.status.includes(s))).join(',') });
+  return (
+    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      <Search q={filters.q} />
+      <label class="category">
+        <span class="hidden">{t('category')}</span>
+        <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>
+          <option value="">{t('category.all')}</option>
+          {categories.value.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <fieldset class="choices">
+        <legend class="hidden">{t('status')}</legend>
+        {STATUSES.map((status) => (
+          <label key={status} class="chip">
+            <input
+              type="checkbox"
+              checked={filters.status.includes(status)}
+              onChange={(event) => toggle(status, event.currentTarget.checked)}
+            />
+            <span>{t(`status.${status}`)}</span>
+          </label>
+        ))}
+      </fieldset>
+      {narrowed && (
+        <button type="button" class="link" onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}>
+          {t('filters.clear')}
+        </button>
+      )}
+    </form>
+  );
+}
+
+function Search({ q }: { q: string }) {
+  const [typed, setTyped] = useState(q);
+  const field = useRef<HTMLInputElement>(null);
+  // The address may change by other means than typing.
+  useEffect(() => {
+    if (document.activeElement !== field.current) setTyped(q);
+  }, [q]);
+  useEffect(() => {
+    if (typed.trim() === q) return;
+    const timer = setTimeout(() => setQuery({ q: typed.trim() }), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return (
+    <label class="search">
+      <span class="hidden">{t('search')}</span>
+      <Icon name="search" />
+      <input
+        ref={field}
+        type="search"
+        maxLength={200}
+        placeholder={t('search')}
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks';
+
+import { t } from '../lang/i18n';
+import { tellOtherTabs } from '../live/live';
+import { config } from '../state/config';
+import { signInAs, type Role } from '../state/session';
+import { Fault } from '../ui/problem';
+import { href, route } from '../ui/router';
+
+const ROLES: Role[] = ['resident', 'official', 'operator'];
+
+/** Sign-in, on its own or in place of a screen that wants it. */
+export function SignInScreen({ path }: { path: string[] }) {
+  const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : path.join('/');
+  return (
+    <div class="narrow">
+      <h1 tabIndex={-1}>{t('sign-in')}</h1>
+      {route.value.query.has('failed') && (
+        <p class="fault" role="alert">
+          {t('sign-in.failed')}
+        </p>
+      )}
+      {config.auth.mode === 'dev' && <SignInAs to={to} />}
+      {config.auth.mode === 'oidc' && <SignInWith to={to} />}
+      {config.auth.mode === 'none' && <p>{t('sign-in.none')}</p>}
+    </div>
+  );
+}
+
+/** The page begins anew as someone else: nothing of before may stay. */
+function arrive(to: string): void {
+  tellOtherTabs('session');
+  location.replace(`/${href(to)}`);
+  location.reload();
+}
+
+function SignInAs({ to }: { to: string }) {
+  const [name, setName] = useState('');
+  const [role, setRole] = useState<Role>('resident');
+  const [error, setError] = useState<unknown>();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    signInAs(name, role).then(() => arrive(to), setError);
+  };
+  return (
+    <form onSubmit={submit} class="stack">
+      <p class="note">{t('sign-in.dev')}</p>
+      <label class="field">
+        <span>{t('sign-in.name')}</span>
+        <input required maxLength={100} autocomplete="nickname" value={name} onInput={(e) => setName(e.currentTarget.value)} />
+      </label>
+      <fieldset class="choices">
+        <legend>{t('sign-in.role')}</legend>
+        {ROLES.map((each) => (
+          <label key={each} class="chip">
+            <input type="radio" name="role" checked={role === each} onChange={() => setRole(each)} />
+            <span>{t(`role.${each}`)}</span>
+          </label>
+        ))}
+      </fieldset>
+      <Fault error={error} />
+      <button class="primary">{t('sign-in')}</button>
+    </form>
+  );
+}
+
+function SignInWith({ to }: { to: string }) {
+  const [error, setError] = useState<unknown>();
+  const begin = () => import('../state/oidc').then(({ beginSignIn }) => beginSignIn(href(to))).catch(setError);
+  return (
+    <div class="stack">
+      <p>{t('sign-in.oidc')}</p>
+      <Fault error={error} retry={begin} />
+      <button type="button" class="primary" onClick={begin}>
+        {t('sign-in.continue')}
+      </button>
+    </div>
+  );
+}

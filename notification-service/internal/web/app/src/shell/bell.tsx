@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks';
+
+import { number, tn } from '../lang/i18n';
+import { unread } from '../state/notifications';
+import { Icon } from '../ui/icons';
+import { Panel } from './panel';
+
+/** Above this the exact count helps nobody. */
+const MANY = 99;
+
+export function Bell() {
+  const [open, setOpen] = useState(false);
+  const count = unread.value;
+  return (
+    <>
+      <button type="button" class="plain bell" aria-haspopup="dialog" aria-label={tn('bell', count)} onClick={() => setOpen(true)}>
+        <Icon name="bell" />
+        {count > 0 && <span class="count">{count > MANY ? `${MANY}+` : number(count)}</span>}
+      </button>
+      {open && <Panel onClose={() => setOpen(false)} />}
+      <span class="hidden" role="status">
+        {count > 0 ? tn('bell', count) : ''}
+      </span>
+    </>
+  );
+}

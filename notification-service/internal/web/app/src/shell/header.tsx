@@ -1,0 +1,53 @@
+import { useState } from 'preact/hooks';
+
+import { t, type Word } from '../lang/i18n';
+import { session } from '../state/session';
+import { Icon, type IconName } from '../ui/icons';
+import { href, route } from '../ui/router';
+import { Bell } from './bell';
+import { ConnectionState } from './connection';
+import { Menu } from './menu';
+
+interface Place {
+  path: string;
+  name: Word;
+  icon: IconName;
+}
+
+function places(): Place[] {
+  const all: Place[] = [{ path: '', name: 'reports', icon: 'list' }];
+  if (session.value) all.push({ path: 'mine', name: 'mine', icon: 'person' });
+  if (session.value?.role === 'official') all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
+  if (session.value?.role === 'operator') all.push({ path: 'ops', name: 'console', icon: 'gauge' });
+  all.push({ path: 'new', name: 'new', icon: 'plus' });
+  return all;
+}
+
+export function Header() {
+  const [menu, setMenu] = useState(false);
+  const here = route.value.path[0] ?? '';
+  return (
+    <header class="top">
+      <a class="brand" href={href('')}>
+        <img src="/icon.svg" alt="" width="24" height="24" /> CityConnect
+      </a>
+      <nav aria-label={t('nav')}>
+        {places().map(({ path, name, icon }) => (
+          <a key={path} href={href(path)} aria-current={path === here ? 'page' : undefined} data-place={path}>
+            <Icon name={icon} />
+            <span>{t(name)}</span>
+          </a>
+        ))}
+      </nav>
+      <div class="tools">
+        <ConnectionState />
+        {session.value && <Bell />}
+        <button type="button" class="plain" aria-haspopup="dialog" aria-label={t('menu')} onClick={() => setMenu(true)}>
+          <Icon name="person" />
+          <span class="who">{session.value ? session.value.name || t(`role.${session.value.role}`) : t('sign-in')}</span>
+        </button>
+      </div>
+      {menu && <Menu onClose={() => setMenu(false)} />}
+    </header>
+  );
+}

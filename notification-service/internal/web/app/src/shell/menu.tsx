@@ -1,0 +1,88 @@
+import { languages, language, preferredLanguage, t, useLanguage } from '../lang/i18n';
+import { tellOtherTabs } from '../live/live';
+import { preferences, type Theme } from '../state/preferences';
+import { closeSession, session } from '../state/session';
+import { Modal } from '../ui/modal';
+import { href, route } from '../ui/router';
+
+const THEMES: Theme[] = ['auto', 'light', 'dark'];
+
+/** Who one is, and how the page looks and speaks. */
+export function Menu({ onClose }: { onClose(): void }) {
+  return (
+    <Modal title={t('menu')} onClose={onClose}>
+      <Account onClose={onClose} />
+      <Language />
+      <Appearance />
+    </Modal>
+  );
+}
+
+function Account({ onClose }: { onClose(): void }) {
+  const who = session.value;
+  if (!who) {
+    return (
+      <a class="button primary" href={href('sign-in', { to: route.value.path.join('/') })} onClick={onClose}>
+        {t('sign-in')}
+      </a>
+    );
+  }
+  return (
+    <div class="bar">
+      <span>
+        <strong>{who.name || who.sub}</strong>
+        <br />
+        <span class="quiet">{t(`role.${who.role}`)}</span>
+      </span>
+      <button type="button" onClick={signOut}>
+        {t('sign-out')}
+      </button>
+    </div>
+  );
+}
+
+async function signOut(): Promise<void> {
+  await closeSession();
+  tellOtherTabs('session');
+  location.replace('/');
+}
+
+function Language() {
+  return (
+    <label class="field">
+      <span>{t('language')}</span>
+      <select
+        value={language.value}
+        onChange={(event) => {
+          preferences.language.value = event.currentTarget.value;
+          void useLanguage(preferredLanguage());
+        }}
+      >
+        {Object.entries(languages).map(([tag, { name }]) => (
+          <option key={tag} value={tag} lang={tag}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Appearance() {
+  return (
+    <fieldset class="choices">
+      <legend>{t('theme')}</legend>
+      {THEMES.map((theme) => (
+        <label key={theme} class="chip">
+          <input
+            type="radio"
+            name="theme"
+            checked={preferences.theme.value === theme}
+            onChange={() => (preferences.theme.value = theme)}
+          />
+          <span>{t(`theme.${theme}`)}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,29 @@
+/** Reports of others that a reader follows, kept in this browser alone. */
+import type { FeedEvent } from '../api/client';
+import { describe } from '../ui/describe';
+import { href } from '../ui/router';
+import { watchFeed } from './feed';
+import { stored } from './preferences';
+import { toast } from './toasts';
+
+/** Enough for a reader, and no burden on the browser. */
+const MOST = 200;
+
+export const followed = stored<string[]>('followed', []);
+
+export function follow(id: string, on: boolean): void {
+  const others = followed.value.filter((other) => other !== id);
+  followed.value = on ? [id, ...others].slice(0, MOST) : others;
+}
+
+/** Tells of status changes of followed reports while the page is looked at. */
+export function announceFollowed(): void {
+  const onEvents = (events: FeedEvent[]) => {
+    if (document.visibilityState !== 'visible') return;
+    for (const event of events) {
+      if (event.type !== 'report.status.updated' || !followed.value.includes(event.report_id)) continue;
+      toast(`${event.report_title}: ${describe(event)}`, href(`reports/${event.report_id}`));
+    }
+  };
+  watchFeed({ onEvents, onGap: () => {} });
+}

@@ -1,0 +1,108 @@
+/** One report that stays current while it is looked at. */
+import { batch, signal } from '@preact/signals';
+
+import { Failure, must, reportService, type FeedEvent, type HistoryEntry, type Report, type Status, type VoteType } from '../api/client';
+import { soon } from '../live/batch';
+import { applied, watchFeed } from './feed';
+
+/** Within how long the timeline is fetched after a change of status. */
+const FRESH_MS = 200;
+/** How often a change of status is tried while votes come in. */
+const TRIES = 5;
+
+export function createReport(id: string) {
+  const report = signal<Report | undefined>();
+  const history = signal<HistoryEntry[]>([]);
+  const error = signal<unknown>();
+  const path = { params: { path: { id } } };
+
+  const load = async () => {
+    try {
+      const [fresh, past] = await Promise.all([
+        must(reportService.GET('/reports/{id}', path)),
+        must(reportService.GET('/reports/{id}/history', path)),
+      ]);
+      batch(() => {
+        show(fresh);
+        history.value = past.history;
+        error.value = undefined;
+      });
+    } catch (failure) {
+      error.value = failure;
+    }
+  };
+  const refresh = soon(() => void load(), FRESH_MS);
+
+  /** An answer may be overtaken by an event. */
+  const show = (fresh: Report) => {
+    if (fresh.version >= (report.value?.version ?? 0)) report.value = fresh;
+  };
+
+  const onEvents = (events: FeedEvent[]) => {
+    if (report.value) report.value = applied(report.value, events);
+    if (events.some((event) => event.report_id === id && event.type === 'report.status.updated')) refresh();
+  };
+
+  /** Votes, or withdraws the vote that stands. */
+  const vote = async (voteType: VoteType) => {
+    const withdraw = report.value?.my_vote === voteType;
+    const result = withdraw
+      ? await must(reportService.DELETE('/reports/{id}/vote', path))
+      : await must(reportService.POST('/reports/{id}/vote', { ...path, body: { vote_type: voteType } }));
+    if (!report.value) return;
+    const { my_vote: _, ...rest } = report.value;
+    report.value = {
+      ...rest,
+      ...(result.vote_type && { my_vote: result.vote_type }),
+      score: result.score,
+      version: Math.max(result.version, rest.version),
+    };
+  };
+
+  /**
+   * Moves the report on, provided that its status is still what the official
+   * saw. Votes change the version too; they are no reason to stop him.
+   */
+  const changeStatus = async (seen: Report, status: Status, note: string) => {
+    let version = seen.version;
+    for (let tries = 1; ; tries++) {
+      try {
+        const params = { path: { id }, header: { 'If-Match': `"${version}"` } };
+        show(await must(reportService.PATCH('/reports/{id}/status', { params, body: { status, ...(note && { note }) } })));
+        refresh();
+        return;
+      } catch (failure) {
+        if (!(failure instanceof Failure) || failure.kind !== 'stale-version') throw failure;
+        await load();
+        const now = report.value;
+        if (!now || now.status !== seen.status || tries === TRIES) throw failure;
+        version = now.version;
+      }
+    }
+  };
+
+  return { report, history, error, load, vote, changeStatus, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+}
+
+export type OpenReport = ReturnType<typeof createReport>;
+
+/** The legal moves, as report-service has them. */
+const MOVES: Record<Status, Status[]> = {
+  pending: ['in_progress', 'resolved', 'rejected'],
+  in_progress: ['resolved', 'rejected', 'pending'],
+  resolved: ['in_progress'],
+  rejected: ['pending'],
+};
+
+export function movesFrom(status: Status): Status[] {
+  return MOVES[status];
+}
+
+/** Rejecting and reopening want an explanation. */
+export function needsNote(from: Status, to: Status): boolean {
+  return to === 'rejected' || isClosed(from);
+}
+
+export function isClosed(status: Status): boolean {
+  return status === 'resolved' || status === 'rejected';
+}

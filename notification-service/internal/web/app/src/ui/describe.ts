@@ -1,0 +1,14 @@
+import type { FeedEvent, Notification } from '../api/client';
+import { number, t } from '../lang/i18n';
+
+/** Says in a few words what happened to a report. */
+export function describe(event: Notification | FeedEvent): string {
+  switch (event.type) {
+    case 'report.created':
+      return event.category_name ? t('event.created-in', { category: event.category_name }) : t('event.created');
+    case 'report.status.updated':
+      return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
+    case 'report.vote.received':
+      return t(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', { score: number(event.score ?? 0) });
+  }
+}

@@ -1,0 +1,28 @@
+/** Line drawings of 20 × 20, as wide as the text around them. */
+const paths = {
+  bell: 'M5 8a5 5 0 0 1 10 0c0 5 2 6 2 6H3s2-1 2-6M8 17a2 2 0 0 0 4 0',
+  list: 'M4 5h12M4 10h12M4 15h12',
+  map: 'M7.500 4 3 6v10l4.500-2 5 2L17 14V4l-4.500 2zM7.500 4v10M12.500 6v10',
+  plus: 'M10 4v12M4 10h12',
+  up: 'M10 16V4M5 9l5-5 5 5',
+  down: 'M10 4v12M5 11l5 5 5-5',
+  close: 'M5 5l10 10M15 5 5 15',
+  person: 'M10 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6M4 17c0-3 3-4.500 6-4.500s6 1.500 6 4.500',
+  inbox: 'M3 11l2.500-7h9L17 11v5H3zM3 11h4l1 2h4l1-2h4',
+  gauge: 'M3.500 15a7.500 7.500 0 1 1 13 0M10 12l3.500-4',
+  search: 'M9 14A5 5 0 1 0 9 4a5 5 0 0 0 0 10M13 13l4 4',
+  here: 'M10 2v3M10 15v3M2 10h3M15 10h3M10 14a4 4 0 1 0 0-8 4 4 0 0 0 0 8',
+  check: 'M4 10.500l4 4 8-9',
+  star: 'M10 3l2.100 4.600 5 .6-3.700 3.400 1 4.900-4.400-2.500-4.400 2.500 1-4.900L2.900 8.200l5-.6z',
+  back: 'M16 10H4M9 5l-5 5 5 5',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export function Icon({ name, filled }: { name: IconName; filled?: boolean }) {
+  return (
+    <svg class="icon" viewBox="0 0 20 20" aria-hidden="true" data-filled={filled}>
+      <path d={paths[name]} />
+    </svg>
+  );
+}

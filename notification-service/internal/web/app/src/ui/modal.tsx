@@ -1,0 +1,45 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+
+import { t } from '../lang/i18n';
+import { Icon } from './icons';
+
+interface Props {
+  title: string;
+  onClose(): void;
+  /** A drawer comes in from the side, and on a phone fills the screen. */
+  drawer?: boolean;
+  children: ComponentChildren;
+}
+
+/** A dialog of the browser's own: it keeps the focus in, and Escape closes it. */
+export function Modal({ title, onClose, drawer, children }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const opener = document.activeElement;
+    ref.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      class={drawer ? 'drawer' : 'modal'}
+      aria-labelledby={id}
+      onClose={onClose}
+      onClick={(event) => event.target === ref.current && onClose()}
+    >
+      <div class="dialog-body">
+        <header class="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <button type="button" class="plain" aria-label={t('close')} onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}

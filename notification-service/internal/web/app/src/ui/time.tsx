@@ -1,0 +1,40 @@
+/** Times as people say them, with the exact one at hand. */
+import { signal } from '@preact/signals';
+
+import { language } from '../lang/i18n';
+
+/** Now, to the half minute: all times on the page age together. */
+export const now = signal(Date.now());
+setInterval(() => (now.value = Date.now()), 30_000);
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+export function ago(date: Date): string {
+  // A server's clock may be ahead; nothing has happened in the future.
+  const seconds = Math.max(0, (now.value - date.getTime()) / 1000);
+  const format = new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' });
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['second', Infinity];
+  return format.format(-Math.floor(seconds / size) || 0, unit);
+}
+
+export function exactly(date: Date): string {
+  return date.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+/** The time since at; with full, the exact time stands beside it. */
+export function Time({ at, full }: { at: string | Date; full?: boolean }) {
+  const date = new Date(at);
+  return (
+    <time dateTime={date.toISOString()} title={exactly(date)}>
+      {ago(date)}
+      {full && <span class="quiet"> · {exactly(date)}</span>}
+    </time>
+  );
+}

@@ -1,0 +1,117 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+const (
+	// forEver is for files with a hash of their content in the name.
+	forEver = "public, max-age=31536000, immutable"
+	// askAgain is for files whose name stays when they change.
+	askAgain = "no-cache"
+)
+
+// types are what the page consists of. Those of the machine may differ.
+var types = map[string]string{
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".css":   "text/css; charset=utf-8",
+	".json":  "application/json",
+	".svg":   "image/svg+xml",
+	".woff2": "font/woff2",
+}
+
+// An asset is a file, ready to be sent.
+type asset struct {
+	body, gzipped []byte // gzipped is nil where it would be no smaller
+	contentType   string
+	etag          string
+	cache         string
+}
+
+// load reads all files of built.
+func load(built fs.FS) (map[string]*asset, error) {
+	assets := make(map[string]*asset)
+	err := fs.WalkDir(built, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(built, name)
+		if err != nil {
+			return fmt.Errorf("read the page's %s: %w", name, err)
+		}
+		assets["/"+name] = newAsset(name, body)
+		return nil
+	})
+	return assets, err
+}
+
+func newAsset(name string, body []byte) *asset {
+	sum := sha256.Sum256(body)
+	a := &asset{
+		body:        body,
+		contentType: types[path.Ext(name)],
+		etag:        `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		cache:       askAgain,
+	}
+	if a.contentType == "" {
+		a.contentType = mime.TypeByExtension(path.Ext(name))
+	}
+	if strings.HasPrefix(name, "assets/") {
+		a.cache = forEver
+	}
+	if packed := pack(body); len(packed) < len(body) {
+		a.gzipped = packed
+	}
+	return a
+}
+
+// pack compresses once and for all, so that no gateway has to.
+func pack(body []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", a.contentType)
+	h.Set("Cache-Control", a.cache)
+	body, etag := a.body, a.etag
+	if a.gzipped != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if acceptsGzip(r) {
+			h.Set("Content-Encoding", "gzip")
+			// Another encoding is another representation (RFC 9110, 8.8.3.3).
+			body, etag = a.gzipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
+		}
+	}
+	h.Set("ETag", etag)
+	// ServeContent knows conditions, HEAD and ranges.
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if coding == "gzip" {
+			return !strings.HasPrefix(strings.ReplaceAll(weight, " ", ""), "q=0") || strings.ContainsAny(weight, "123456789")
+		}
+	}
+	return false
+}

@@ -84,11 +84,11 @@ func (h *Hub) repairSome(ctx context.Context) bool {
 	if len(lacking) == 0 {
 		return false
 	}
+	h.metrics.repairs.Add(float64(len(lacking)))
 	found, err := h.readSince(ctx, heads)
 	for _, n := range found {
 		h.accept(lacking[n.Stream], n, time.Time{}) // puts it back if more is missing
 	}
-	h.metrics.repairs.Add(float64(len(lacking)))
 	if err == nil && len(found) > 0 {
 		return true
 	}

@@ -1,0 +1,178 @@
+package sse_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+)
+
+// A client that comes back gets exactly what it missed, whether the hub still
+// has it or only the database.
+func TestResumeIsExact(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		for _, missed := range []int{0, 1, 64, 65, 250, 1000} {
+			t.Run(fmt.Sprint(missed), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, config(w))
+				first := r.open("/ann", "")
+				epoch := strings.Split(expect(t, first, "ready").ID, ".")[1]
+				r.tell("ann")
+				cursor := expect(t, first, "notification").ID
+				first.Close()
+				for users := missed; users > 0; users -= 50 {
+					batch := make([]string, min(users, 50))
+					for i := range batch {
+						batch[i] = "ann"
+					}
+					r.tell(batch...)
+				}
+				s := r.open("/ann", cursor)
+				if got := expect(t, s, "ready").ID; got != cursor {
+					t.Errorf("ready has id %s, want the cursor %s", got, cursor)
+				}
+				for seq := range int64(missed) {
+					expectSeqs(t, s, epoch, seq+2)
+				}
+				r.tell("ann") // and goes on live
+				expectSeqs(t, s, epoch, int64(missed)+2)
+			})
+		}
+	})
+}
+
+// A cursor that does not serve is answered with a reset, whose id is the
+// present, and then with what comes.
+func TestReset(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		r := newRig(t, config(w))
+		many := make([]string, 1001)
+		for i := range many {
+			many[i] = "ann"
+		}
+		epoch := r.commit(many...).Notifications[0].Epoch
+		for _, tt := range []struct{ name, cursor, why string }{
+			{"nonsense", "nonsense", "unknown_cursor"},
+			{"another life", "v1.00000000.5", "unknown_cursor"},
+			{"the future", "v1." + epoch + ".1002", "unknown_cursor"},
+			{"of an official", "v1." + epoch + ".1.abc.1", "unknown_cursor"},
+			{"too far behind", "v1." + epoch + ".0", "too_far_behind"},
+		} {
+			s := r.open("/ann", tt.cursor)
+			reset := expect(t, s, "reset")
+			want := "v1." + epoch + ".1001"
+			if reset.ID != want || !strings.Contains(reset.Data, tt.why) {
+				t.Errorf("%s: reset with id %s and %s, want %s and %s", tt.name, reset.ID, reset.Data, want, tt.why)
+			}
+			if e := expect(t, s, "ready"); e.ID != want {
+				t.Errorf("%s: ready with id %s, want %s", tt.name, e.ID, want)
+			}
+		}
+	})
+}
+
+// What was deleted cannot be replayed, and the client is told.
+func TestResetWhenDeleted(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		r := newRig(t, config(w))
+		epoch := r.commit("ann", "ann", "ann", "ann").Notifications[0].Epoch
+		if _, err := r.pool.Exec(t.Context(), `delete from notifications where seq <= 3`); err != nil {
+			t.Fatal(err)
+		}
+		s := r.open("/ann", "v1."+epoch+".1")
+		expect(t, s, "ready")
+		reset := expect(t, s, "reset")
+		if want := "v1." + epoch + ".4"; reset.ID != want || !strings.Contains(reset.Data, "too_old") {
+			t.Errorf("reset with id %s and %s, want %s and too_old", reset.ID, reset.Data, want)
+		}
+		r.tell("ann")
+		expectSeqs(t, s, epoch, 5)
+	})
+}
+
+// After a restore of the database the numbers are others, and nobody may
+// mistake them for the old ones.
+func TestResetAfterRestore(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		r := newRig(t, config(w))
+		s := r.open("/ann", "")
+		expect(t, s, "ready")
+		r.tell("ann", "ann")
+		expect(t, s, "notification")
+		cursor := expect(t, s, "notification").ID
+
+		if _, err := r.pool.Exec(t.Context(), `
+			with gone as (delete from notifications where seq = 2) update streams set last_seq = 1`); err != nil {
+			t.Fatal(err)
+		}
+		r.hub.Compare()
+		expectEnd(t, s)
+		s = r.open("/ann", cursor)
+		expect(t, s, "reset")
+		expect(t, s, "ready")
+
+		if _, err := r.pool.Exec(t.Context(), `update streams set epoch = 'another'`); err != nil {
+			t.Fatal(err)
+		}
+		r.tell("ann")
+		expectEnd(t, s)
+		s = r.open("/ann", cursor)
+		if e := expect(t, s, "reset"); e.ID != "v1.another.2" {
+			t.Errorf("reset with id %s, want v1.another.2", e.ID)
+		}
+	})
+}
+
+// Clients that come and go while the stream is busy miss nothing and see
+// nothing twice: the switch from the database to live has no gap.
+func TestSwitchHasNoGap(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		const events, rounds = 1500, 40
+		r := newRig(t, config(w))
+		r.commit("ann")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range events {
+				b := r.commit("ann")
+				if i%7 != 0 { // some are lost
+					r.hub.Deliver(b, time.Now())
+				}
+			}
+		}()
+		cursor, last := "", int64(-1)
+		for range rounds {
+			s := r.open("/ann", cursor)
+			ready := expect(t, s, "ready")
+			if cursor != "" && ready.ID != cursor {
+				t.Fatalf("ready with id %s, want %s", ready.ID, cursor)
+			}
+			last = seqOf(t, ready.ID)
+			for range 30 {
+				e := expect(t, s, "notification")
+				if got := seqOf(t, e.ID); got != last+1 {
+					t.Fatalf("number %d after %d", got, last)
+				}
+				last++
+				cursor = e.ID
+				if last == events+1 {
+					return
+				}
+			}
+			s.Close()
+		}
+		<-done
+	})
+}
+
+func seqOf(t *testing.T, id string) int64 {
+	t.Helper()
+	var seq int64
+	parts := strings.Split(id, ".")
+	if _, err := fmt.Sscan(parts[len(parts)-1], &seq); err != nil {
+		t.Fatalf("id %q: %v", id, err)
+	}
+	return seq
+}

@@ -1,0 +1,196 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/metrics"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/process"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+)
+
+// relayLatency is the relay's own measure: from the row's transaction to the
+// broker's confirm.
+const relayLatency = "relay_confirm_latency_seconds"
+
+// linger is how long a run goes on after the last expected notification, so
+// that one that comes twice is noticed.
+const linger = 3 * time.Second
+
+// A run is one load test.
+type run struct {
+	cfg              *Config
+	base             *client.Client
+	people           *people
+	work             *work
+	audit            *audit.Audit
+	consumer, screen *latency.Recorder
+	watch            *watch
+	say              func(string)
+}
+
+// Run puts the stack under the load that cfg describes. It calls say with
+// what it is about to do, and tell at regular intervals with how it goes. An
+// error means that the run could not be made; losses are in the result.
+func Run(ctx context.Context, cfg *Config, say func(string), tell func(result.Point)) (*result.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Limit, fmt.Errorf("the run's limit of %v is over", cfg.Limit))
+	defer cancel()
+	r := &run{cfg: cfg, base: client.New(cfg.Gateway), consumer: latency.NewRecorder(), screen: latency.NewRecorder(), say: say}
+	r.audit = audit.New(func(d audit.Delivery) {
+		r.consumer.Record(d.ToConsumer)
+		r.screen.Record(d.ToScreen)
+	})
+	if err := r.prepare(ctx, tell); err != nil {
+		return nil, err
+	}
+	stream, closeScreens := context.WithCancel(ctx)
+	defer closeScreens()
+	say(fmt.Sprintf("opening %d screens", cfg.Subscribers+cfg.Officials))
+	if err := r.people.openScreens(ctx, stream, r.audit); err != nil {
+		return nil, err
+	}
+	return r.measure(ctx, closeScreens)
+}
+
+// prepare signs everyone in and asks for the categories.
+func (r *run) prepare(ctx context.Context, tell func(result.Point)) (err error) {
+	r.say(fmt.Sprintf("signing in %d people", r.cfg.Users+r.cfg.Officials))
+	if r.people, err = enter(ctx, r.cfg, r.base); err != nil {
+		return err
+	}
+	operator, err := r.base.SignIn(ctx, "Load operator", "operator", "")
+	if err != nil {
+		return fmt.Errorf("sign in the operator: %w", err)
+	}
+	categories, err := r.categories(ctx)
+	if err != nil {
+		return err
+	}
+	r.work = newWork(r.cfg, r.people, r.audit, categories)
+	r.watch = &watch{work: r.work, screen: r.screen, operator: operator, tell: tell, groups: []*process.Group{process.Self()}}
+	if r.cfg.PIDs != "" {
+		r.watch.groups = append(process.Stack(r.cfg.PIDs), r.watch.groups...)
+	}
+	return nil
+}
+
+// categories returns the stack's categories by name. One that the stack does
+// not have is filed under its last.
+func (r *run) categories(ctx context.Context) (map[string]int32, error) {
+	var list struct {
+		Categories []struct {
+			ID   int32
+			Name string
+		}
+	}
+	if err := r.base.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
+		return nil, fmt.Errorf("ask for the categories: %w", err)
+	}
+	if len(list.Categories) == 0 {
+		return nil, errors.New("the stack has no categories")
+	}
+	ids := make(map[string]int32)
+	for n := range r.cfg.City.Len() {
+		ids[r.cfg.City.At(n).Category] = list.Categories[len(list.Categories)-1].ID
+	}
+	for _, c := range list.Categories {
+		ids[c.Name] = c.ID
+	}
+	return ids, nil
+}
+
+// measure makes the requests, waits for their notifications and adds up.
+func (r *run) measure(ctx context.Context, closeScreens func()) (*result.Result, error) {
+	relay, relayErr := r.relay(ctx)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var background sync.WaitGroup
+	background.Go(func() { r.watch.run(watching, interval(r.cfg.pattern().Duration())) })
+	r.say(fmt.Sprintf("making %d requests, %g a second", r.cfg.Events(), r.cfg.Rate))
+	began := time.Now()
+	r.work.run(ctx)
+	took := time.Since(began)
+	r.say("waiting for the last notifications")
+	r.drain(ctx)
+	stop()
+	background.Wait()
+	if err := r.people.sweep(ctx, r.audit); err != nil {
+		return nil, err
+	}
+	closeScreens()
+	if err := r.people.close(); err != nil {
+		return nil, fmt.Errorf("a screen: %w", err)
+	}
+	out := r.result(began, took)
+	out.Cut = ctx.Err() != nil
+	if after, err := r.relay(ctx); err == nil && relayErr == nil {
+		out.Legs = append(out.Legs, brokerLeg(after.Since(relay)))
+	}
+	return out, nil
+}
+
+func (r *run) relay(ctx context.Context) (metrics.Histogram, error) {
+	return metrics.Fetch(ctx, http.DefaultClient, r.cfg.ReportMetrics, relayLatency)
+}
+
+// drain waits until no notification is outstanding, and a little longer. Of
+// people without a screen nothing is seen before the sweep.
+func (r *run) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Drain)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	last, since := int64(-1), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		out := r.audit.Outstanding()
+		if out != last {
+			last, since = out, time.Now()
+		}
+		if settled := out == 0 || r.cfg.Subscribers < r.cfg.Users; settled && time.Since(since) > linger {
+			return
+		}
+	}
+}
+
+func (r *run) result(began time.Time, took time.Duration) *result.Result {
+	w := r.work
+	out := &result.Result{
+		Began: began.UTC(), Seconds: took.Seconds(), Planned: w.planned.Load(), Skipped: w.skipped.Load(),
+		Audit: r.audit.Tally(), Errors: maps.Clone(w.errors), Points: r.watch.points,
+	}
+	for k, recorder := range w.answered {
+		out.Answers = append(out.Answers, result.Leg{Name: kind(k).String(), Summary: recorder.Whole()})
+	}
+	out.Legs = []result.Leg{
+		{Name: "load test's own delay", Summary: w.started.Whole()},
+		{Name: result.ToDatabase, Summary: w.all.Whole()},
+		{Name: result.ToConsumer, Summary: r.consumer.Whole()},
+		{Name: result.ToScreen, Summary: r.screen.Whole()},
+	}
+	for _, who := range r.people.watching() {
+		out.Screens.Add(who.ledger.Count(), who.stream.Connects())
+	}
+	out.City, out.Incidents = r.cfg.City.Source, r.cfg.City.Len()
+	return out
+}
+
+// brokerLeg has milliseconds of what the relay measured in seconds.
+func brokerLeg(h metrics.Histogram) result.Leg {
+	ms := func(q float64) float64 { return 1000 * h.Quantile(q) }
+	return result.Leg{Name: result.ToBroker, Summary: latency.Summary{
+		Count: int64(h.Count()), P50: ms(0.5), P90: ms(0.9), P99: ms(0.99), P999: ms(0.999), Max: ms(1),
+	}}
+}

@@ -1,0 +1,96 @@
+package result
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+)
+
+func sample() *Result {
+	r := &Result{
+		Title: "default", Seconds: 10, Audit: audit.Tally{Accepted: 1000, Expected: 1100, Once: 1100},
+		Errors: map[string]int64{"vote: <no answer>": 3},
+		Legs:   []Leg{{Name: ToScreen, Summary: latency.Summary{Count: 5, P50: 1.234, P99: 9.876}}},
+	}
+	for i := range 20 {
+		r.Points = append(r.Points, Point{
+			Second: float64(i), Planned: 100, Accepted: 99, Pending: -1, Screen: latency.Summary{Count: 1, P50: 1, P99: 2},
+			Processes: map[string]Usage{
+				"report-1": {Cores: 0.5, MiB: 50 + float64(i)}, "postgres": {Cores: 1, MiB: 100}, "loadtest": {MiB: 10 * float64(1+i)},
+			},
+		})
+	}
+	return r
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	const want = "accepted_per_s=100.0 expected=1100 once=1100 lost=0 doubled=0 p50_ms=1.23 p99_ms=9.88 rss_growth_pct=21.4"
+	if got := sample().Line(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestGood(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*Result){
+		"cut short":        func(r *Result) { r.Cut = true },
+		"nothing expected": func(r *Result) { r.Audit.Expected = 0 },
+		"lost":             func(r *Result) { r.Audit.Lost = 1 },
+		"doubled":          func(r *Result) { r.Audit.Doubled = 1 },
+		"astray":           func(r *Result) { r.Audit.Astray = 1 },
+		"number missing":   func(r *Result) { r.Screens.Missing = 1 },
+		"number doubled":   func(r *Result) { r.Screens.Doubled = 1 },
+		"out of order":     func(r *Result) { r.Screens.Disordered = 1 },
+	} {
+		r := sample()
+		if !r.Good() {
+			t.Fatal("the sample is not good")
+		}
+		if spoil(r); r.Good() {
+			t.Errorf("%s counts as good", name)
+		}
+	}
+}
+
+// The page stands alone, and its charts are well-formed XML.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := sample().WriteHTML(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, forbidden := range []string{"http:", "https:", "<script", "src=", "<no answer>"} {
+		if strings.Contains(out.String(), forbidden) {
+			t.Errorf("the page has %q", forbidden)
+		}
+	}
+	parts := strings.SplitAfter(out.String(), "</svg>")
+	for _, part := range parts[:len(parts)-1] {
+		checkXML(t, part[strings.Index(part, "<svg"):])
+	}
+	if got := len(parts) - 1; got != 5 {
+		t.Errorf("got %d charts, want 5: nothing was answered", got)
+	}
+}
+
+func checkXML(t *testing.T, svg string) {
+	t.Helper()
+	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+		t.Errorf("a chart has no number: %s", svg)
+	}
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+	}
+}

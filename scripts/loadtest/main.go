@@ -1,0 +1,91 @@
+// Command loadtest puts a running CityConnect under load through its public
+// API and proves what became of every event that was accepted.
+//
+// Requests are made when they are due, whatever became of those before, and
+// each latency is counted from that moment: a stall shows in full. It ends
+// with 0 only if nothing was lost, doubled or shown to the wrong people; its
+// last line is for other programs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/drive"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+)
+
+// errBroken says that the run was made and the promise not kept.
+var errBroken = errors.New("not every notification was shown exactly once")
+
+func main() {
+	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "loadtest:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes one load test as args say.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills at once
+	defer stop()
+
+	opts, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	bar := newBar(stderr, opts.Events(), opts.Rate)
+	r, err := drive.Run(ctx, &opts.Config, bar.say, bar.tell)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	r.Title, r.Settings, r.Machine = opts.profile, opts.settings(), machine()
+	if err := write(opts.out, r); err != nil {
+		return err
+	}
+	if err := r.WriteText(stdout); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(stdout, r.Line()); err != nil {
+		return err
+	}
+	if !r.Good() {
+		return errBroken
+	}
+	return nil
+}
+
+// write puts the report into dir in all its forms; an empty dir wants none.
+func write(dir string, r *result.Result) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report is no secret
+		return fmt.Errorf("make the report's folder: %w", err)
+	}
+	for name, form := range map[string]func(io.Writer) error{
+		"report.txt": r.WriteText, "report.json": r.WriteJSON, "report.html": r.WriteHTML,
+	} {
+		file, err := os.Create(filepath.Join(dir, name)) //nolint:gosec // where the caller wants it
+		if err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+		if err := errors.Join(form(file), file.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/drive"
+)
+
+// Options are what the command line says.
+type options struct {
+	drive.Config
+	profile string
+	data    string
+	stack   string
+	out     string
+}
+
+// parse reads the command line. A profile sets everything at once, so that it
+// stands before the flags that change some of it.
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	o.use("default")
+	flags := flag.NewFlagSet("loadtest", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	o.register(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, flag.ErrHelp // the flag set has said what is wrong
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	var err error
+	if o.City, err = o.city(); err != nil {
+		return nil, err
+	}
+	o.locate()
+	return o, o.Check()
+}
+
+// use takes the settings of a profile.
+func (o *options) use(profile string) {
+	o.Config, o.profile = drive.Profiles[profile], profile
+	o.Seed = 1
+}
+
+func (o *options) register(flags *flag.FlagSet) {
+	names := strings.Join(slices.Sorted(maps.Keys(drive.Profiles)), ", ")
+	flags.Func("profile", "`name` of the settings to begin with ("+names+"); stands first", func(name string) error {
+		if _, ok := drive.Profiles[name]; !ok {
+			return errors.New("want one of " + names)
+		}
+		o.use(name)
+		return nil
+	})
+	flags.BoolFunc("insane", "the same as -profile insane", func(string) error {
+		o.use("insane")
+		return nil
+	})
+	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
+	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
+	flags.StringVar(&o.data, "data", "", "CSV `file` of a 311 log to take incidents from (default: made up)")
+	flags.StringVar(&o.out, "out", "", "`folder` for the report as text, JSON and HTML (default: none)")
+	o.registerLoad(flags)
+}
+
+// registerLoad registers what a profile sets. The profile may come later than
+// the defaults that are printed.
+func (o *options) registerLoad(flags *flag.FlagSet) {
+	flags.IntVar(&o.Users, "users", o.Users, "residents, who file reports and vote")
+	flags.IntVar(&o.Subscribers, "subscribers", o.Subscribers, "residents with an open screen")
+	flags.IntVar(&o.Officials, "officials", o.Officials, "officials, each with an open screen")
+	flags.IntVar(&o.ReportsPerUser, "reports-per-user", o.ReportsPerUser, "reports that a resident files on average")
+	flags.IntVar(&o.VotesPerReport, "votes-per-report", o.VotesPerReport, "votes that a report gets on average")
+	flags.IntVar(&o.ChangesPerReport, "status-changes", o.ChangesPerReport, "status changes of a report on average")
+	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests in a second, on average")
+	flags.IntVar(&o.Workers, "workers", o.Workers, "requests under way at a time, at most")
+	flags.IntVar(&o.Hot, "hot", o.Hot, "percent of the votes that go to one report")
+	flags.StringVar(&o.Shape, "shape", o.Shape, "even, or day: as busy as the hours of a day in the log")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything that is drawn by lot")
+	flags.DurationVar(&o.Drain, "drain", o.Drain, "how long to wait for the last notifications")
+	flags.DurationVar(&o.Limit, "limit", o.Limit, "the longest that the whole run may take")
+}
+
+func (o *options) city() (*city.City, error) {
+	if o.data == "" {
+		return city.Synthetic(o.Seed), nil
+	}
+	file, err := os.Open(o.data)
+	if err != nil {
+		return nil, fmt.Errorf("open the 311 log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	c, err := city.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the 311 log: %w", err)
+	}
+	return c, nil
+}
+
+// locate fills in what the stack's state knows and the command line does not
+// say. Under Compose there are no pid files, and the processes stay unknown.
+func (o *options) locate() {
+	up := readSettings(filepath.Join(o.stack, "up"))
+	if o.Gateway == "" {
+		o.Gateway = "http://127.0.0.1:" + up.get("GATEWAY_PORT", "8080")
+	}
+	port, _ := strconv.Atoi(up.get("REPORT_PORT", "3002"))
+	replicas, _ := strconv.Atoi(up.get("REPLICAS", "1"))
+	for i := range replicas {
+		o.ReportMetrics = append(o.ReportMetrics, fmt.Sprintf("http://127.0.0.1:%d/metrics", port+100*i))
+	}
+	if up["STACK"] == "native" {
+		o.PIDs = filepath.Join(o.stack, "native")
+	}
+}
+
+// settings are lines of NAME=value.
+type settings map[string]string
+
+func readSettings(file string) settings {
+	data, _ := os.ReadFile(file) //nolint:gosec // without it the defaults hold
+	s := make(settings)
+	for line := range strings.Lines(string(data)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			s[name] = value
+		}
+	}
+	return s
+}
+
+func (s settings) get(name, otherwise string) string {
+	if value := s[name]; value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// settings are what the report says of the run.
+func (o *options) settings() map[string]any {
+	return map[string]any{
+		"users": o.Users, "subscribers": o.Subscribers, "officials": o.Officials,
+		"reports per user": o.ReportsPerUser, "votes per report": o.VotesPerReport, "status changes per report": o.ChangesPerReport,
+		"rate": o.Rate, "workers": o.Workers, "hot, % of votes": o.Hot, "shape": o.Shape, "seed": o.Seed,
+		"replicas of each service": len(o.ReportMetrics),
+	}
+}

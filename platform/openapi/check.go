@@ -14,31 +14,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/go-chi/chi/v5"
-	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 )
-
-// checkOptions are how requests are compared with the document. Who may send
-// them was decided before.
-var checkOptions = &openapi3filter.Options{
-	MultiError:         true,
-	AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
-	SchemaValidationOptions: []openapi3.SchemaValidationOption{
-		openapi3.WithStringFormatValidator("uuid", openapi3.NewCallbackValidator(isUUID)),
-	},
-}
-
-func isUUID(s string) error {
-	if len(s) != 36 { // Parse also takes other notations
-		return errors.New("not a UUID")
-	}
-	_, err := uuid.Parse(s)
-	return err
-}
 
 // check compares r with the document and returns a problem with all faults.
 // It fills in the defaults of missing parameters.
@@ -57,9 +37,9 @@ func (op *operation) check(r *http.Request) error {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
-		Request: r, PathParams: pathParams(r), Route: &op.Route, Options: checkOptions,
+		Request: r, PathParams: pathParams(r), Route: &op.Route, Options: op.options,
 	})
-	if faults = append(requestFaults(err), faults...); len(faults) > 0 {
+	if faults = append(op.formats.requestFaults(err), faults...); len(faults) > 0 {
 		return service.InvalidInput.New("", faults...)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -24,12 +25,16 @@ type Document struct {
 	// plain is spec under an older version number. For 3.1, kin-openapi
 	// compiles the schema anew for every single request (330 µs for a report
 	// against 10); its own validator knows all the keywords that our requests
-	// use but dependentRequired, which operation.check adds.
+	// use but dependentRequired, which operation.check adds. Load refuses a
+	// document whose requests need more.
 	plain *openapi3.T
+
+	formats Formats
+	options *openapi3filter.Options
 }
 
-// Load reads a document in YAML or JSON.
-func Load(data []byte) (*Document, error) {
+// Load reads a document in YAML or JSON, whose strings may be of formats.
+func Load(data []byte, formats Formats) (*Document, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(data)
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
@@ -40,7 +45,14 @@ func Load(data []byte) (*Document, error) {
 	}
 	plain := *spec
 	plain.OpenAPI = "3.0.3"
-	return &Document{spec: spec, json: encoded, plain: &plain}, nil
+	d := &Document{spec: spec, json: encoded, plain: &plain, formats: formats.with()}
+	d.options = d.formats.options()
+	for op := range d.operations() {
+		if err := op.plain(); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
 }
 
 // ServeHTTP answers with the document as JSON.
@@ -54,7 +66,7 @@ func (d *Document) operations() iter.Seq[*operation] {
 	return func(yield func(*operation) bool) {
 		for path, item := range d.spec.Paths.Map() {
 			for method, op := range item.Operations() {
-				if !yield(newOperation(routers.Route{
+				if !yield(d.newOperation(routers.Route{
 					Spec: d.plain, Path: path, PathItem: item, Method: method, Operation: op,
 				})) {
 					return
@@ -69,10 +81,12 @@ type operation struct {
 	routers.Route
 	body     *openapi3.Schema // of the JSON body; nil if there is none
 	optional bool             // the body may be left out
+	formats  Formats
+	options  *openapi3filter.Options
 }
 
-func newOperation(route routers.Route) *operation {
-	op := &operation{Route: route}
+func (d *Document) newOperation(route routers.Route) *operation {
+	op := &operation{Route: route, formats: d.formats, options: d.options}
 	if ref := route.Operation.RequestBody; ref != nil {
 		op.body = ref.Value.Content["application/json"].Schema.Value
 		op.optional = !ref.Value.Required

@@ -12,32 +12,32 @@ import (
 )
 
 // requestFaults lists every fault that openapi3filter found.
-func requestFaults(err error) []service.FieldError {
+func (f Formats) requestFaults(err error) []service.FieldError {
 	switch e := err.(type) { //nolint:errorlint // takes the tree of errors apart, node by node
 	case nil:
 		return nil
 	case openapi3.MultiError:
 		var faults []service.FieldError
 		for _, inner := range e {
-			faults = append(faults, requestFaults(inner)...)
+			faults = append(faults, f.requestFaults(inner)...)
 		}
 		return faults
 	case *openapi3filter.RequestError:
 		if e.Parameter != nil {
-			return []service.FieldError{{Pointer: e.Parameter.Name, Detail: describeParameter(e)}}
+			return []service.FieldError{{Pointer: e.Parameter.Name, Detail: f.describeParameter(e)}}
 		}
-		return requestFaults(e.Err)
+		return f.requestFaults(e.Err)
 	case *openapi3.SchemaError:
-		return []service.FieldError{{Pointer: pointerOf(e), Detail: describe(e)}}
+		return []service.FieldError{{Pointer: pointerOf(e), Detail: f.describe(e)}}
 	}
 	return []service.FieldError{{Detail: "not what the document asks for"}}
 }
 
 // describeParameter tells what is wrong with a parameter: the first fault
 // will do, since a parameter is a single value or a short list.
-func describeParameter(e *openapi3filter.RequestError) string {
+func (f Formats) describeParameter(e *openapi3filter.RequestError) string {
 	if fault, ok := errors.AsType[*openapi3.SchemaError](e.Err); ok {
-		return describe(fault)
+		return f.describe(fault)
 	}
 	switch {
 	case errors.Is(e.Err, openapi3filter.ErrInvalidRequired):
@@ -53,7 +53,7 @@ func describeParameter(e *openapi3filter.RequestError) string {
 }
 
 // describe words a fault for people, without showing the value: they know it.
-func describe(e *openapi3.SchemaError) string {
+func (f Formats) describe(e *openapi3.SchemaError) string {
 	schema := e.Schema
 	if wanted, ok := schema.Extensions["x-wanted"].(string); ok && e.SchemaField == "pattern" {
 		return "want " + wanted
@@ -67,14 +67,26 @@ func describe(e *openapi3.SchemaError) string {
 		return fmt.Sprintf("want at least %d characters", schema.MinLength)
 	case "maxLength":
 		return fmt.Sprintf("want at most %d characters", *schema.MaxLength)
+	case "minimum":
+		return fmt.Sprintf("want at least %v", *schema.Min)
+	case "maximum":
+		return fmt.Sprintf("want at most %v", *schema.Max)
 	case "enum":
-		return "want one of " + strings.Trim(fmt.Sprint(schema.Enum), "[]")
+		return "want one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.Enum), " ", ", "), "[]")
 	case "type":
 		return "want " + typeName(schema)
 	case "format":
-		return "want a " + schema.Format
+		return f.describeFormat(e)
 	}
 	return e.Reason
+}
+
+func (f Formats) describeFormat(e *openapi3.SchemaError) string {
+	value, isString := e.Value.(string)
+	if check, ok := f[e.Schema.Format]; ok && isString {
+		return check(value).Error()
+	}
+	return "want a value of the form " + e.Schema.Format
 }
 
 // typeName names what schema takes, with an article.

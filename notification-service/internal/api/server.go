@@ -71,7 +71,7 @@ type server struct{ Config }
 
 // New returns the handler of the whole service.
 func New(cfg Config) (http.Handler, error) {
-	doc, err := openapi.Load(openapiYAML)
+	doc, err := openapi.Load(openapiYAML, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 )
 
@@ -64,7 +65,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
 	health := service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping})
-	handler, err := api.New(api.Config{Store: store, Auth: verifier, Health: health, Metrics: metrics, Log: log})
+	handler, err := api.New(api.Config{Store: store, Outbox: outbox.NewStore(pool), Auth: verifier, Health: health, Metrics: metrics, Log: log})
 	if err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}

@@ -28,7 +28,7 @@ func writeJSON(w http.ResponseWriter, status int, data []byte) {
 	_, _ = w.Write(data) // a client that left is no fault of ours
 }
 
-// decode reads the body of a request that op.check let pass.
+// decode reads the body of a request that the document let pass.
 func decode[T any](r *http.Request) (T, error) {
 	var body T
 	err := json.NewDecoder(r.Body).Decode(&body)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -37,13 +38,17 @@ func translate(err error) (service.Problem, bool) {
 	return kind.New(e.Msg), true
 }
 
-// note adds to an answer and to the log what a problem cannot carry.
-func (s *server) note(w http.ResponseWriter, r *http.Request, err error) {
-	switch report.KindOf(err) {
-	case report.Unavailable:
-		s.Log.Warn().Err(err).Str("trace_id", service.TraceID(r.Context())).Msg("database unavailable")
-		w.Header().Set("Retry-After", "2")
-	case report.StillRunning:
-		w.Header().Set("Retry-After", "1")
+// noted adds to an answer of h, and to the log, what a problem cannot carry.
+func (s *server) noted(h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := postgres.Translate(h(w, r))
+		switch report.KindOf(err) {
+		case report.Unavailable:
+			s.Log.Warn().Err(err).Str("trace_id", service.TraceID(r.Context())).Msg("database unavailable")
+			w.Header().Set("Retry-After", "2")
+		case report.StillRunning:
+			w.Header().Set("Retry-After", "1")
+		}
+		return err
 	}
 }

@@ -93,7 +93,7 @@ func onceOf(userID, key string, req NewReport, answer postgres.Answer) (*postgre
 
 // getReport handles GET /reports/{id}.
 func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), reportID(r), readerID(r))
+	view, err := s.Store.Get(r.Context(), pathID(r), readerID(r))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 			return invalid("If-Match", err)
 		}
 	}
-	view, err := s.Store.Move(r.Context(), reportID(r), move)
+	view, err := s.Store.Move(r.Context(), pathID(r), move)
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)
 	}
@@ -124,7 +124,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 
 // getHistory handles GET /reports/{id}/history.
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := s.Store.History(r.Context(), reportID(r))
+	changes, err := s.Store.History(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
 	return encode(w, http.StatusOK, list)
 }
 
-// reportID returns the id in the path, which op.check let pass.
-func reportID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
+// pathID returns the id in the path, which the document let pass.
+func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
 
 // readerID returns who asks, or "" if nobody signed in.
 func readerID(r *http.Request) string {

@@ -8,9 +8,8 @@ package api
 
 import (
 	"context"
-	"fmt"
+	_ "embed"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -20,7 +19,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -46,9 +47,20 @@ type Store interface {
 	Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (postgres.Tally, error)
 }
 
+// An Outbox is what operators see and mend.
+type Outbox interface {
+	Stats(ctx context.Context) (outbox.Stats, error)
+	List(ctx context.Context, f outbox.Filter) (outbox.Page, error)
+	Retry(ctx context.Context, actor string, id uuid.UUID) error
+	RetryAll(ctx context.Context, actor, routingKey string) (int64, error)
+	Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error
+	Audit(ctx context.Context, limit int) ([]outbox.AuditEntry, error)
+}
+
 // A Config is what the API works with.
 type Config struct {
 	Store   Store
+	Outbox  Outbox
 	Auth    *auth.Verifier
 	Health  *service.Health
 	Metrics *prometheus.Registry
@@ -56,42 +68,49 @@ type Config struct {
 }
 
 // A server answers the operations of the document.
-type server struct {
-	Config
-	doc    *document
-	errors service.Errors
+type server struct{ Config }
+
+// openapiYAML is a copy of docs/openapi/report-service.yaml, which cannot be
+// embedded from here; `go generate` makes it and a test compares the two.
+//
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+// formats are the formats of strings that only this document names.
+var formats = openapi.Formats{
+	"bbox":     func(s string) error { _, err := report.ParseBox(s); return err },
+	"cursor":   func(s string) error { _, err := report.ParseCursor(s); return err },
+	"if-match": func(s string) error { _, err := report.ParseIfMatch(s); return err },
 }
 
 // New returns the handler of the whole API.
 func New(cfg Config) (http.Handler, error) {
-	doc, err := loadDocument()
+	doc, err := openapi.Load(openapiYAML, formats)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Config: cfg, doc: doc, errors: service.Errors{Log: cfg.Log, Translate: translate}}
-
 	r := chi.NewRouter()
 	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
 	r.NotFound(service.NotFoundHandler)
-	r.MethodNotAllowed(methodNotAllowed(r))
+	r.MethodNotAllowed(openapi.MethodNotAllowed(r))
 
 	r.Get("/livez", cfg.Health.Live)
 	r.Get("/readyz", cfg.Health.Ready)
 	r.Get("/health", cfg.Health.Ready)
 	r.Method(http.MethodGet, "/metrics", service.MetricsHandler(cfg.Metrics))
-	r.Get("/openapi.json", doc.serve)
+	r.Method(http.MethodGet, "/openapi.json", doc)
 
-	var missing error
+	s := &server{cfg}
 	r.Group(func(r chi.Router) {
 		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware, withTimeout)
-		missing = s.route(r)
+		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Translate: translate})
 	})
-	return r, missing
+	return r, err
 }
 
 // handlers has a handler for each operation of the document.
-func (s *server) handlers() map[string]service.HandlerFunc {
-	return map[string]service.HandlerFunc{
+func (s *server) handlers() openapi.Handlers {
+	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
 		"createReport":     s.createReport,
@@ -102,40 +121,18 @@ func (s *server) handlers() map[string]service.HandlerFunc {
 		"vote":             s.vote,
 		"withdrawVote":     s.withdrawVote,
 		"createDevToken":   s.Auth.IssueDevToken,
-	}
-}
 
-// route mounts the operations of the document that are not mounted yet.
-func (s *server) route(r chi.Router) error {
-	handlers := s.handlers()
-	for op := range s.doc.operations() {
-		h, ok := handlers[op.ID()]
-		switch {
-		case ok:
-			r.Method(op.Method, op.Path, s.operation(op, h))
-		case strings.HasPrefix(op.Path, "/admin/"): // TEMP
-		case !r.Match(chi.NewRouteContext(), op.Method, op.Path):
-			return fmt.Errorf("operation %s has no handler", op.ID())
-		}
+		"outboxStats":          s.outboxStats,
+		"listOutboxMessages":   s.listOutbox,
+		"retryOutboxMessage":   s.retryOutbox,
+		"retryOutboxMessages":  s.retryAllOutbox,
+		"discardOutboxMessage": s.discardOutbox,
+		"outboxAudit":          s.outboxAudit,
 	}
-	return nil
-}
-
-// operation puts before h what the document asks for: a role, and a valid
-// request.
-func (s *server) operation(op *operation, h service.HandlerFunc) http.Handler {
-	checked := s.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		err := op.check(r)
-		if err == nil {
-			err = h(w, r)
-		}
-		s.note(w, r, err)
-		return err
-	})
-	if op.Public() {
-		return checked
+	for id, h := range handlers {
+		handlers[id] = s.noted(h)
 	}
-	return auth.Require(op.Roles()...)(checked)
+	return handlers
 }
 
 // withTimeout bounds what a request waits for.
@@ -145,16 +142,4 @@ func withTimeout(next http.Handler) http.Handler {
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
-}
-
-// methodNotAllowed says, as RFC 9110 wants, which methods the path does know.
-func methodNotAllowed(routes chi.Routes) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
-			if routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
-				w.Header().Add("Allow", method)
-			}
-		}
-		service.MethodNotAllowedHandler(w, r)
-	}
 }

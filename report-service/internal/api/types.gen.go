@@ -24,6 +24,12 @@ const (
 	Up       HealthStatus = "up"
 )
 
+// Defines values for OutboxActAction.
+const (
+	Discard OutboxActAction = "discard"
+	Retry   OutboxActAction = "retry"
+)
+
 // Defines values for OutboxStatus.
 const (
 	OutboxStatusFailed    OutboxStatus = "failed"
@@ -178,6 +184,28 @@ type NewReport struct {
 	Title string `json:"title"`
 }
 
+// OutboxAct What an operator did to an outbox message.
+type OutboxAct struct {
+	Action OutboxActAction `json:"action"`
+
+	// Actor The operator's id.
+	Actor     string    `json:"actor"`
+	At        time.Time `json:"at"`
+	MessageID uuid.UUID `json:"message_id"`
+	Reason    string    `json:"reason"`
+
+	// RoutingKey A kind of event.
+	RoutingKey RoutingKey `json:"routing_key"`
+}
+
+// OutboxActAction defines model for OutboxAct.Action.
+type OutboxActAction string
+
+// OutboxAudit What operators did.
+type OutboxAudit struct {
+	Acts []OutboxAct `json:"acts"`
+}
+
 // OutboxMessage A message in the outbox. Its recipient is sealed and not shown.
 type OutboxMessage struct {
 	CreatedAt     time.Time `json:"created_at"`
@@ -202,7 +230,23 @@ type OutboxPage struct {
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
 }
 
-// OutboxStats The outbox in one look. Further figures may follow.
+// OutboxShard One of the parts of the outbox. A report's messages are all in one.
+type OutboxShard struct {
+	Delayed int64 `json:"delayed"`
+
+	// Epoch Counts the owners.
+	Epoch                int64     `json:"epoch"`
+	Failed               int64     `json:"failed"`
+	LeaseUntil           time.Time `json:"lease_until,omitempty,omitzero"`
+	OldestPendingSeconds float64   `json:"oldest_pending_seconds"`
+
+	// Owner The replica that publishes it; absent when none does.
+	Owner   uuid.UUID `json:"owner,omitempty,omitzero"`
+	Pending int64     `json:"pending"`
+	Shard   int32     `json:"shard"`
+}
+
+// OutboxStats The outbox in one look.
 type OutboxStats struct {
 	// Delayed Those of them that had a failed attempt.
 	Delayed int64 `json:"delayed"`
@@ -215,6 +259,10 @@ type OutboxStats struct {
 
 	// Pending Messages that wait to be published.
 	Pending int64 `json:"pending"`
+
+	// Replicas Living replicas of the relay.
+	Replicas int64         `json:"replicas"`
+	Shards   []OutboxShard `json:"shards"`
 }
 
 // OutboxStatus Where an outbox message stands.

@@ -25,7 +25,7 @@ func (s *server) withdrawVote(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vote) error {
-	id := reportID(r)
+	id := pathID(r)
 	tally, err := s.Store.Vote(r.Context(), id, readerID(r), vote)
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)

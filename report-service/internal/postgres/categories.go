@@ -64,11 +64,11 @@ func (s *Store) categoriesByID(ctx context.Context, life time.Duration) (map[int
 	}
 	rows, err := s.pool.Query(ctx, `select id, name, description from categories`)
 	if err != nil {
-		return nil, translate(fmt.Errorf("select categories: %w", err))
+		return nil, Translate(fmt.Errorf("select categories: %w", err))
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Category])
 	if err != nil {
-		return nil, translate(fmt.Errorf("select categories: %w", err))
+		return nil, Translate(fmt.Errorf("select categories: %w", err))
 	}
 	byID = make(map[int32]report.Category, len(all))
 	for _, c := range all {

@@ -34,14 +34,14 @@ type change interface {
 func (s *Store) run(ctx context.Context, c change) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return translate(fmt.Errorf("acquire connection: %w", err))
+		return Translate(fmt.Errorf("acquire connection: %w", err))
 	}
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
 	defer cancel()
 	if err := transact(ctx, conn, c); err != nil {
 		rollback(ctx, conn)
-		return translate(err)
+		return Translate(err)
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func optional(found *bool, dst ...any) func(pgx.Row) error {
 	}
 }
 
-// translate turns what Postgres says into what the client may know. SQLSTATE
+// Translate turns what Postgres says into what the client may know. SQLSTATE
 // classes 08, 53 and 57, and whatever never reached the server, say that the
 // database is away or overloaded; 40 and 55P03 that it was too busy.
-func translate(err error) error {
+func Translate(err error) error {
 	if err == nil || report.KindOf(err) != "" || errors.Is(err, context.Canceled) {
 		return err
 	}

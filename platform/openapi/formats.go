@@ -1,0 +1,42 @@
+package openapi
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/google/uuid"
+)
+
+// Formats are formats of strings that a document names, with what returns an
+// error that tells the client why a string is not of that form.
+type Formats map[string]func(string) error
+
+// with returns f and what every document may name.
+func (f Formats) with() Formats {
+	all := Formats{"uuid": isUUID}
+	maps.Copy(all, f)
+	return all
+}
+
+// options are how requests are compared with the document. Who may send them
+// was decided before.
+func (f Formats) options() *openapi3filter.Options {
+	options := &openapi3filter.Options{
+		MultiError:         true,
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+	}
+	for name, check := range f {
+		options.SchemaValidationOptions = append(options.SchemaValidationOptions,
+			openapi3.WithStringFormatValidator(name, openapi3.NewCallbackValidator(check)))
+	}
+	return options
+}
+
+func isUUID(s string) error {
+	if _, err := uuid.Parse(s); err != nil || len(s) != 36 { // Parse takes other notations, too
+		return errors.New("want a UUID, such as 0198c0de-0000-7000-8000-000000000001")
+	}
+	return nil
+}

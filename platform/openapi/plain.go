@@ -1,0 +1,45 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// plain makes sure that a request to op can be checked without the keywords
+// of JSON Schema 2020-12, see Document.plain.
+func (op *operation) plain() error {
+	for _, parameters := range []openapi3.Parameters{op.PathItem.Parameters, op.Operation.Parameters} {
+		for _, p := range parameters {
+			if err := plain(p.Value.Schema.Value, false); err != nil {
+				return fmt.Errorf("operation %s: parameter %s: %w", op.Operation.OperationID, p.Value.Name, err)
+			}
+		}
+	}
+	if op.body == nil {
+		return nil
+	}
+	if err := plain(op.body, true); err != nil {
+		return fmt.Errorf("operation %s: body: %w", op.Operation.OperationID, err)
+	}
+	return nil
+}
+
+var errNotPlain = errors.New("uses a keyword that requests are not checked for")
+
+// plain walks root and what is below it. At the top of a body
+// dependentRequired is welcome: dependentFaults sees to it.
+func plain(root *openapi3.Schema, isBody bool) error {
+	return openapi3.NewSchemaRef("", root).WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
+		s := ref.Value
+		if s.Const != nil || len(s.PrefixItems) > 0 || s.Contains != nil || len(s.PatternProperties) > 0 ||
+			len(s.DependentSchemas) > 0 || s.PropertyNames != nil || s.If != nil || s.ContentSchema != nil ||
+			s.UnevaluatedItems.Has != nil || s.UnevaluatedItems.Schema != nil ||
+			s.UnevaluatedProperties.Has != nil || s.UnevaluatedProperties.Schema != nil ||
+			len(s.DependentRequired) > 0 && (!isBody || s != root) {
+			return errNotPlain
+		}
+		return nil
+	})
+}

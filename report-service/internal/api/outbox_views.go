@@ -1,0 +1,52 @@
+package api
+
+import "github.com/cityconnect/cityconnect/report-service/internal/outbox"
+
+func outboxStatsOf(s outbox.Stats) OutboxStats {
+	out := OutboxStats{
+		Pending: s.Pending, Delayed: s.Delayed, Failed: s.Failed, OldestPendingSeconds: s.OldestAge.Seconds(),
+		Replicas: s.Members, Shards: make([]OutboxShard, len(s.Shards)),
+	}
+	for i, shard := range s.Shards {
+		out.Shards[i] = OutboxShard{
+			Shard: int32(shard.Shard), Pending: shard.Pending, Delayed: shard.Delayed, Failed: shard.Failed,
+			OldestPendingSeconds: shard.OldestAge.Seconds(),
+			Owner:                orZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: orZero(shard.LeaseUntil),
+		}
+	}
+	return out
+}
+
+func outboxPageOf(p outbox.Page) OutboxPage {
+	out := OutboxPage{Messages: make([]OutboxMessage, len(p.Messages)), NextCursor: p.Next}
+	for i, m := range p.Messages {
+		out.Messages[i] = OutboxMessage{
+			ID: m.ID, RoutingKey: RoutingKey(m.RoutingKey), Status: OutboxStatus(m.Status),
+			ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
+			PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
+			RetryCount: m.RetryCount, LastError: orZero(m.LastError),
+		}
+	}
+	return out
+}
+
+func outboxAuditOf(entries []outbox.AuditEntry) OutboxAudit {
+	out := OutboxAudit{Acts: make([]OutboxAct, len(entries))}
+	for i, e := range entries {
+		out.Acts[i] = OutboxAct{
+			At: e.At, Actor: e.Actor, Action: OutboxActAction(e.Action), MessageID: e.MessageID,
+			RoutingKey: RoutingKey(e.RoutingKey), Reason: e.Reason,
+		}
+	}
+	return out
+}
+
+// orZero returns what p points to, or the zero value, which the answer leaves
+// out.
+func orZero[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}

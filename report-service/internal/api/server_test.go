@@ -1,0 +1,168 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+)
+
+const secret = "a secret of the tests, longer than 32 bytes"
+
+// A testServer is the API on a database of the test's own.
+type testServer struct {
+	t    testing.TB
+	url  string
+	pool *pgxpool.Pool
+	logs *lockedBuffer
+}
+
+func newServer(t testing.TB) *testServer {
+	t.Helper()
+	s := &testServer{t: t, logs: new(lockedBuffer)}
+	var err error
+	if s.pool, err = postgres.Open(context.WithoutCancel(t.Context()), pgtest.Report(t).Config().ConnString()+"&pool_max_conns=4"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.pool.Close)
+	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := service.NewLogger(s.logs, "report", "debug")
+	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
+		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(api.Config{
+		Store: postgres.NewStore(s.pool, keys, func() {}), Outbox: outbox.NewStore(s.pool), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// A lockedBuffer takes the log of several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// token returns the token of a user, whose name and id are the same.
+func token(t testing.TB, name string, role auth.Role) string {
+	t.Helper()
+	return sign(t, jwt.MapClaims{"sub": name, "name": name, "role": role, "exp": time.Now().Add(time.Hour).Unix()})
+}
+
+func sign(t testing.TB, claims jwt.MapClaims) string {
+	t.Helper()
+	claims["iss"], claims["aud"] = "tests", "cityconnect"
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+// A call is a request as the tests write it down.
+type call struct {
+	method, path string
+	token        string
+	body         string
+	headers      map[string]string
+}
+
+// An answer is what came back.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+// do sends c and compares the answer with the document.
+func (s *testServer) do(c call) answer {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if c.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for name, value := range c.headers {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	checkAnswer(s.t, req, res, body)
+	return answer{res, body}
+}
+
+// ok sends c, wants the status, and reads the answer as a T.
+func ok[T any](s *testServer, c call, status int) (T, answer) {
+	s.t.Helper()
+	var body T
+	a := s.do(c)
+	if a.StatusCode != status {
+		s.t.Fatalf("%s %s: status %d, want %d: %s", c.method, c.path, a.StatusCode, status, a.body)
+	}
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		s.t.Fatalf("%s %s: %v in %s", c.method, c.path, err, a.body)
+	}
+	return body, a
+}
+
+const newReport = `{"title":"Dark lamp","description":"at the crossing","category_id":2,
+	"latitude":-6.9,"longitude":107.6,"address":"Jl. Asia Afrika 8","privacy_level":"public"}`
+
+// file files newReport with the privacy level.
+func (s *testServer) file(token, privacy string) api.Report {
+	s.t.Helper()
+	body := strings.Replace(newReport, "public", privacy, 1)
+	rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: token, body: body}, http.StatusCreated)
+	return rep
+}

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// draft returns a report that the API accepts.
+func draft(title string) client.NewReport {
+	lat, lon := -6.9147, 107.6098
+	return client.NewReport{
+		Title: title, Description: "Since Monday.", CategoryID: 2,
+		Latitude: &lat, Longitude: &lon, Address: "Jl. Asia Afrika 8", PrivacyLevel: "public",
+	}
+}
+
+// file files a report as user.
+func file(t *testing.T, user *client.Client, title string) client.Report {
+	t.Helper()
+	report, err := user.CreateReport(t.Context(), draft(title), "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		t.Fatalf("file a report: %v", err)
+	}
+	return report
+}
+
+// vote votes as user and returns what the reporter is to see.
+func vote(t *testing.T, user *client.Client, report client.Report, voteType string) sight {
+	t.Helper()
+	result, err := user.Vote(t.Context(), report.ID, voteType)
+	if err != nil {
+		t.Fatalf("vote: %v", err)
+	}
+	return sight{voted, report.ID, result.Version}
+}
+
+// move changes the status as official and returns what the reporter is to see.
+func move(t *testing.T, official *client.Client, report client.Report, status, note string) sight {
+	t.Helper()
+	changed, err := official.SetStatus(t.Context(), report.ID, status, note)
+	if err != nil {
+		t.Fatalf("change status: %v", err)
+	}
+	return sight{moved, report.ID, changed.Version}
+}
+
+// sightOf returns what the officials are to see of a new report.
+func sightOf(report client.Report) sight { return sight{created, report.ID, report.Version} }

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// topology has the plain names: each test owns its virtual host.
+var topology event.Topology
+
+// channel returns a channel of the test's own at the city's broker.
+func (c *city) channel() *amqp.Channel {
+	c.t.Helper()
+	conn, err := amqp.Dial(c.brokerURL)
+	if err != nil {
+		c.t.Fatalf("dial broker: %v", err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		c.t.Fatalf("open channel: %v", err)
+	}
+	return ch
+}
+
+// publish sends msg to the services' exchange and waits for the confirm.
+func (c *city) publish(ch *amqp.Channel, key event.Key, msg amqp.Publishing) {
+	c.t.Helper()
+	if err := ch.Confirm(false); err != nil {
+		c.t.Fatalf("confirm mode: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, topology.Exchange(), string(key), true, false, msg)
+	if err != nil {
+		c.t.Fatalf("publish: %v", err)
+	}
+	if acked, err := confirm.WaitContext(ctx); err != nil || !acked {
+		c.t.Fatalf("publish: acked %t, error %v", acked, err)
+	}
+}
+
+// message returns what report-service would send about a report of user, who
+// is named in the sealed header alone.
+func (c *city) message(key event.Key, report uuid.UUID, user, body string) amqp.Publishing {
+	return amqp.Publishing{
+		MessageId: uuid.NewString(), Type: string(key), ContentType: "application/json",
+		Timestamp: time.Now(), DeliveryMode: amqp.Persistent, AppId: "report-service",
+		Headers: amqp.Table{event.RecipientHeader: c.keyring.Seal(report, user)},
+		Body:    []byte(body),
+	}
+}
+
+// A spy has a copy of everything that goes through an exchange.
+type spy struct {
+	mu      sync.Mutex
+	seen    []amqp.Delivery
+	changed chan struct{}
+}
+
+// spyOn listens at an exchange until the test ends.
+func (c *city) spyOn(exchange string) *spy {
+	c.t.Helper()
+	ch, s := c.channel(), &spy{changed: make(chan struct{})}
+	queue, err := ch.QueueDeclare("", false, true, true, false, nil)
+	if err != nil {
+		c.t.Fatalf("declare the spy's queue: %v", err)
+	}
+	if err := ch.QueueBind(queue.Name, "#", exchange, false, nil); err != nil {
+		c.t.Fatalf("bind the spy's queue: %v", err)
+	}
+	deliveries, err := ch.Consume(queue.Name, "", true, true, false, false, nil)
+	if err != nil {
+		c.t.Fatalf("consume the spy's queue: %v", err)
+	}
+	go func() { // ends with the connection
+		for d := range deliveries {
+			s.mu.Lock()
+			s.seen = append(s.seen, d)
+			close(s.changed)
+			s.changed = make(chan struct{})
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+// all returns what was seen so far, and a channel that closes with the next.
+func (s *spy) all() ([]amqp.Delivery, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[:len(s.seen):len(s.seen)], s.changed
+}
+
+// await returns the first message with the given id that passes or passed.
+func (s *spy) await(t *testing.T, id string) amqp.Delivery {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		seen, changed := s.all()
+		for _, d := range seen {
+			if d.MessageId == id {
+				return d
+			}
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatalf("no message %q among %d", id, len(seen))
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A canary is a resident whose id, name and e-mail are found wherever they
+// are, and everything that is searched for them.
+type canary struct {
+	*city
+	trail   *trail
+	user    *client.Client
+	screen  *screen
+	reports []client.Report
+	wires   []*spy // copies of all that goes through the exchanges
+}
+
+// An anonymous reporter is never exposed: nobody else's answer, no message,
+// dead letter, log line, metric or table but the two private ones has a byte
+// of him. He is notified all the same.
+func TestPrivacyCanary(t *testing.T) {
+	t.Parallel()
+	c := releaseCanary(t)
+	want := c.fileAnonymously()
+	c.makeTrouble()
+	c.screen.check(want)
+	c.searchAnswers()
+	c.searchWires()
+	c.searchTables()
+	c.searchProcesses()
+	t.Logf("searched %d places for %d forms", c.trail.calls, len(c.trail.forms))
+}
+
+func releaseCanary(t *testing.T) *canary {
+	t.Helper()
+	mark := func() string { b := make([]byte, 6); _, _ = rand.Read(b); return hex.EncodeToString(b) }
+	id, name, mail := "Id-"+mark()+"-Kanari", "Nama "+mark()+" Kanari", mark()+".kanari@surel.test"
+	c := &canary{city: startCity(t), trail: newTrail(t, id, name, mail)}
+	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))
+	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
+		c.wires = append(c.wires, c.spyOn(exchange))
+	}
+	c.screen = watch(t, c.user)
+	return c
+}
+
+// fileAnonymously has the canary file reports, and others deal with them. It
+// returns what the canary is to see.
+func (c *canary) fileAnonymously() (want []sight) {
+	ben, olga := c.signIn("Ben", "resident"), c.signIn("Olga", "official")
+	for i := range 3 {
+		in := draft(fmt.Sprint("Anonymous ", i))
+		in.PrivacyLevel = "anonymous"
+		report, err := c.user.CreateReport(c.t.Context(), in, "Idempotency-Key", uuid.NewString())
+		if err != nil {
+			c.t.Fatalf("file anonymously: %v", err)
+		}
+		c.reports = append(c.reports, report)
+		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
+		want = append(want, move(c.t, olga, report, "in_progress", "Seen"))
+	}
+	c.screen.await(len(want))
+	return want
+}
+
+// makeTrouble has the canary's requests and messages fail in every way that
+// might make somebody write down too much.
+func (c *canary) makeTrouble() {
+	report, name := c.reports[0].ID, "Nama"
+	ask := func(method, path string, in any) error { return c.user.Do(c.t.Context(), method, path, in, nil) }
+	if err := ask(http.MethodPost, "/reports/"+report.String()+"/vote", map[string]string{"vote_type": "upvote"}); client.StatusOf(err) != http.StatusForbidden {
+		c.t.Errorf("the canary votes on its own anonymous report: %v", err)
+	}
+	_ = ask(http.MethodGet, "/reports?q="+name+"&cursor="+c.user.ID, nil)
+	_ = ask(http.MethodGet, "/notifications?cursor="+c.user.ID, nil)
+	_ = ask(http.MethodPost, "/notifications/read-all", map[string]string{"last_event_id": c.user.ID})
+	expired := c.As(c.user.ID, token(jwt.MapClaims{"sub": c.user.ID, "role": c.user.ID}))
+	_ = expired.Do(c.t.Context(), http.MethodPost, "/reports", draft("x"), nil)
+
+	// A constraint whose violation PostgreSQL explains with the whole row.
+	lift := forbid(c.t, c.reportDB, "reporters", "reporter_name = ''")
+	in := draft("Refused")
+	in.PrivacyLevel = "anonymous"
+	if _, err := c.user.CreateReport(c.t.Context(), in); client.StatusOf(err)/100 != 5 {
+		c.t.Errorf("a broken table answers %v", err)
+	}
+	lift()
+	c.spoilMessages()
+}
+
+// spoilMessages makes dead letters of messages to the canary.
+func (c *canary) spoilMessages() {
+	report, ch, key := c.reports[0].ID, c.channel(), event.VoteReceivedKey
+	dead := c.wires[1]
+	foreign := c.message(key, uuid.New(), c.user.ID, voteBody(report, 90)) // sealed for another report
+	broken := c.message(key, report, c.user.ID, `{"report_id":`)
+	for _, msg := range []amqp.Publishing{foreign, broken} {
+		c.publish(ch, key, msg)
+		dead.await(c.t, msg.MessageId)
+		c.awaitDeadLetter(msg.MessageId)
+	}
+	lift := forbid(c.t, c.notificationDB, "notifications", "report_version <> 91")
+	refused := c.message(key, report, c.user.ID, voteBody(report, 91))
+	c.publish(ch, key, refused)
+	dead.await(c.t, refused.MessageId)
+	lift()
+}
+
+// forbid adds a constraint that only new rows have to keep, until lift.
+func forbid(t *testing.T, db *pgxpool.Pool, table, condition string) (lift func()) {
+	t.Helper()
+	execute(t, db, fmt.Sprintf(`alter table %s add constraint forbidden check (%s) not valid`, table, condition))
+	return func() { execute(t, db, `alter table `+table+` drop constraint forbidden`) }
+}
+
+// searchAnswers asks for everything that the documents know, and for what
+// Go programs like to tell about themselves, as everyone but the canary.
+func (c *canary) searchAnswers() {
+	values := c.pathValues()
+	for _, p := range []*process{c.report, c.notification} {
+		operations := c.describe(p).operations(values)
+		for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/vars", "/"} {
+			operations = append(operations, operation{http.MethodGet, path, nil})
+		}
+		for _, role := range []string{"", "resident", "official", "operator"} {
+			token := ""
+			if role != "" {
+				token = c.userOf("other-"+role, role).Token()
+			}
+			for _, op := range operations {
+				ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+				answer, err := op.send(ctx, p.url(), token)
+				cancel()
+				if err != nil {
+					c.t.Errorf("%s %s: %v", op.method, op.path, err)
+				}
+				c.trail.check(fmt.Sprintf("%s %s as %q", op.method, op.path, role), answer)
+			}
+		}
+	}
+}
+
+// pathValues returns what can stand in the paths of the documents.
+func (c *canary) pathValues() map[string][]string {
+	values := map[string][]string{"queue": {topology.Queue(event.VoteReceivedKey)}}
+	for _, source := range []struct {
+		db  *pgxpool.Pool
+		sql string
+	}{
+		{c.reportDB, `select id::text from reports union select id::text from outbox_messages limit 12`},
+		{c.notificationDB, `select id::text from notifications limit 4`},
+		{c.notificationDB, `select id::text from dead_letters`},
+	} {
+		rows, err := source.db.Query(c.t.Context(), source.sql)
+		if err != nil {
+			c.t.Fatalf("collect ids: %v", err)
+		}
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				c.t.Fatalf("collect ids: %v", err)
+			}
+			values["id"] = append(values["id"], id)
+		}
+	}
+	return values
+}
+
+// searchWires looks at what went through the broker, and at what lies there
+// after the consumer has died, as an operator and as a program would.
+func (c *canary) searchWires() {
+	c.notification.kill()
+	vote(c.t, c.signIn("Ben", "resident"), c.reports[1], "upvote")
+	move(c.t, c.signIn("Olga", "official"), c.reports[1], "resolved", "Done")
+	c.checkOutboxPublished()
+
+	for _, path := range []string{"/api/definitions/%s", "/api/queues/%s", "/api/exchanges/%s", "/api/bindings/%s", "/api/connections", "/api/consumers/%s", "/api/policies/%s"} {
+		c.trail.check(path, c.manage(http.MethodGet, path, nil))
+	}
+	ch, lying := c.channel(), 0
+	for _, q := range c.queues() {
+		peek := map[string]any{"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"}
+		c.trail.check("a look into "+q.Name, c.manage(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))
+		for d, ok := get(c.t, ch, q.Name); ok; d, ok = get(c.t, ch, q.Name) {
+			c.searchDelivery("in "+q.Name, d)
+			lying++
+		}
+	}
+	if lying < 2 {
+		c.t.Errorf("%d messages lay in the queues: the test proves nothing", lying)
+	}
+	for i, wire := range c.wires {
+		seen, _ := wire.all()
+		if len(seen) == 0 {
+			c.t.Errorf("nothing went through wire %d: the test proves nothing", i)
+		}
+		for _, d := range seen {
+			c.searchDelivery("through "+d.Exchange, d)
+		}
+	}
+}
+
+// checkOutboxPublished returns when the relay has sent everything.
+func (c *canary) checkOutboxPublished() {
+	c.t.Helper()
+	eventually(c.t, "the outbox is empty", func(ctx context.Context) bool {
+		var waiting int
+		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
+		return err == nil && waiting == 0
+	})
+}
+
+func get(t *testing.T, ch *amqp.Channel, queue string) (amqp.Delivery, bool) {
+	t.Helper()
+	d, ok, err := ch.Get(queue, true)
+	if err != nil {
+		t.Fatalf("get from %s: %v", queue, err)
+	}
+	return d, ok
+}
+
+// searchDelivery looks at the whole of a message.
+func (c *canary) searchDelivery(where string, d amqp.Delivery) {
+	c.t.Helper()
+	c.trail.check("the body of a message "+where, d.Body)
+	envelope := fmt.Sprintf("%+v %q %q", d.Headers, d.Headers, // numbers and text
+		[]string{d.RoutingKey, d.MessageId, d.CorrelationId, d.ReplyTo, d.Type, d.UserId, d.AppId})
+	c.trail.check("the envelope of a message "+where, []byte(envelope))
+}
+
+// searchTables reads both databases: what is private stands in one table of
+// each, and nowhere else.
+func (c *canary) searchTables() {
+	for private, db := range map[string]*pgxpool.Pool{"reporters": c.reportDB, "streams": c.notificationDB} {
+		for _, table := range tables(c.t, db) {
+			var text string
+			row := db.QueryRow(c.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+table+` r`)
+			if err := row.Scan(&text); err != nil {
+				c.t.Fatalf("read %s: %v", table, err)
+			}
+			if table != private {
+				c.trail.check("table "+table, []byte(text))
+			} else if !strings.Contains(text, c.user.ID) {
+				c.t.Errorf("table %s does not know the canary: the test looks in the wrong place", table)
+			}
+		}
+	}
+}
+
+func tables(t *testing.T, db *pgxpool.Pool) []string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'public'`)
+	if err != nil {
+		t.Fatalf("list tables: %v", err)
+	}
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatalf("list tables: %v", err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// searchProcesses reads everything that the services wrote, at the level
+// debug.
+func (c *canary) searchProcesses() {
+	for _, p := range []*process{c.report, c.notification} {
+		log := p.log.String()
+		c.trail.check("the log of "+p.path, []byte(log))
+		if len(p.log.messages("request")) == 0 {
+			c.t.Errorf("%s logged no request: the test proves nothing", p.path)
+		}
+	}
+}

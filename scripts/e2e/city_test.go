@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+const (
+	issuer   = "https://id.e2e.test"
+	audience = "cityconnect"
+	secret   = "e2e-secret-e2e-secret-e2e-secret"
+)
+
+// A city is the whole stack of one test.
+type city struct {
+	*client.Client // nobody's, through the gateway
+	t              *testing.T
+
+	reportDB, notificationDB *pgxpool.Pool
+	brokerURL, managementURL string
+	keyring                  *event.Keyring
+	report, notification     *process
+	gateway                  *httptest.Server
+}
+
+// prepareCity makes everything but starts neither service.
+func prepareCity(t *testing.T) *city {
+	t.Helper()
+	return prepareCityAt(t, rabbittest.Vhost(t), os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"))
+}
+
+// prepareCityAt does so at a broker of the test's own.
+func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
+	t.Helper()
+	c := &city{
+		t: t, brokerURL: brokerURL, managementURL: managementURL,
+		reportDB: pgtest.Report(t), notificationDB: pgtest.Notification(t),
+	}
+	key := event.NewKey("k1")
+	c.keyring = must(event.ParseKeyring(key))
+	common := map[string]string{
+		"HTTP_ADDR": "127.0.0.1:0", "LOG_LEVEL": "debug", "RECIPIENT_KEY": key,
+		"RABBITMQ_URL": brokerURL, "RABBITMQ_MANAGEMENT_URL": managementURL,
+		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
+		"GORACE": "halt_on_error=1 exitcode=66",
+	}
+	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
+	c.notification = newProcess(t, "notification-service", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
+	c.gateway = httptest.NewServer(c.proxy())
+	t.Cleanup(c.gateway.Close)
+	c.Client = client.New(c.gateway.URL)
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// startCity returns a city in which both services serve.
+func startCity(t *testing.T) *city {
+	t.Helper()
+	c := prepareCity(t)
+	c.notification.start()
+	c.report.start()
+	c.awaitReady()
+	return c
+}
+
+func with(env map[string]string, name, value string) map[string]string {
+	env = maps.Clone(env)
+	env[name] = value
+	return env
+}
+
+// proxy is the gateway: one origin for both services, as nginx makes it.
+func (c *city) proxy() http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			target := c.notification
+			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/dev/"} {
+				if strings.HasPrefix(r.In.URL.Path, prefix) {
+					target = c.report
+				}
+			}
+			u, err := url.Parse(target.url())
+			if err != nil {
+				u = &url.URL{Scheme: "http", Host: "127.0.0.1:1"} // not started: nobody listens there
+			}
+			r.SetURL(u)
+			r.Out.Host = r.In.Host
+		},
+		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			w.WriteHeader(http.StatusBadGateway)
+		},
+	}
+}
+
+// awaitReady returns when both services are ready for all they do.
+func (c *city) awaitReady() {
+	c.t.Helper()
+	for _, p := range []*process{c.report, c.notification} {
+		service := client.New(p.url())
+		defer service.CloseIdle()
+		eventually(c.t, p.path+" ready", func(ctx context.Context) bool {
+			var health struct{ Status string }
+			return service.Do(ctx, http.MethodGet, "/readyz", nil, &health) == nil && health.Status == "up"
+		})
+	}
+}
+
+// signIn returns a client of a fresh user.
+func (c *city) signIn(name, role string) *client.Client {
+	c.t.Helper()
+	user, err := c.SignIn(c.t.Context(), name, role, "")
+	if err != nil {
+		c.t.Fatalf("sign in %s: %v", name, err)
+	}
+	return user
+}
+
+// eventually returns when ok does, and fails the test if that takes for ever.
+// It asks again and again only for what has no event to wait for.
+func eventually(t *testing.T, what string, ok func(context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !ok(ctx) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not in time: %s", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

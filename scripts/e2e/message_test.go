@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// voteBody is the body of a vote on report.
+func voteBody(report uuid.UUID, version int64) string {
+	return fmt.Sprintf(`{"report_id":%q,"report_version":%d,"report_title":"Dark crossing","voter_id":"v","vote_type":"upvote","new_score":1,"timestamp":%d}`,
+		report, version, time.Now().Unix())
+}
+
+// What can never succeed goes to the dead letters at once, with its reason,
+// and its neighbours do not notice.
+func TestMalformedMessageIsDeadLettered(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana, report := c.userOf("ana", "resident"), uuid.New()
+	anas, dead, ch := watch(t, ana), c.spyOn(topology.DeadLetterExchange()), c.channel()
+
+	for _, tt := range []struct {
+		name, body, reason string
+		sealedFor          uuid.UUID
+	}{
+		{"broken JSON", `{"report_id":`, "unexpected end", report},
+		{"schema violation", strings.Replace(voteBody(report, 1), "upvote", "sideways", 1), "vote_type", report},
+		{"no object", `null`, "object", report},
+		{"recipient of another report", voteBody(report, 1), "recipient", uuid.New()},
+	} {
+		msg := c.message(event.VoteReceivedKey, tt.sealedFor, ana.ID, tt.body)
+		c.publish(ch, event.VoteReceivedKey, msg)
+		letter := dead.await(t, msg.MessageId)
+		if got := fmt.Sprint(letter.Headers["x-final-error"]); !strings.Contains(got, tt.reason) {
+			t.Errorf("%s: x-final-error %q does not tell %q", tt.name, got, tt.reason)
+		}
+		for header, want := range map[string]string{
+			"x-original-queue": topology.Queue(event.VoteReceivedKey), "x-final-error-class": "permanent", "x-final-retry-count": "0",
+		} {
+			if got := fmt.Sprint(letter.Headers[header]); got != want {
+				t.Errorf("%s: header %s is %q, want %q", tt.name, header, got, want)
+			}
+		}
+		if string(letter.Body) != tt.body || letter.RoutingKey != topology.DeadLetterKey(topology.Queue(event.VoteReceivedKey)) {
+			t.Errorf("%s: the dead letter went by %q with body %s", tt.name, letter.RoutingKey, letter.Body)
+		}
+		c.awaitDeadLetter(msg.MessageId)
+	}
+	c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 9)))
+	anas.check([]sight{{voted, report, 9}})
+}
+
+// awaitDeadLetter returns when operators can see the dead letter.
+func (c *city) awaitDeadLetter(messageID string) {
+	c.t.Helper()
+	operator := c.userOf("operator", "operator")
+	eventually(c.t, "the dead letter is listed", func(ctx context.Context) bool {
+		var page struct {
+			Messages []struct {
+				MessageID string `json:"message_id"`
+			}
+		}
+		if operator.Do(ctx, http.MethodGet, "/admin/dlq/messages", nil, &page) != nil {
+			return false
+		}
+		for _, m := range page.Messages {
+			if m.MessageID == messageID {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// The broker delivers at least once; the effect is exactly once.
+func TestMessageTwiceHasOneEffect(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana, report := c.userOf("ana", "resident"), uuid.New()
+	anas := watch(t, ana)
+
+	first := c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 1))
+	ch := c.channel()
+	c.publish(ch, event.VoteReceivedKey, first)
+	anas.await(1)
+	c.publish(ch, event.VoteReceivedKey, first) // long after its effect
+
+	second := c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 2))
+	var wg sync.WaitGroup
+	for range 8 { // all at once
+		ch := c.channel()
+		wg.Go(func() { c.publish(ch, event.VoteReceivedKey, second) })
+	}
+	wg.Wait()
+	c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 3)))
+	anas.check([]sight{{voted, report, 1}, {voted, report, 2}, {voted, report, 3}})
+
+	c.awaitQueuesEmpty()
+	anas.check([]sight{{voted, report, 1}, {voted, report, 2}, {voted, report, 3}})
+	var processed int
+	err := c.notificationDB.QueryRow(t.Context(), `select count(*) from processed_messages`).Scan(&processed)
+	if err != nil || processed != 3 {
+		t.Errorf("%d messages count as processed (error: %v), want 3", processed, err)
+	}
+}
+
+// awaitQueuesEmpty returns when no message waits in a main queue, neither
+// ready nor unacknowledged.
+func (c *city) awaitQueuesEmpty() {
+	c.t.Helper()
+	eventually(c.t, "the queues are empty", func(context.Context) bool {
+		for _, q := range c.queues() {
+			if strings.HasPrefix(q.Name, "queue.") && q.Messages > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}

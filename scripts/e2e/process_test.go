@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience ends a wait that has failed. No test passes or fails by how long
+// something takes below it.
+const patience = 60 * time.Second
+
+// A process is a service that a test starts, breaks and starts again.
+type process struct {
+	t    *testing.T
+	path string
+	env  map[string]string
+	log  output // of all its lives
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has ended
+}
+
+func newProcess(t *testing.T, name string, env map[string]string) *process {
+	p := &process{t: t, path: filepath.Join(binaries, name), env: env}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("the end of %s's log:\n%s", name, p.log.tail(3000))
+		}
+	})
+	return p
+}
+
+// start starts the service and returns once it serves.
+func (p *process) start() {
+	p.t.Helper()
+	serving := p.launch()
+	select {
+	case <-serving:
+	case <-p.exited:
+		p.t.Fatalf("%s ended instead of serving", filepath.Base(p.path))
+	case <-time.After(patience):
+		p.t.Fatalf("%s does not serve", filepath.Base(p.path))
+	}
+}
+
+// launch starts the service and returns a channel that closes once it serves.
+func (p *process) launch() (serving <-chan struct{}) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	serving = p.log.expectAddr()
+	p.cmd = exec.Command(p.path)
+	for name, value := range p.env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatalf("start: %v", err)
+	}
+	cmd, exited := p.cmd, make(chan struct{})
+	p.exited = exited
+	go func() {
+		_ = cmd.Wait() // the state says how it ended
+		close(exited)
+	}()
+	return serving
+}
+
+// url returns where the service serves; it is another one after each start.
+func (p *process) url() string { return "http://" + p.log.addr() }
+
+// kill ends the service as a crash would.
+func (p *process) kill() { p.signal(syscall.SIGKILL) }
+
+// terminate asks the service to end, and returns its exit code and how long
+// it took.
+func (p *process) terminate() (code int, took time.Duration) {
+	start := time.Now()
+	p.signal(syscall.SIGTERM)
+	return p.cmd.ProcessState.ExitCode(), time.Since(start)
+}
+
+func (p *process) signal(sig os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil || p.cmd.Process == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(sig) // it may have ended already
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		p.t.Errorf("%s did not end after %v", filepath.Base(p.path), sig)
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+	}
+}
+
+// An output keeps what a process wrote and notices where it serves.
+type output struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	line    bytes.Buffer
+	where   string
+	serving chan struct{}
+}
+
+// expectAddr forgets the address; the channel closes with the next one.
+func (o *output) expectAddr() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.where, o.serving = "", make(chan struct{})
+	return o.serving
+}
+
+// Write keeps b.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(b)
+	for line := range bytes.Lines(b) {
+		o.line.Write(line)
+		if bytes.HasSuffix(line, []byte("\n")) {
+			o.noticeLocked()
+			o.line.Reset()
+		}
+	}
+	return len(b), nil
+}
+
+func (o *output) noticeLocked() {
+	var entry struct{ Message, Addr string }
+	if json.Unmarshal(o.line.Bytes(), &entry) == nil && entry.Message == "serving" && o.where == "" {
+		o.where = entry.Addr
+		close(o.serving)
+	}
+}
+
+func (o *output) addr() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.where
+}
+
+// String returns everything that was written.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) tail(n int) string {
+	text := o.String()
+	return text[max(0, len(text)-n):]
+}
+
+// messages returns the log lines with the given message.
+func (o *output) messages(message string) []string {
+	lines := strings.Split(o.String(), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, `"message":"`+message+`"`) })
+}

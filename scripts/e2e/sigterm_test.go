@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// promisedExit is what an operator may rely on.
+const promisedExit = 10 * time.Second
+
+// A deploy in the middle of the day: each service is asked to end under load,
+// ends by itself, and nothing that was accepted is missing afterwards.
+func TestSIGTERMUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
+	report := file(t, ana, "Dark crossing")
+
+	load := c.startLoad(ana, report, 4)
+	for _, p := range []*process{c.report, c.notification} {
+		before := load.accepted.Load()
+		eventually(t, "the load is on", func(context.Context) bool { return load.accepted.Load() > before+50 })
+		code, took := p.terminate()
+		if code != 0 || took > promisedExit {
+			t.Errorf("%s ended with %d after %v, want 0 within %v", p.path, code, took, promisedExit)
+		}
+		p.start()
+	}
+	load.stop()
+	officials.check(c.announced(created))
+	anas.check(c.announced(voted))
+	t.Logf("%d requests accepted", load.accepted.Load())
+}
+
+// A load files reports and votes until it is stopped.
+type load struct {
+	accepted atomic.Int64
+	cancel   context.CancelFunc
+	workers  sync.WaitGroup
+}
+
+func (c *city) startLoad(reporter *client.Client, report client.Report, workers int) *load {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	l := &load{cancel: cancel}
+	for range workers {
+		voter := c.signIn("Voter", "resident")
+		l.workers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				_, err := reporter.CreateReport(ctx, draft("Under load"))
+				l.note(err)
+				_, err = voter.Vote(ctx, report.ID, []string{"upvote", "downvote"}[i%2])
+				l.note(err)
+			}
+		})
+	}
+	c.t.Cleanup(l.stop)
+	return l
+}
+
+// note counts an accepted request. Others are no failure: while a service is
+// down, the gateway has no one to ask.
+func (l *load) note(err error) {
+	if err == nil {
+		l.accepted.Add(1)
+	}
+}
+
+func (l *load) stop() {
+	l.cancel()
+	l.workers.Wait()
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A thousand votes, changes and withdrawals at once on five reports: the
+// totals equal a recount, and the reporter was told of every vote once.
+func TestConcurrentVotes(t *testing.T) {
+	t.Parallel()
+	const reports, voters, each = 5, 250, 4
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	anas := watch(t, ana)
+	var filed []client.Report
+	for range reports {
+		filed = append(filed, file(t, ana, "Contested"))
+	}
+
+	votes := make([]int64, voters) // what each voter left standing
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for v := range voters {
+		voter, report := c.userOf("voter-"+strconv.Itoa(v), "resident"), filed[v%reports]
+		wg.Go(func() {
+			<-start
+			for range each {
+				votes[v] = act(t, voter, report)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+
+	want := make([]int64, reports)
+	for v, value := range votes {
+		want[v%reports] += value
+	}
+	for i, report := range filed {
+		c.checkScore(report, want[i])
+	}
+	anas.check(c.announced(voted))
+}
+
+// act does one of the things that a voter can do and returns the vote that
+// then stands.
+func act(t *testing.T, voter *client.Client, report client.Report) int64 {
+	path, value := "/reports/"+report.ID.String()+"/vote", rand.Int64N(3)-1
+	var err error
+	switch value {
+	case 0:
+		err = voter.Do(t.Context(), http.MethodDelete, path, nil, nil)
+	case 1:
+		_, err = voter.Vote(t.Context(), report.ID, "upvote")
+	default:
+		_, err = voter.Vote(t.Context(), report.ID, "downvote")
+	}
+	if err != nil {
+		t.Errorf("vote: %v", err)
+	}
+	return value
+}
+
+// checkScore compares the report's score, in the answer and in the row, with
+// a recount of its votes.
+func (c *city) checkScore(report client.Report, want int64) {
+	c.t.Helper()
+	seen, err := c.Report(c.t.Context(), report.ID)
+	if err != nil {
+		c.t.Fatalf("read report: %v", err)
+	}
+	var row, recount int64
+	err = c.reportDB.QueryRow(c.t.Context(), `
+		select score, (select coalesce(sum(value), 0) from votes where report_id = id)
+		from reports where id = $1`, report.ID).Scan(&row, &recount)
+	if err != nil {
+		c.t.Fatalf("recount: %v", err)
+	}
+	if seen.Score != want || row != want || recount != want {
+		c.t.Errorf("score: answered %d, stored %d, recounted %d, want %d", seen.Score, row, recount, want)
+	}
+}

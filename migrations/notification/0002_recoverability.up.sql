@@ -53,7 +53,7 @@ create table dead_letters (
   state text not null default 'open' check (state in ('open', 'replaying', 'resolved', 'discarded')),
   closed_at timestamptz,
   close_reason text not null default '',
-  parent_id bigint references dead_letters (id), -- the one that this is an edit of
+  parent_id bigint references dead_letters (id) on delete set null, -- the one that this is an edit of
   replay_id uuid references replays (id), -- the last replay that took it
   sent_at timestamptz -- when that replay sent it
 );
@@ -62,6 +62,7 @@ create table dead_letters (
 create unique index dead_letters_live on dead_letters (queue, message_id) where state in ('open', 'replaying');
 create index dead_letters_groups on dead_letters (queue, error_class, error_group) where state = 'open';
 create index dead_letters_replay on dead_letters (replay_id, id) where replay_id is not null;
+create index dead_letters_message on dead_letters (queue, message_id, failed_at);
 create index dead_letters_closed on dead_letters (closed_at) where closed_at is not null;
 
 -- Every time that a dead letter came to lie in the archive.
@@ -77,6 +78,7 @@ create table dead_letter_attempts (
 );
 
 create index dead_letter_attempts_of on dead_letter_attempts (dead_letter_id, id);
+create index dead_letter_attempts_replay on dead_letter_attempts (replay_id) where replay_id is not null;
 
 -- What operators did, and why.
 create table operations_audit (

@@ -11,14 +11,17 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/live"
 	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -33,6 +36,9 @@ type parts struct {
 	live     *live.Exchange
 	courier  *courier.Courier
 	consumer *consumer.Consumer
+	archiver *deadletter.Archiver
+	replayer *deadletter.Replayer
+	store    *postgres.Store
 	listener net.Listener
 	handler  http.Handler
 }
@@ -41,12 +47,16 @@ type parts struct {
 func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*parts, error) {
 	metrics := service.NewRegistry()
 	store := postgres.NewStore(pool)
-	p := &parts{log: log, hub: sse.New(cfg.Stream, store, log, metrics)}
+	p := &parts{log: log, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
 	p.live = live.New(live.Config{
 		Hub: p.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
-	p.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics, unroutable(log))
+	p.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics,
+		func(exchange, key string) { p.consumer.Unroutable(exchange, key) }) // it moves nothing before the consumer runs
+	p.replayer = deadletter.NewReplayer(store, p.courier, log)
+	p.archiver = deadletter.NewArchiver(store,
+		rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, consumer.DeadLetterQueues(cfg.Topology))
 	var err error
 	if p.consumer, err = newConsumer(cfg, p, store, metrics); err != nil {
 		return nil, err
@@ -64,6 +74,7 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 	}
 	p.handler, err = api.New(api.Config{
 		Store: store, Streams: p.hub, Auth: verifier, Health: p.health, Metrics: metrics, Page: page, Log: log,
+		Admin: admin.New(store, p.consumer).Handlers(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)
@@ -88,12 +99,6 @@ func newConsumer(cfg config.Config, p *parts, store *postgres.Store, metrics pro
 		Topology: cfg.Topology, Tuning: cfg.Consumer, Doctor: doctor, Log: p.log, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: p.log},
 	})
-}
-
-func unroutable(log zerolog.Logger) func(exchange, key string) {
-	return func(exchange, key string) {
-		log.Error().Str("exchange", exchange).Str("routing_key", key).Msg("no queue takes what is moved there")
-	}
 }
 
 // listen opens the port with bounded send buffers, as streams want them.
@@ -121,6 +126,9 @@ func (p *parts) run(ctx context.Context) error {
 	context.AfterFunc(supported, stop) // without them there is no going on
 	front, ctx := errgroup.WithContext(ctx)
 	front.Go(func() error { return p.consumer.Run(ctx) })
+	front.Go(func() error { return p.archiver.Run(ctx) })
+	front.Go(func() error { return p.replayer.Run(ctx) })
+	front.Go(func() error { return upkeep.Run(ctx, p.store, p.log) })
 	front.Go(func() error {
 		return service.Serve(ctx, p.listener, p.handler, service.ServeOptions{Log: p.log, Health: p.health, Drain: p.hub.Drain})
 	})

@@ -126,7 +126,8 @@ func abandon(conn *amqp.Connection, drained <-chan struct{}) {
 
 // Unroutable is to be called when no queue took a message that was moved: a
 // binding is missing. The message itself stays where it was.
-func (c *Consumer) Unroutable(_, _ string) {
+func (c *Consumer) Unroutable(exchange, key string) {
+	c.deps.log.Error().Str("exchange", exchange).Str("routing_key", key).Msg("no queue takes what is moved there: looking for the missing binding")
 	select {
 	case c.unroutable <- struct{}{}:
 	default: // asked for already

@@ -63,6 +63,15 @@ func plan(t event.Topology, tuning Tuning) blueprint {
 	return b
 }
 
+// DeadLetterQueues returns the dead-letter queue of each queue.
+func DeadLetterQueues(t event.Topology) map[string]string {
+	queues := make(map[string]string)
+	for _, key := range event.Keys() {
+		queues[t.Queue(key)] = t.DeadLetterQueue(t.Queue(key))
+	}
+	return queues
+}
+
 // declare makes what is missing. It changes and deletes nothing: what stands
 // and differs is an error that says how.
 func declare(conn *amqp.Connection, t event.Topology, tuning Tuning) error {

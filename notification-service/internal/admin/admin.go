@@ -1,0 +1,185 @@
+// Package admin is the operators' side of notification-service over HTTP:
+// dead letters, their replays, and the worker pools.
+//
+// Who may use it, and what a request may contain, is decided before by the
+// OpenAPI document. The package promises that no answer names a reporter or
+// a voter.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A Store keeps dead letters and replays.
+type Store interface {
+	Stats(ctx context.Context) ([]deadletter.Stat, error)
+	Groups(ctx context.Context, s deadletter.Selection) ([]deadletter.Group, error)
+	Count(ctx context.Context, s deadletter.Selection) (int, error)
+	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
+	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
+	OrderReplay(ctx context.Context, actor string, o deadletter.Order) (deadletter.Replay, error)
+	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
+	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
+	SteerReplay(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
+	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
+	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]deadletter.AuditEntry, error)
+}
+
+// Pools are the worker pools.
+type Pools interface {
+	Pools() []consumer.Pool
+	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
+	Findings() []consumer.Finding
+}
+
+// An API answers the operators' operations.
+type API struct {
+	store Store
+	pools Pools
+}
+
+// New returns an API on store and pools.
+func New(store Store, pools Pools) *API { return &API{store, pools} }
+
+// Handlers has a handler for each of the operators' operations.
+func (a *API) Handlers() openapi.Handlers {
+	handlers := openapi.Handlers{
+		"deadLetterStats":    a.stats,
+		"deadLetterGroups":   a.groups,
+		"listDeadLetters":    a.list,
+		"readDeadLetter":     a.read,
+		"exportDeadLetters":  a.export,
+		"replayDeadLetter":   a.replayOne,
+		"editDeadLetter":     a.edit,
+		"discardDeadLetter":  a.discardOne,
+		"discardDeadLetters": a.discard,
+		"orderReplay":        a.order,
+		"listReplays":        a.replays,
+		"readReplay":         a.replay,
+		"steerReplay":        a.steer,
+		"listAudit":          a.audit,
+		"listWorkerPools":    a.listPools,
+		"changeWorkerPool":   a.changePool,
+	}
+	for name, h := range handlers {
+		handlers[name] = translated(h)
+	}
+	return handlers
+}
+
+var (
+	conflict = service.ProblemType{Status: http.StatusConflict, Name: "conflict", Title: "Not in this state"}
+	notFound = []error{deadletter.ErrNotFound, deadletter.ErrNoReplay, consumer.ErrNoQueue}
+	clashes  = []error{deadletter.ErrNotOpen, deadletter.ErrNothing, deadletter.ErrEnded}
+)
+
+// translated turns the failures of the domain into problems.
+func translated(h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := h(w, r)
+		for _, known := range notFound {
+			if errors.Is(err, known) {
+				return service.NotFound.New(known.Error())
+			}
+		}
+		for _, known := range clashes {
+			if errors.Is(err, known) {
+				return conflict.New(known.Error())
+			}
+		}
+		if invalid, ok := errors.AsType[*deadletter.InvalidError](err); ok {
+			return service.InvalidInput.New("", service.FieldError{Pointer: "/body", Detail: invalid.Text})
+		}
+		if errors.Is(err, consumer.ErrPool) {
+			return service.InvalidInput.New(err.Error())
+		}
+		return err
+	}
+}
+
+// actor returns who asks. The document lets only operators pass.
+func actor(r *http.Request) string {
+	p, ok := auth.From(r.Context())
+	if !ok {
+		panic("admin: a request reached its handler without a principal")
+	}
+	return p.ID
+}
+
+// selection reads the filters of a query.
+func selection(r *http.Request) deadletter.Selection {
+	q := r.URL.Query()
+	return deadletter.Selection{
+		Queue: q.Get("queue"), Class: q.Get("error_class"), Group: q.Get("error_group"), Type: q.Get("type"),
+		State: deadletter.State(q.Get("state")), MessageID: q.Get("message_id"), Replay: q.Get("replay_id"),
+	}
+}
+
+// number reads a number that the document has checked; missing is otherwise.
+func number(s string, otherwise int64) (int64, error) {
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("number that the document let pass: %w", err)
+	}
+	return n, nil
+}
+
+// page reads the limit and the cursor of a query.
+func page(r *http.Request) (limit int, before int64, err error) {
+	q := r.URL.Query()
+	n, err := number(q.Get("limit"), 50)
+	if err != nil {
+		return 0, 0, err
+	}
+	before, err = number(q.Get("cursor"), 0)
+	return int(n), before, err
+}
+
+func decode[T any](r *http.Request) (body T, err error) {
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return body, fmt.Errorf("body that the document let pass: %w", err)
+	}
+	return body, nil
+}
+
+func encode(w http.ResponseWriter, status int, body any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(encoded, '\n')) // a client that left is no fault of ours
+	return nil
+}
+
+// A list is the answer of whatever lists things.
+type list[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+func listOf[T any](items []T) list[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return list[T]{Items: items}
+}

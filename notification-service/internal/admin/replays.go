@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+)
+
+// dryRun answers an order that is not to be carried out.
+type dryRun struct {
+	WouldSend int                `json:"would_send"`
+	Groups    []deadletter.Group `json:"groups"`
+}
+
+// order handles POST /admin/dlq/replays.
+func (a *API) order(w http.ResponseWriter, r *http.Request) error {
+	o, err := decode[deadletter.Order](r)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return a.rehearse(w, r, o)
+	}
+	return a.begin(w, r, o)
+}
+
+// rehearse tells what an order would send.
+func (a *API) rehearse(w http.ResponseWriter, r *http.Request, o deadletter.Order) error {
+	o.Selection.State = deadletter.Open
+	n, err := a.store.Count(r.Context(), o.Selection)
+	if err != nil {
+		return err
+	}
+	if o.Limit > 0 {
+		n = min(n, o.Limit)
+	}
+	groups, err := a.store.Groups(r.Context(), o.Selection)
+	if err != nil {
+		return err
+	}
+	return encode(w, http.StatusOK, dryRun{n, listOf(groups).Items})
+}
+
+// replayOne handles POST /admin/dlq/messages/{id}/replay.
+func (a *API) replayOne(w http.ResponseWriter, r *http.Request) error {
+	entry, _, err := a.entry(r)
+	if err != nil {
+		return err
+	}
+	if entry.State != deadletter.Open {
+		return deadletter.ErrNotOpen
+	}
+	return a.begin(w, r, deadletter.Order{Selection: deadletter.Selection{IDs: []int64{entry.ID}}})
+}
+
+func (a *API) begin(w http.ResponseWriter, r *http.Request, o deadletter.Order) error {
+	replay, err := a.store.OrderReplay(r.Context(), actor(r), o)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/admin/dlq/replays/"+replay.ID.String())
+	return encode(w, http.StatusCreated, replay)
+}
+
+// recentReplays is how many replays are listed: those that anyone asks for.
+const recentReplays = 100
+
+// replays handles GET /admin/dlq/replays.
+func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
+	replays, err := a.store.Replays(r.Context(), recentReplays)
+	if err != nil {
+		return err
+	}
+	return encode(w, http.StatusOK, listOf(replays))
+}
+
+// replay handles GET /admin/dlq/replays/{id}.
+func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("id that the document let pass: %w", err)
+	}
+	replay, err := a.store.Replay(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return encode(w, http.StatusOK, replay)
+}
+
+// steering is where each action moves a replay.
+var steering = map[string]deadletter.ReplayState{
+	"pause": deadletter.Paused, "resume": deadletter.Running, "cancel": deadletter.Cancelled,
+}
+
+// steer handles POST /admin/dlq/replays/{id}/{action}.
+func (a *API) steer(w http.ResponseWriter, r *http.Request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("id that the document let pass: %w", err)
+	}
+	state, ok := steering[r.PathValue("action")]
+	if !ok {
+		return fmt.Errorf("action that the document let pass")
+	}
+	replay, err := a.store.SteerReplay(r.Context(), actor(r), id, state)
+	if err != nil {
+		return err
+	}
+	return encode(w, http.StatusOK, replay)
+}

@@ -1,0 +1,130 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// How the archiver takes dead letters: rarely many, and then quickly.
+const (
+	archivePrefetch = 200
+	archiveBatch    = 100
+	archiveTimeout  = 10 * time.Second
+	archiveRetry    = time.Second
+	slowRetry       = 15 * time.Second
+)
+
+// An ArchiveStore keeps dead letters.
+type ArchiveStore interface {
+	// Archive keeps the letters. One that is there already, or whose message
+	// has had its effect meanwhile, does not become open by it.
+	Archive(ctx context.Context, letters []Letter) error
+}
+
+// An Archiver moves dead letters from their queues into the database. A
+// letter leaves its queue when it is committed, so where the archiver does
+// not run, the queue keeps it for its day.
+type Archiver struct {
+	store  ArchiveStore
+	rabbit rabbit.Config
+	queues map[string]string // dead-letter queue by queue
+	log    zerolog.Logger
+}
+
+// NewArchiver returns an Archiver. The keys of queues are the queues whose
+// dead letters lie in their values.
+func NewArchiver(store ArchiveStore, cfg rabbit.Config, queues map[string]string) *Archiver {
+	return &Archiver{store: store, rabbit: cfg, queues: queues, log: cfg.Log}
+}
+
+// Run archives until ctx ends.
+func (a *Archiver) Run(ctx context.Context) error {
+	return rabbit.Supervise(ctx, a.rabbit, func(ctx context.Context, conn *amqp.Connection) error {
+		g, ctx := errgroup.WithContext(ctx)
+		for queue, dlq := range a.queues {
+			g.Go(func() error { return a.drain(ctx, conn, queue, dlq) })
+		}
+		return g.Wait()
+	})
+}
+
+// drain archives what comes into dlq until ctx ends.
+func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq string) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	defer ch.Close()
+	if err := ch.Qos(archivePrefetch, 0, false); err != nil {
+		return fmt.Errorf("set prefetch: %w", err)
+	}
+	deliveries, err := ch.ConsumeWithContext(ctx, dlq, "", false, false, false, false, nil)
+	if err != nil {
+		return fmt.Errorf("consume %s: %w", dlq, err)
+	}
+	for first := range deliveries {
+		batch := gather(first, deliveries)
+		if err := a.archive(ctx, queue, batch); err != nil {
+			return err
+		}
+		if err := batch[len(batch)-1].Ack(true); err != nil { // everything before it is archived
+			return fmt.Errorf("acknowledge dead letters: %w", err)
+		}
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("the broker ended the subscription of %s", dlq)
+	}
+	return nil
+}
+
+// gather adds to first what is there already.
+func gather(first amqp.Delivery, deliveries <-chan amqp.Delivery) []amqp.Delivery {
+	batch := []amqp.Delivery{first}
+	for len(batch) < archiveBatch {
+		select {
+		case d, ok := <-deliveries:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, d)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// archive commits the batch. It tries until it succeeds or ctx ends: the
+// letters are in hand, and their queue would give them out again at once.
+func (a *Archiver) archive(ctx context.Context, queue string, batch []amqp.Delivery) error {
+	letters := make([]Letter, len(batch))
+	for i := range batch {
+		letters[i] = NewLetter(queue, &batch[i], time.Now())
+	}
+	for delay := archiveRetry; ; delay = min(2*delay, slowRetry) {
+		err := a.try(ctx, letters)
+		if err == nil {
+			return nil
+		}
+		a.log.Warn().Str("queue", queue).Int("letters", len(letters)).Str("reason", outcome.Describe(err)).Msg("dead letters are not archived yet")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(delay):
+		}
+	}
+}
+
+func (a *Archiver) try(ctx context.Context, letters []Letter) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
+	defer cancel()
+	return a.store.Archive(ctx, letters)
+}

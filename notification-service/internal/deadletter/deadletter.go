@@ -1,0 +1,143 @@
+// Package deadletter keeps the messages that could not be handled until
+// someone has decided about them.
+//
+// An Archiver moves them from the dead-letter queues, where they would expire
+// after a day, into the database. Operators look at them in groups, send them
+// again with a Replayer, edit, discard and export them. A dead letter is
+// resolved by the transaction that gives its message the effect, and by
+// nothing else: sending it again is not success.
+//
+// It promises that no answer names a reporter or a voter: whatever stands in
+// a message, such fields are masked and the sealed recipient stays sealed.
+package deadletter
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// State is where a dead letter stands.
+type State string
+
+// The states: open → replaying → resolved or open again; open → discarded.
+const (
+	Open      State = "open"
+	Replaying State = "replaying"
+	Resolved  State = "resolved"
+	Discarded State = "discarded"
+)
+
+// Failures that a client may be told about.
+var (
+	ErrNotFound = errors.New("no such dead letter")
+	ErrNoReplay = errors.New("no such replay")
+	ErrNotOpen  = errors.New("the dead letter is not open")
+	ErrNothing  = errors.New("no open dead letter matches")
+	ErrEnded    = errors.New("the replay has ended")
+)
+
+// Properties are the AMQP properties that a replay gives back.
+type Properties struct {
+	ContentType string    `json:"content_type,omitempty"`
+	AppID       string    `json:"app_id,omitempty"`
+	Timestamp   time.Time `json:"timestamp,omitzero"`
+}
+
+// A Letter is a dead letter as it comes to the archive.
+type Letter struct {
+	Queue         string
+	MessageID     string
+	Type          string
+	Body          []byte
+	Properties    Properties
+	Headers       json.RawMessage
+	Class         string
+	Error         string
+	Group         string // Error without what differs from message to message
+	Retries       int
+	RetryReason   string
+	FirstFailedAt time.Time
+	FailedAt      time.Time
+	Replay        *uuid.UUID // the replay that had sent it
+}
+
+// An Entry is a dead letter in the archive, as operators see it.
+type Entry struct {
+	ID            int64           `json:"id"`
+	Queue         string          `json:"queue"`
+	MessageID     string          `json:"message_id"`
+	Type          string          `json:"type"`
+	Class         string          `json:"error_class"`
+	Error         string          `json:"error"`
+	Group         string          `json:"error_group"`
+	Deaths        int             `json:"deaths"`
+	FirstFailedAt time.Time       `json:"first_failed_at"`
+	FailedAt      time.Time       `json:"failed_at"`
+	ArchivedAt    time.Time       `json:"archived_at"`
+	State         State           `json:"state"`
+	ClosedAt      *time.Time      `json:"closed_at,omitempty"`
+	CloseReason   string          `json:"close_reason,omitempty"`
+	ParentID      *int64          `json:"parent_id,omitempty"`
+	ReplayID      *uuid.UUID      `json:"replay_id,omitempty"`
+	Properties    Properties      `json:"properties"`
+	Headers       json.RawMessage `json:"headers"`
+	Body          []byte          `json:"-"`
+}
+
+// An Attempt is one time that a dead letter came to the archive.
+type Attempt struct {
+	FailedAt    time.Time  `json:"failed_at"`
+	Retries     int        `json:"retries"`
+	RetryReason string     `json:"retry_reason,omitempty"`
+	Class       string     `json:"error_class"`
+	Error       string     `json:"error"`
+	ReplayID    *uuid.UUID `json:"replay_id,omitempty"`
+}
+
+// A Group is what failed for the same reason.
+type Group struct {
+	Queue  string    `json:"queue"`
+	Class  string    `json:"error_class"`
+	Group  string    `json:"error_group"`
+	Open   int       `json:"open"`
+	Oldest time.Time `json:"oldest"`
+	Newest time.Time `json:"newest"`
+	Sample int64     `json:"sample_id"`
+}
+
+// A Stat counts the dead letters of a queue.
+type Stat struct {
+	Queue     string     `json:"queue"`
+	Open      int        `json:"open"`
+	Replaying int        `json:"replaying"`
+	Resolved  int        `json:"resolved"`
+	Discarded int        `json:"discarded"`
+	OldestAt  *time.Time `json:"oldest_open_at,omitempty"`
+}
+
+// An AuditEntry is something that an operator did.
+type AuditEntry struct {
+	ID         int64           `json:"id"`
+	At         time.Time       `json:"at"`
+	Actor      string          `json:"actor"`
+	Action     string          `json:"action"`
+	DeadLetter *int64          `json:"dead_letter_id,omitempty"`
+	Replay     *uuid.UUID      `json:"replay_id,omitempty"`
+	Queue      *string         `json:"queue,omitempty"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// A Selection picks dead letters. Empty fields pick all.
+type Selection struct {
+	IDs       []int64 `json:"ids,omitempty"`
+	Queue     string  `json:"queue,omitempty"`
+	Class     string  `json:"error_class,omitempty"`
+	Group     string  `json:"error_group,omitempty"`
+	Type      string  `json:"type,omitempty"`
+	State     State   `json:"state,omitempty"`
+	MessageID string  `json:"message_id,omitempty"`
+	Replay    string  `json:"replay_id,omitempty"`
+}

@@ -1,0 +1,100 @@
+package deadletter
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ReplayState is where a replay stands.
+type ReplayState string
+
+// The states of a replay. Stopped is what a canary does that failed.
+const (
+	Running   ReplayState = "running"
+	Paused    ReplayState = "paused"
+	Stopped   ReplayState = "stopped"
+	Cancelled ReplayState = "cancelled"
+	Done      ReplayState = "done"
+)
+
+// An Order asks for a replay.
+type Order struct {
+	Selection Selection `json:"selection"`
+	Limit     int       `json:"limit,omitempty"`      // 0 is all
+	PerSecond int       `json:"rate_per_s,omitempty"` // 0 is as fast as it goes
+	Canary    int       `json:"canary,omitempty"`     // so many first, the others only if these succeed
+	DryRun    bool      `json:"dry_run,omitempty"`    // only tell what would be sent
+}
+
+// A Replay sends dead letters to their queues again.
+type Replay struct {
+	ID        uuid.UUID   `json:"id"`
+	CreatedAt time.Time   `json:"created_at"`
+	Selection Selection   `json:"selection"`
+	State     ReplayState `json:"state"`
+	Total     int         `json:"total"`
+	PerSecond int         `json:"rate_per_s"`
+	Canary    int         `json:"canary"`
+	Reason    string      `json:"reason,omitempty"`
+	EndedAt   *time.Time  `json:"ended_at,omitempty"`
+	Progress
+}
+
+// Progress counts what became of the dead letters of a replay. What is
+// neither pending, in flight, resolved nor failed was taken out by hand.
+type Progress struct {
+	Pending  int        `json:"pending"`   // not sent yet
+	InFlight int        `json:"in_flight"` // sent, and not heard of yet
+	Resolved int        `json:"resolved"`
+	Failed   int        `json:"failed"` // came back
+	LastSent *time.Time `json:"last_sent_at,omitempty"`
+}
+
+// Sent returns how many were sent.
+func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
+
+// settleTimeout is how long a sent dead letter may be without news. Retries
+// take less than two minutes; after that something is wrong.
+const settleTimeout = 10 * time.Minute
+
+// A step is what a replay does next.
+type step struct {
+	send   int         // so many dead letters, if there are as many
+	state  ReplayState // the state to go into, or empty
+	reason string
+}
+
+// next decides. It is a function of the database's state alone, so that any
+// replica can go on at any time.
+func (r *Replay) next(now time.Time) step {
+	canary := min(r.Canary, r.Total)
+	testing := canary > 0 && r.Resolved < canary
+	late := r.LastSent != nil && now.Sub(*r.LastSent) > settleTimeout
+	switch {
+	case testing && r.Failed > 0:
+		return step{state: Stopped, reason: "the canary failed: the cause is not mended"}
+	case testing && r.Sent() < canary:
+		return step{send: canary - r.Sent()}
+	case testing && r.InFlight > 0 && late:
+		return step{state: Stopped, reason: "the canary was not heard of"}
+	case testing && r.InFlight > 0:
+		return step{}
+	case r.Pending > 0:
+		return step{send: r.page()}
+	case r.InFlight == 0 || late:
+		return step{state: Done}
+	}
+	return step{}
+}
+
+// maxPage bounds how many dead letters are sent between two looks at the
+// replay's state, and so how soon a pause holds.
+const maxPage = 500
+
+func (r *Replay) page() int {
+	if r.PerSecond == 0 {
+		return maxPage
+	}
+	return min(max(r.PerSecond/2, 1), maxPage)
+}

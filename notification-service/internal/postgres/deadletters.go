@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+)
+
+// selectionSQL returns the condition of a selection. Its parameters are
+// numbered after the first taken ones.
+func selectionSQL(s deadletter.Selection, taken int) (string, []any) {
+	conditions := []string{"true"}
+	var args []any
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		conditions = append(conditions, fmt.Sprintf(condition, taken+len(args)))
+	}
+	if len(s.IDs) > 0 {
+		add("id = any($%d)", s.IDs)
+	}
+	if s.Replay != "" {
+		add("replay_id = $%d::uuid", s.Replay)
+	}
+	for _, field := range []struct{ column, value string }{
+		{"queue", s.Queue}, {"error_class", s.Class}, {"error_group", s.Group},
+		{"type", s.Type}, {"state", string(s.State)}, {"message_id", s.MessageID},
+	} {
+		if field.value != "" {
+			add(field.column+" = $%d", field.value)
+		}
+	}
+	return strings.Join(conditions, " and "), args
+}
+
+const entrySQL = `
+select id, queue, message_id, type, error_class, error, error_group, deaths, first_failed_at, failed_at,
+  archived_at, state, closed_at, close_reason, parent_id, replay_id, properties, headers, body
+from dead_letters where `
+
+func scanEntry(row pgx.CollectableRow) (e deadletter.Entry, err error) {
+	err = row.Scan(&e.ID, &e.Queue, &e.MessageID, &e.Type, &e.Class, &e.Error, &e.Group, &e.Deaths, &e.FirstFailedAt,
+		&e.FailedAt, &e.ArchivedAt, &e.State, &e.ClosedAt, &e.CloseReason, &e.ParentID, &e.ReplayID,
+		&e.Properties, &e.Headers, &e.Body)
+	return e, err
+}
+
+// Entries returns up to limit dead letters with an id below before, newest
+// first; before 0 begins at the newest.
+func (s *Store) Entries(ctx context.Context, selection deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error) {
+	where, args := selectionSQL(selection, 2)
+	rows, err := s.pool.Query(ctx, entrySQL+where+`
+		and ($1 = 0 or id < $1) order by id desc limit $2`, append([]any{before, limit}, args...)...)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, scanEntry)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return entries, nil
+}
+
+// Entry returns a dead letter with its attempts, oldest first.
+func (s *Store) Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error) {
+	rows, err := s.pool.Query(ctx, entrySQL+`id = $1`, id)
+	if err != nil {
+		return deadletter.Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	entry, err := pgx.CollectExactlyOneRow(rows, scanEntry)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return deadletter.Entry{}, nil, deadletter.ErrNotFound
+	}
+	if err != nil {
+		return deadletter.Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	rows, err = s.pool.Query(ctx, `
+		select failed_at, retries, retry_reason, error_class, error, replay_id
+		from dead_letter_attempts where dead_letter_id = $1 order by id`, id)
+	if err != nil {
+		return deadletter.Entry{}, nil, fmt.Errorf("read attempts: %w", err)
+	}
+	attempts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.Attempt])
+	if err != nil {
+		return deadletter.Entry{}, nil, fmt.Errorf("read attempts: %w", err)
+	}
+	return entry, attempts, nil
+}
+
+// Groups returns what is open by its cause, the largest group first.
+func (s *Store) Groups(ctx context.Context, selection deadletter.Selection) ([]deadletter.Group, error) {
+	selection.State = deadletter.Open
+	where, args := selectionSQL(selection, 0)
+	rows, err := s.pool.Query(ctx, `
+		select queue, error_class, error_group, count(*), min(failed_at), max(failed_at), max(id)
+		from dead_letters where `+where+`
+		group by queue, error_class, error_group
+		order by count(*) desc, queue, error_group limit 500`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.Group])
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	return groups, nil
+}
+
+// Stats counts the dead letters of each queue.
+func (s *Store) Stats(ctx context.Context) ([]deadletter.Stat, error) {
+	rows, err := s.pool.Query(ctx, `
+		select queue, count(*) filter (where state = 'open'), count(*) filter (where state = 'replaying'),
+		  count(*) filter (where state = 'resolved'), count(*) filter (where state = 'discarded'),
+		  min(failed_at) filter (where state = 'open')
+		from dead_letters group by queue order by queue`)
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	stats, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.Stat])
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	return stats, nil
+}
+
+// Count returns how many dead letters are selected.
+func (s *Store) Count(ctx context.Context, selection deadletter.Selection) (int, error) {
+	where, args := selectionSQL(selection, 0)
+	var n int
+	if err := s.pool.QueryRow(ctx, `select count(*) from dead_letters where `+where, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return n, nil
+}
+
+// Discard closes the open dead letters that are selected, for good, and
+// returns how many.
+func (s *Store) Discard(ctx context.Context, actor string, selection deadletter.Selection, reason string) (int, error) {
+	selection.State = deadletter.Open
+	var n int
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		where, args := selectionSQL(selection, 1)
+		tag, err := tx.Exec(ctx, `
+			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $1
+			where `+where, append([]any{reason}, args...)...)
+		if err != nil {
+			return fmt.Errorf("discard dead letters: %w", err)
+		}
+		if n = int(tag.RowsAffected()); n == 0 {
+			return deadletter.ErrNothing
+		}
+		detail, err := json.Marshal(map[string]any{"selection": selection, "reason": reason, "discarded": n})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit(ctx, tx, auditEntry{actor: actor, action: "discard", deadLetter: only(selection), detail: detail})
+	})
+	return n, err
+}
+
+// only returns the one dead letter that is selected by id, if it is one.
+func only(s deadletter.Selection) *int64 {
+	if len(s.IDs) != 1 {
+		return nil
+	}
+	return &s.IDs[0]
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+)
+
+// OrderReplay begins a replay of the open dead letters that the order
+// selects. They are taken in the same transaction, so that a second order of
+// the same finds none of them.
+func (s *Store) OrderReplay(ctx context.Context, actor string, o deadletter.Order) (deadletter.Replay, error) {
+	replay := deadletter.Replay{
+		ID: uuid.New(), Selection: o.Selection, State: deadletter.Running, PerSecond: o.PerSecond, Canary: o.Canary,
+	}
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			insert into replays (id, selection, state, total, rate_per_s, canary)
+			values ($1, $2, 'running', 0, $3, $4) returning created_at`,
+			replay.ID, o.Selection, o.PerSecond, o.Canary).Scan(&replay.CreatedAt)
+		if err != nil {
+			return fmt.Errorf("write replay: %w", err)
+		}
+		if err := take(ctx, tx, &replay, o.Limit); err != nil {
+			return err
+		}
+		detail, err := json.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("encode order: %w", err)
+		}
+		return audit(ctx, tx, auditEntry{actor: actor, action: "replay", replay: &replay.ID, detail: detail})
+	})
+	return replay, err
+}
+
+// take gives the selected dead letters to the replay.
+func take(ctx context.Context, tx pgx.Tx, replay *deadletter.Replay, limit int) error {
+	replay.Selection.State = deadletter.Open
+	where, args := selectionSQL(replay.Selection, 2)
+	tag, err := tx.Exec(ctx, `
+		update dead_letters set state = 'replaying', replay_id = $1, sent_at = null
+		where id in (select id from dead_letters where `+where+`
+		  order by id limit nullif($2, 0) for update skip locked)`,
+		append([]any{replay.ID, limit}, args...)...)
+	if err != nil {
+		return fmt.Errorf("select dead letters: %w", err)
+	}
+	replay.Total = int(tag.RowsAffected())
+	replay.Pending = replay.Total
+	if replay.Total == 0 {
+		return deadletter.ErrNothing
+	}
+	if _, err := tx.Exec(ctx, `update replays set total = $2 where id = $1`, replay.ID, replay.Total); err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return nil
+}
+
+// ClaimReplay leases to owner a running replay that nobody else works at.
+func (s *Store) ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Duration) (*deadletter.Replay, error) {
+	var id uuid.UUID
+	err := s.pool.QueryRow(ctx, `
+		update replays set owner = $1, lease_until = now() + $2
+		where id = (
+		  select id from replays
+		  where state = 'running' and (owner = $1 or lease_until is null or lease_until < now())
+		  order by lease_until nulls first, created_at limit 1 for update skip locked)
+		returning id`, owner, lease).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim replay: %w", err)
+	}
+	replay, err := s.Replay(ctx, id)
+	return &replay, err
+}
+
+// ReleaseReplay ends owner's lease.
+func (s *Store) ReleaseReplay(ctx context.Context, id, owner uuid.UUID) error {
+	_, err := s.pool.Exec(ctx, `update replays set lease_until = now() where id = $1 and owner = $2`, id, owner)
+	if err != nil {
+		return fmt.Errorf("release replay: %w", err)
+	}
+	return nil
+}
+
+// PendingParcels returns up to limit dead letters of the replay that are to
+// be sent.
+func (s *Store) PendingParcels(ctx context.Context, id uuid.UUID, limit int) ([]deadletter.Parcel, error) {
+	rows, err := s.pool.Query(ctx, `
+		select id, queue, message_id, type, body, properties, headers from dead_letters
+		where replay_id = $1 and state = 'replaying' and sent_at is null
+		order by id limit $2`, id, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters to send: %w", err)
+	}
+	parcels, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.Parcel])
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters to send: %w", err)
+	}
+	return parcels, nil
+}
+
+// MarkSent notes that the dead letters of the replay were sent. Some may be
+// resolved by now.
+func (s *Store) MarkSent(ctx context.Context, id uuid.UUID, letters []int64) error {
+	_, err := s.pool.Exec(ctx, `
+		update dead_letters set sent_at = now() where replay_id = $1 and id = any($2)`, id, letters)
+	if err != nil {
+		return fmt.Errorf("note dead letters as sent: %w", err)
+	}
+	return nil
+}
+
+// EndReplay puts a running replay into an end state. What was not sent is
+// open again.
+func (s *Store) EndReplay(ctx context.Context, id uuid.UUID, state deadletter.ReplayState, reason string) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			update replays set state = $2, reason = $3, ended_at = now(), lease_until = null
+			where id = $1 and state in ('running', 'paused')`, id, state, reason)
+		if err != nil {
+			return fmt.Errorf("end replay: %w", err)
+		}
+		return reopenUnsent(ctx, tx, id)
+	})
+}
+
+func reopenUnsent(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := tx.Exec(ctx, `
+		update dead_letters set state = 'open', replay_id = null
+		where replay_id = $1 and state = 'replaying' and sent_at is null`, id)
+	if err != nil {
+		return fmt.Errorf("open dead letters that were not sent: %w", err)
+	}
+	return nil
+}

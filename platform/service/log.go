@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -124,9 +125,7 @@ func route(r *http.Request) string {
 
 // method returns r's method, or "other" for one that nobody defined.
 func method(r *http.Request) string {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodOptions:
+	if slices.Contains(methods, r.Method) {
 		return r.Method
 	}
 	return "other"

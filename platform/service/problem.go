@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+
+	"github.com/go-chi/chi/v5"
 )
 
 // problemBase is where the problems are documented; the type of each is an
@@ -90,9 +92,22 @@ func NotFoundHandler(w http.ResponseWriter, r *http.Request) {
 	WriteProblem(w, r, NotFound.New("no such path"))
 }
 
+// methods are those that a path may know.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete, http.MethodOptions,
+}
+
 // MethodNotAllowedHandler answers every request with the problem
-// MethodNotAllowed.
+// MethodNotAllowed and the methods that chi's routes have for the path.
 func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
+	if rc := chi.RouteContext(r.Context()); rc != nil && rc.Routes != nil {
+		for _, m := range methods {
+			if rc.Routes.Match(chi.NewRouteContext(), m, r.URL.EscapedPath()) {
+				w.Header().Add("Allow", m)
+			}
+		}
+	}
 	WriteProblem(w, r, MethodNotAllowed.New(""))
 }
 

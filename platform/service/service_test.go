@@ -79,6 +79,9 @@ func TestErrors(t *testing.T) {
 		if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 			t.Errorf("%s %s: content type %q", tt.method, tt.path, got)
 		}
+		if allow := w.Header().Get("Allow"); (w.Code == 405) != (allow == "GET") {
+			t.Errorf("%s %s: Allow %q beside %d", tt.method, tt.path, allow, w.Code)
+		}
 		if !strings.Contains(logs.String(), p.TraceID) {
 			t.Errorf("%s %s: the log does not know trace %s", tt.method, tt.path, p.TraceID)
 		}

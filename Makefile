@@ -7,7 +7,9 @@ SHELL := bash
 # Settings that a target passes on when they are given: make up REPLICAS=3
 export STACK REPLICAS GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT
 
-.PHONY: help up down status logs clean demo build test test-quick lint fmt generate
+page := notification-service/internal/web/app
+
+.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +38,12 @@ demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack up
 	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/demo
 
-build: ## compile the programs into bin/
+page: ## build the page that notification-service embeds; needs Node.js 20
+	cd $(page) && npm ci --no-audit --no-fund && npm run build
+
+build: ## compile the page, where npm is installed, and the programs, into bin/
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \
+	else echo 'npm is not installed: keeping the page as it was built last'; fi
 	@mkdir -p bin
 	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
 

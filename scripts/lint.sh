@@ -45,8 +45,25 @@ vulnerabilities() {
   done
 }
 
+# variables makes sure that every variable of the services can be set in both
+# stacks, and is told of.
+variables() {
+  local name file missing=0
+  for name in $(git grep -hoE 'env:"[A-Z][A-Z0-9_]+' -- '*.go' ':!*_test.go' | cut -d'"' -f2 | sort -u); do
+    for file in docker-compose.yml .env.example docs/configuration.md; do
+      # The addresses differ between the stacks, which set them themselves.
+      [[ $name =~ ^(HTTP_ADDR|DATABASE_URL|AUTH_DEV_NETWORK)$ && $file == .env.example ]] && continue
+      grep -qE "(^|[^A-Z0-9_])$name(_FILE)?([^A-Z0-9_]|\$)" " "$file" || {
+        echo "$name: not in $file"
+        missing=1
+      }
+    done
+  done
+  return "$missing"
+}
+
 failed=0
-for check in formatting vet linters shell vulnerabilities; do
+for check in formatting vet linters shell variables vulnerabilities; do
   if out=$("$check" 2>&1); then
     echo "$check: ok${out:+ ($out)}"
   else

@@ -39,14 +39,14 @@ type Store struct {
 // NewStore returns a Store on the reports database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-// Retry puts a failed row back, with all its attempts before it. Later rows
-// of its report have gone out meanwhile: a retried row comes out of order,
-// and readers drop it if they have shown a newer version.
+// Retry puts a failed row back, at the end and with all its attempts before
+// it. Later rows of its report have gone out meanwhile: a retried row comes
+// out of order, and readers drop it if they have shown a newer version.
 func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
 	return s.act(ctx, `
 		with row as (
 			update outbox_messages
-			set status = 'pending', retry_count = 0, next_attempt_at = null
+			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
 			where id = $1 and status = 'failed'
 			returning id, routing_key
 		)
@@ -59,7 +59,7 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (int64, 
 	tag, err := s.pool.Exec(ctx, `
 		with rows as (
 			update outbox_messages
-			set status = 'pending', retry_count = 0, next_attempt_at = null
+			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
 			where status = 'failed' and routing_key = $1
 			returning id, routing_key
 		)

@@ -1,0 +1,113 @@
+package relay
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// ask starts a read when it is due and there is use for it.
+func (s *session) ask(ctx context.Context, now time.Time) {
+	if !s.mayRead() {
+		return
+	}
+	s.probe(ctx, now)
+	if now.Before(s.due()) {
+		return
+	}
+	claims := s.relay.own.claims()
+	if len(claims) == 0 {
+		s.nextRead = now.Add(s.relay.cfg.PollMax) // a change wakes us
+		return
+	}
+	s.reads++
+	s.reading, s.woken, s.lastRead = true, false, now
+	q := question{
+		number: s.reads, claims: claims, floors: make([]int64, len(claims)),
+		underway: make([]*row, 0, len(s.tracked)), shut: s.relay.breakers.shut(),
+		perShard: s.perShard,
+	}
+	if q.perShard == 0 {
+		q.perShard = max(1, pageSize/len(claims))
+	}
+	for i, c := range claims {
+		q.floors[i] = s.horizon.at(c)
+	}
+	for _, r := range s.tracked {
+		q.underway = append(q.underway, r)
+	}
+	s.background.Go(func() { s.pages <- s.relay.read(ctx, q) })
+}
+
+// mayRead tells whether more rows could be put to use.
+func (s *session) mayRead() bool {
+	return !s.reading && !s.isBlocked && !s.renewing && len(s.queue) <= pageSize/2 && s.relay.own.valid()
+}
+
+// due is when the next read should begin: at once if the last page was full,
+// soon if a commit was announced.
+func (s *session) due() time.Time {
+	switch soon := s.lastRead.Add(readGap); {
+	case s.more:
+		return s.lastRead
+	case s.woken && soon.Before(s.nextRead):
+		return soon
+	default:
+		return s.nextRead
+	}
+}
+
+// take queues the rows of a page.
+func (s *session) take(p page) error {
+	s.reading = false
+	now := time.Now()
+	if p.err != nil {
+		s.relay.cfg.Log.Warn().Err(p.err).Msg("reading delayed")
+		s.more, s.nextRead = false, now.Add(s.relay.cfg.PollMax)
+		return nil
+	}
+	usable, err := s.horizon.accept(p, now)
+	if err != nil {
+		return err
+	}
+	if !usable {
+		s.nextRead = now
+		return nil
+	}
+	for _, r := range p.rows {
+		after, held := s.held[r.report]
+		if (held && p.number <= after) || s.relay.breakers.isShut(r.key) || !s.relay.own.admit(r.claim) {
+			continue
+		}
+		s.tracked[r.seq] = r
+		s.queue = append(s.queue, r)
+	}
+	for report, after := range s.held {
+		if p.number > after {
+			delete(s.held, report)
+		}
+	}
+	s.plan(p, now)
+	return nil
+}
+
+// plan sets when to read next: at once while there is more, soon while rows
+// come, and ever more rarely while none do.
+func (s *session) plan(p page, now time.Time) {
+	s.more = p.full > 0
+	s.perShard = 0
+	if s.more {
+		s.perShard = max(1, pageSize/p.full)
+	}
+	if len(p.rows) > 0 {
+		s.poll = s.relay.cfg.PollMin
+	} else {
+		s.poll = min(2*s.poll, s.relay.cfg.PollMax)
+	}
+	s.nextRead = now.Add(jitter(s.poll))
+}
+
+// jitter spreads d by ±20 %, so that replicas do not poll in step.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

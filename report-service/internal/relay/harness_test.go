@@ -1,0 +1,302 @@
+package relay_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+// patience bounds a wait for what must happen; it is never measured.
+const patience = 90 * time.Second
+
+// outboxRow is what a test writes.
+type outboxRow struct {
+	id      uuid.UUID
+	report  uuid.UUID
+	version int64
+	key     event.Key
+	payload string
+	headers string
+}
+
+// newRows makes n rows each of so many reports, interleaved as commits would be.
+func newRows(reports, each int) []outboxRow {
+	ids := make([]uuid.UUID, reports)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	var rows []outboxRow
+	for version := range each {
+		for _, id := range ids {
+			rows = append(rows, newRow(id, int64(version+1)))
+		}
+	}
+	return rows
+}
+
+func newRow(report uuid.UUID, version int64) outboxRow {
+	return outboxRow{
+		id: uuid.Must(uuid.NewV7()), report: report, version: version, key: event.VoteReceivedKey,
+		payload: fmt.Sprintf(`{"report_id": %q, "report_version": %d}`, report, version), headers: `{}`,
+	}
+}
+
+func shardOf(id uuid.UUID) int16 {
+	h := fnv.New32a()
+	h.Write(id[:])
+	return int16(h.Sum32() % 16)
+}
+
+const insertSQL = `
+	insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
+	values ($1, $2, $3, $4, $5, $6, $7)`
+
+func (r outboxRow) args() []any {
+	return []any{r.id, string(r.key), r.payload, r.report, r.version, shardOf(r.report), r.headers}
+}
+
+// insert writes rows one after the other, each in its own transaction.
+func insert(t testing.TB, pool *pgxpool.Pool, rows ...outboxRow) {
+	t.Helper()
+	for _, r := range rows {
+		if _, err := pool.Exec(t.Context(), insertSQL, r.args()...); err != nil {
+			t.Fatalf("insert outbox row: %v", err)
+		}
+	}
+}
+
+// insertMany writes rows in a few statements.
+func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
+	t.Helper()
+	for len(rows) > 0 {
+		n := min(len(rows), 1000)
+		var ids, reports []uuid.UUID
+		var keys, payloads []string
+		var versions []int64
+		var shards []int16
+		for _, r := range rows[:n] {
+			ids, reports, keys = append(ids, r.id), append(reports, r.report), append(keys, string(r.key))
+			payloads, versions, shards = append(payloads, r.payload), append(versions, r.version), append(shards, shardOf(r.report))
+		}
+		_, err := pool.Exec(context.WithoutCancel(t.Context()), `
+			insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard)
+			select * from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[])`,
+			ids, keys, payloads, reports, versions, shards)
+		if err != nil {
+			t.Fatalf("insert outbox rows: %v", err)
+		}
+		rows = rows[n:]
+	}
+}
+
+// bindQueue makes the queue that takes messages of key, and binds it.
+func bindQueue(t testing.TB, url string, keys ...event.Key) {
+	t.Helper()
+	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var topology event.Topology
+	if err := rabbit.DeclareExchange(conn, topology.Exchange(), "topic"); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		queue := topology.Queue(key)
+		if err := rabbit.DeclareQueue(conn, queue, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := rabbit.BindQueue(conn, queue, string(key), topology.Exchange()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A tally is what arrived in a queue, by report, in order.
+type tally struct {
+	mu      sync.Mutex
+	seen    map[uuid.UUID]int // by message id
+	last    map[uuid.UUID]int64
+	arrived chan struct{} // holds a value after every change
+
+	inverted, doubled int
+}
+
+// count reads key's queue until the test ends, over restarts of the broker.
+func count(t testing.TB, url string, key event.Key) *tally {
+	t.Helper()
+	c := &tally{seen: make(map[uuid.UUID]int), last: make(map[uuid.UUID]int64), arrived: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = rabbit.Supervise(ctx, rabbit.Config{URL: url, Name: "tally", Log: zerolog.Nop()}, func(ctx context.Context, conn *amqp.Connection) error {
+			return c.consume(ctx, conn, event.Topology{}.Queue(key))
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return c
+}
+
+func (c *tally) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	if err := ch.Qos(500, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	if err != nil {
+		return err
+	}
+	for d := range deliveries {
+		c.take(d)
+		if err := d.Ack(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *tally) take(d amqp.Delivery) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := uuid.MustParse(d.MessageId)
+	c.seen[id]++
+	if c.seen[id] > 1 {
+		c.doubled++
+	} else {
+		var body struct {
+			ReportID uuid.UUID `json:"report_id"`
+			Version  int64     `json:"report_version"`
+		}
+		_ = json.Unmarshal(d.Body, &body)
+		if body.Version < c.last[body.ReportID] {
+			c.inverted++
+		}
+		c.last[body.ReportID] = max(c.last[body.ReportID], body.Version)
+	}
+	select {
+	case c.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns once all rows have arrived.
+func (c *tally) wait(t testing.TB, rows []outboxRow) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		if c.missing(rows) == 0 {
+			return
+		}
+		select {
+		case <-c.arrived:
+		case <-deadline:
+			t.Fatalf("%d of %d rows did not arrive", c.missing(rows), len(rows))
+		}
+	}
+}
+
+func (c *tally) missing(rows []outboxRow) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	missing := 0
+	for _, r := range rows {
+		if c.seen[r.id] == 0 {
+			missing++
+		}
+	}
+	return missing
+}
+
+func (c *tally) figures() (seen, doubled, inverted int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen), c.doubled, c.inverted
+}
+
+// A replica is a relay that runs in the test's process.
+type replica struct {
+	*relay.Relay
+	stop func() error // waits until it has drained
+}
+
+// start runs a relay until the test ends, or until stop.
+func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Config)) replica {
+	t.Helper()
+	cfg := relay.Config{
+		Settings: relay.Defaults(), Pool: pool, RabbitURL: url,
+		Log: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), Metrics: prometheus.NewRegistry(),
+	}
+	if os.Getenv("RELAY_TEST_LOG") == "" {
+		cfg.Log = zerolog.Nop()
+	}
+	for _, f := range tune {
+		f(&cfg)
+	}
+	r, err := relay.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	var result error
+	go func() {
+		defer close(ended)
+		result = r.Run(ctx)
+	}()
+	stop := func() error {
+		cancel()
+		<-ended
+		return result
+	}
+	t.Cleanup(func() { _ = stop() })
+	return replica{r, stop}
+}
+
+// waitFor asks until the answer is yes.
+func waitFor(t testing.TB, what string, ask func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ask() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// waitEmpty returns once no row is pending.
+func waitEmpty(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	waitFor(t, "an outbox without pending rows", func() bool { return countRows(t, pool, "pending") == 0 })
+}
+
+// countRows returns how many rows have a status, or -1 while the database is away.
+func countRows(t testing.TB, pool *pgxpool.Pool, status string) int {
+	t.Helper()
+	var n int
+	ctx := context.WithoutCancel(t.Context())
+	if err := pool.QueryRow(ctx, `select count(*) from outbox_messages where status = $1`, status).Scan(&n); err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,187 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// shortOfShare is how often a replica that is owed shards asks for them:
+	// those who own too many need a moment to drain.
+	shortOfShare = time.Second
+	// awayGrace is how long a replica without a broker keeps its shards, so
+	// that a mere reconnect moves nothing. Then others may try.
+	awayGrace = 10 * time.Second
+	// leaseTimeout bounds one visit to the database. A late answer would not
+	// extend the lease by much.
+	leaseTimeout = 3 * time.Second
+	// leaseRetry is the pause after a visit that failed.
+	leaseRetry = 500 * time.Millisecond
+)
+
+// leases keeps this replica's share of the shards: as many as are fair among
+// the living replicas. The rows in relay_shards are the only truth, and the
+// server's clock the only one that ends a lease there; here, a lease counts
+// from the moment before it was asked for.
+type leases struct {
+	url    *pgx.ConnConfig
+	log    zerolog.Logger
+	id     uuid.UUID
+	length time.Duration
+	margin time.Duration
+	own    *ownership
+	note   *metrics
+	kick   chan struct{}
+	away   atomic.Int64 // since when there is no broker, in Unix nanoseconds; 0 if there is
+
+	conn *pgx.Conn // its own: a busy pool must not cost a lease
+}
+
+func newLeases(cfg Config, id uuid.UUID, own *ownership, note *metrics) *leases {
+	l := &leases{
+		url: cfg.Pool.Config().ConnConfig, log: cfg.Log, id: id,
+		length: cfg.Lease, margin: cfg.margin(), own: own, note: note,
+		kick: make(chan struct{}, 1),
+	}
+	l.away.Store(1) // for ages: whoever never met the broker owns nothing
+	return l
+}
+
+// reach tells whether there is a connection to publish on.
+func (l *leases) reach(connected bool) {
+	if connected {
+		l.away.Store(0)
+	} else {
+		l.away.Store(time.Now().UnixNano())
+	}
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps the share until ctx ends, and then gives everything back at once.
+func (l *leases) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait, err := l.visit(ctx)
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn().Err(err).Msg("lease not renewed")
+			wait = leaseRetry
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-l.kick:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	l.leave(context.WithoutCancel(ctx))
+}
+
+// visit renews, hands over or takes what is due, and returns when to come
+// again.
+func (l *leases) visit(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	if err := l.connect(ctx); err != nil {
+		return 0, err
+	}
+	wait, err := l.settle(ctx)
+	if err != nil {
+		_ = l.conn.Close(ctx) // it may be half dead
+		l.conn = nil
+	}
+	return wait, err
+}
+
+func (l *leases) connect(ctx context.Context) error {
+	if l.conn != nil {
+		return nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, l.url)
+	if err != nil {
+		return fmt.Errorf("connect for leases: %w", err)
+	}
+	l.conn = conn
+	return nil
+}
+
+func (l *leases) settle(ctx context.Context) (time.Duration, error) {
+	if since := l.away.Load(); since != 0 && time.Since(time.Unix(0, since)) > awayGrace {
+		return l.length / 3, l.giveUp(ctx)
+	}
+	before := time.Now()
+	seen, err := l.renew(ctx)
+	if err != nil {
+		return 0, err
+	}
+	l.own.renew(seen.mine, before.Add(l.length-l.margin))
+	share := seen.share()
+	l.own.release(max(0, len(seen.mine)-share))
+	if err := l.handOver(ctx, l.own.drained()); err != nil {
+		return 0, err
+	}
+	owned := len(seen.mine)
+	if missing := share - len(seen.mine); missing > 0 && seen.free > 0 {
+		taken, err := l.take(ctx, missing)
+		if err != nil {
+			return 0, err
+		}
+		owned += len(taken)
+		l.own.add(taken)
+	}
+	l.note.owned(l.own)
+	return l.next(owned, share, seen.firstEnd), nil
+}
+
+// next is due a third into the lease; sooner while the shares are uneven, and
+// at the moment when another's lease ends unrenewed.
+func (l *leases) next(owned, share int, firstEnd time.Duration) time.Duration {
+	wait := l.length / 3
+	if owned != share {
+		wait = min(wait, shortOfShare)
+	}
+	if firstEnd > 0 {
+		wait = min(wait, firstEnd+time.Millisecond)
+	}
+	return wait
+}
+
+// giveUp returns everything that is not under way, because others may reach
+// the broker that this replica cannot reach.
+func (l *leases) giveUp(ctx context.Context) error {
+	l.own.release(shardCount)
+	if err := l.handOver(ctx, l.own.drained()); err != nil {
+		return err
+	}
+	l.note.owned(l.own)
+	if _, err := l.conn.Exec(ctx, `delete from relay_members where member = $1`, l.id); err != nil {
+		return fmt.Errorf("leave the members: %w", err)
+	}
+	return nil
+}
+
+// leave gives everything back; nothing is under way any more.
+func (l *leases) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	l.own.clear()
+	err := l.connect(ctx)
+	if err == nil {
+		defer l.conn.Close(ctx) //nolint:errcheck // the end
+		_, err = l.conn.Exec(ctx, `
+			with gone as (delete from relay_members where member = $1)
+			update relay_shards set owner = null, lease_until = null where owner = $1`, l.id)
+	}
+	if err != nil {
+		l.log.Warn().Err(err).Msg("leases not given back, they will end by themselves")
+	}
+	l.note.owned(l.own)
+}

@@ -1,0 +1,137 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// markBatch and markDelay bound a batch of marks: one commit for so many
+	// rows, or for what came together in that time. A crash leaves at most one
+	// batch published and unmarked, which is then published again.
+	markBatch = 500
+	markDelay = 20 * time.Millisecond
+	// markTimeout ends an attempt to mark; markRetry is the pause before the
+	// next one. There is no last one while the relay runs.
+	markTimeout = 10 * time.Second
+	markRetry   = 250 * time.Millisecond
+)
+
+// A verdict is what is to be written down about a row.
+type verdict struct {
+	row     *row
+	refusal string // empty for a published row
+	highest int64  // seq that was seen when this was handed in
+}
+
+// marked is a batch of verdicts that is committed.
+type marked struct {
+	verdicts []verdict
+	xid      uint64 // of the transaction that wrote them
+}
+
+// A marker writes verdicts in batches, in a goroutine of its own.
+type marker struct {
+	relay *Relay
+	in    chan verdict // closed when no more come
+	out   chan marked  // never full: there is room for every row under way
+	done  chan struct{}
+}
+
+func (r *Relay) startMarker(ctx context.Context, room int) *marker {
+	m := &marker{relay: r, in: make(chan verdict, room), out: make(chan marked, room), done: make(chan struct{})}
+	go m.run(ctx)
+	return m
+}
+
+// run ends when in is closed and everything is written, or when ctx ends.
+func (m *marker) run(ctx context.Context) {
+	defer close(m.done)
+	for first := range m.in {
+		batch := m.collect(first)
+		xid, err := m.write(ctx, batch)
+		if err != nil {
+			m.relay.cfg.Log.Error().Err(err).Int("rows", len(batch)).
+				Msg("published rows left unmarked, they will be published again")
+			continue
+		}
+		m.out <- marked{batch, xid}
+	}
+}
+
+// collect waits a little for company.
+func (m *marker) collect(first verdict) []verdict {
+	batch := append(make([]verdict, 0, markBatch), first)
+	timer := time.NewTimer(markDelay)
+	defer timer.Stop()
+	for len(batch) < markBatch {
+		select {
+		case v, ok := <-m.in:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, v)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// write tries until it succeeds or ctx ends: what is published must be marked.
+func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err error) {
+	for {
+		began := time.Now()
+		xid, err = m.relay.mark(ctx, batch)
+		if err == nil {
+			m.relay.metrics.markSeconds.Observe(time.Since(began).Seconds())
+			return xid, nil
+		}
+		if ctx.Err() != nil {
+			return 0, err
+		}
+		m.relay.cfg.Log.Warn().Err(err).Int("rows", len(batch)).Msg("marking delayed")
+		select {
+		case <-ctx.Done():
+		case <-time.After(markRetry):
+		}
+	}
+}
+
+// mark writes a batch in one transaction and returns its id.
+//
+// status <> 'published' is not how the index of pending rows is defined, and
+// that is meant: the rows are found by their primary key whatever the planner
+// believes about how many are pending. A row that an operator's screen shows
+// as failed is published nevertheless once a confirm says so.
+func (r *Relay) mark(ctx context.Context, batch []verdict) (xid uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, markTimeout)
+	defer cancel()
+	published := make([]uuid.UUID, 0, len(batch))
+	var refused refusals
+	for _, v := range batch {
+		if v.refusal == "" {
+			published = append(published, v.row.id)
+		} else {
+			refused.add(v, r.cfg.Settings)
+		}
+	}
+	var writes pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	writes.Queue(`
+		update outbox_messages set status = 'published', published_at = now(), next_attempt_at = null
+		where id = any($1) and status <> 'published'`, published)
+	if len(refused.ids) > 0 {
+		writes.Queue(refuseSQL, refused.ids, refused.reasons, refused.delays, refused.failed, r.id)
+	}
+	writes.Queue(`select pg_current_xact_id()::text::bigint`).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&xid) })
+	err = r.cfg.Pool.SendBatch(ctx, &writes).Close()
+	if err != nil {
+		return 0, fmt.Errorf("mark outbox rows: %w", err)
+	}
+	return xid, nil
+}

@@ -1,0 +1,75 @@
+package relay
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// metrics are what the relay counts. Labels are routing keys and reasons,
+// never ids.
+type metrics struct {
+	published      *prometheus.CounterVec
+	refused        *prometheus.CounterVec
+	overtaken      prometheus.Counter
+	confirmSeconds prometheus.Histogram
+	commitSeconds  prometheus.Histogram
+	markSeconds    prometheus.Histogram
+	readSeconds    prometheus.Histogram
+	inFlight       prometheus.Gauge
+	connected      prometheus.Gauge
+	connects       prometheus.Counter
+	blocked        prometheus.Gauge
+	blockedSeconds prometheus.Counter
+	shut           *prometheus.GaugeVec
+	shards         prometheus.Gauge
+	leaseEnds      prometheus.Gauge
+	cleaned        prometheus.Counter
+}
+
+// latencies reach from a local broker to a confirm timeout.
+var latencies = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 15, 60}
+
+func newMetrics(registry prometheus.Registerer, window int) *metrics {
+	f := promauto.With(registry)
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Name: "relay_" + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return f.NewGauge(prometheus.GaugeOpts{Name: "relay_" + name, Help: help})
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return f.NewHistogram(prometheus.HistogramOpts{Name: "relay_" + name, Help: help, Buckets: latencies})
+	}
+	m := &metrics{
+		published:      f.NewCounterVec(prometheus.CounterOpts{Name: "relay_published_total", Help: "Messages that a queue has taken."}, []string{"routing_key"}),
+		refused:        f.NewCounterVec(prometheus.CounterOpts{Name: "relay_refused_total", Help: "Messages nacked, returned or unpublishable."}, []string{"reason"}),
+		overtaken:      counter("overtaken_total", "Messages confirmed while an earlier one of their report was refused: they were in flight together."),
+		confirmSeconds: histogram("confirm_seconds", "From publish to confirm."),
+		commitSeconds:  histogram("commit_to_confirm_seconds", "From the row's transaction to the confirm."),
+		markSeconds:    histogram("mark_seconds", "One batch of marks."),
+		readSeconds:    histogram("read_seconds", "One read of the outbox."),
+		inFlight:       gauge("in_flight", "Messages that wait for their confirm."),
+		connected:      gauge("connected", "Whether there is a connection to the broker."),
+		connects:       counter("connects_total", "Connections to the broker made."),
+		blocked:        gauge("blocked", "Whether the broker takes no messages, as under a disk alarm."),
+		blockedSeconds: counter("blocked_seconds_total", "Time for which the broker took no messages."),
+		shut:           f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_held_back", Help: "Whether messages of a kind are held back because their queue does not take them."}, []string{"routing_key"}),
+		shards:         gauge("shards_owned", "Shards that this replica publishes."),
+		leaseEnds:      gauge("publish_until_timestamp_seconds", "Until when the lease allows publishing."),
+		cleaned:        counter("cleaned_total", "Published rows deleted after their retention."),
+	}
+	gauge("window", "How many messages may wait for their confirm.").Set(float64(window))
+	for _, key := range event.Keys() {
+		m.shut.WithLabelValues(string(key))
+		m.published.WithLabelValues(string(key))
+	}
+	return m
+}
+
+// owned shows what the lease keeper has.
+func (m *metrics) owned(own *ownership) {
+	m.shards.Set(float64(own.count()))
+	m.leaseEnds.Set(float64(own.leaseEnds().UnixMilli()) / 1000)
+}

@@ -1,0 +1,108 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// A probe is the try of a message whose kind is held back.
+type probe struct {
+	key string
+	row *row // nil if none waits
+	err error
+}
+
+// probe tries a kind that is held back, if it is time: its oldest message, on
+// a channel of its own.
+func (s *session) probe(ctx context.Context, now time.Time) {
+	key := s.relay.breakers.due(now)
+	if key == "" || s.probing {
+		return
+	}
+	for _, r := range s.tracked {
+		if r.key == key {
+			return // the oldest may be under way
+		}
+	}
+	s.probing = true
+	claims := s.relay.own.claims()
+	s.relay.outstanding.Add(1)
+	s.background.Go(func() {
+		defer s.relay.outstanding.Add(-1)
+		ctx, cancel := context.WithTimeout(ctx, s.relay.cfg.ConfirmTimeout)
+		defer cancel()
+		p := probe{key: key}
+		p.row, p.err = s.relay.oldest(ctx, key, claims)
+		if p.err == nil && p.row != nil {
+			p.err = s.try(ctx, p.row)
+		}
+		s.probes <- p
+	})
+}
+
+// try publishes r on a fresh channel: the refusals may be the old one's fault.
+func (s *session) try(ctx context.Context, r *row) error {
+	msg, err := r.message()
+	if err != nil {
+		return err
+	}
+	publisher, err := rabbit.NewPublisher(s.conn, 1)
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	return publisher.PublishWait(ctx, s.relay.cfg.Topology.Exchange(), r.key, msg)
+}
+
+// probed takes in what came of it.
+func (s *session) probed(p probe) {
+	s.probing = false
+	switch {
+	case p.err == nil && p.row == nil:
+		s.routed(p.key) // nothing waits: let the next one tell
+	case p.err == nil:
+		s.relay.metrics.published.WithLabelValues(p.key).Inc()
+		s.routed(p.key)
+		if s.relay.own.admit(p.row.claim) {
+			s.tracked[p.row.seq] = p.row
+		}
+		s.judge(p.row, "")
+	default:
+		s.relay.breakers.probed(p.key, p.err.Error(), time.Now())
+		s.relay.cfg.Log.Warn().Err(p.err).Str("routing_key", p.key).Msg("messages of this kind are still held back")
+	}
+}
+
+// oldest returns the oldest pending row of a kind in our shards, or nil.
+func (r *Relay) oldest(ctx context.Context, key string, claims []claim) (*row, error) {
+	shards := make([]int16, len(claims))
+	epochs := make(map[int16]int64, len(claims))
+	for i, c := range claims {
+		shards[i], epochs[c.shard] = c.shard, c.epoch
+	}
+	one := row{key: key}
+	err := r.cfg.Pool.QueryRow(ctx, `
+		select m.shard, m.seq, m.id, m.report_id, m.payload, m.headers, m.created_at, m.retry_count
+		from unnest($1::smallint[]) as s(shard)
+		cross join lateral (
+			select * from outbox_messages
+			where status = 'pending' and shard = s.shard and routing_key = $2
+			order by seq limit 1
+		) m
+		order by m.seq limit 1`, shards, key).
+		Scan(&one.shard, &one.seq, &one.id, &one.report, &one.payload, &one.headers, &one.created, &one.retries)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read oldest of a kind: %w", err)
+	}
+	one.epoch = epochs[one.shard]
+	return &one, nil
+}

@@ -1,0 +1,34 @@
+package relay_test
+
+import (
+	"testing"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// Everything arrives once and in order, and is marked.
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	rows := newRows(100, 100)
+	insertMany(t, pool, rows)
+
+	r := start(t, pool, url)
+	arrived.wait(t, rows)
+	more := newRows(10, 3)
+	insert(t, pool, more...)
+	r.Wake()
+	arrived.wait(t, more)
+	waitEmpty(t, pool)
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v, want nil after cancelling", err)
+	}
+	_, doubled, inverted := arrived.figures()
+	if doubled != 0 || inverted != 0 {
+		t.Errorf("%d doubled, %d inverted; want none", doubled, inverted)
+	}
+}

@@ -1,0 +1,416 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+const (
+	// burst is how many rows are published before the session looks up.
+	burst = 64
+	// tickEvery is how often deadlines are looked at.
+	tickEvery = 250 * time.Millisecond
+	// readGap separates two reads while rows trickle in: it bounds the reads per
+	// second, at a delay that nobody notices.
+	readGap = 4 * time.Millisecond
+	// drainTimeout bounds the wait for confirms, and then for marks, at the end.
+	drainTimeout = 4 * time.Second
+)
+
+// What ends a session.
+var (
+	errConfirmTimeout = errors.New("the broker confirmed nothing in time")
+	errFreshChannel   = errors.New("the broker refused messages on this channel")
+)
+
+// A session publishes over one connection. All of its state belongs to the
+// goroutine of run; what takes time (reading, marking, waiting for confirms)
+// happens in others that send it what came out.
+type session struct {
+	relay     *Relay
+	conn      *amqp.Connection
+	publisher *rabbit.Publisher
+	marker    *marker
+	horizon   *horizon
+
+	tracked map[int64]*row      // by seq: read, and not yet finished
+	queue   []*row              // of these: to be published
+	flying  []*row              // of these: waiting for the confirm, in publishing order
+	waiting int                 // of these: waiting for their mark
+	held    map[uuid.UUID]int64 // reports that wait, until a page above that number
+
+	settled chan settlement // never full: there is room for the window
+	pages   chan page
+	probes  chan probe
+	blocked <-chan amqp.Blocking
+
+	background sync.WaitGroup // readers and probes
+	reads      int64          // questions asked
+	reading    bool
+	probing    bool
+	woken      bool // since the last question
+	more       bool // the last page was full
+	perShard   int
+	lastRead   time.Time
+	nextRead   time.Time
+	poll       time.Duration
+	isBlocked  bool
+	renewing   bool // publish nothing more, begin a new session once all is settled
+	progress   time.Time
+}
+
+// A settlement is the end of one publish.
+type settlement struct {
+	row     *row
+	outcome rabbit.Outcome
+}
+
+// untilWritten holds a report until its refusal is written.
+const untilWritten = int64(math.MaxInt64)
+
+// session is what the supervisor calls with each live connection.
+func (r *Relay) session(ctx context.Context, conn *amqp.Connection) error {
+	for _, exchange := range []string{r.cfg.Topology.Exchange(), r.cfg.Topology.DeadLetterExchange()} {
+		if err := rabbit.DeclareExchange(conn, exchange, "topic"); err != nil {
+			return err
+		}
+	}
+	publisher, err := rabbit.NewPublisher(conn, r.cfg.Window)
+	if err != nil {
+		return err
+	}
+	r.leases.reach(true)
+	defer r.leases.reach(false)
+
+	// What is published is marked even after ctx ended, but not for ever.
+	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	s := r.newSession(hard, conn, publisher)
+	work, stop := context.WithCancel(hard)
+	err = s.run(ctx, work)
+	if err == nil {
+		s.drain()
+	}
+	stop()
+	publisher.Close()
+	s.finish(giveUp)
+	return err
+}
+
+func (r *Relay) newSession(hard context.Context, conn *amqp.Connection, publisher *rabbit.Publisher) *session {
+	now := time.Now()
+	room := r.cfg.Window + markBatch
+	return &session{
+		relay: r, conn: conn, publisher: publisher,
+		marker:  r.startMarker(hard, room),
+		horizon: newHorizon(now),
+		tracked: make(map[int64]*row),
+		held:    make(map[uuid.UUID]int64),
+		settled: make(chan settlement, r.cfg.Window),
+		pages:   make(chan page, 1),
+		probes:  make(chan probe, 1),
+		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		poll:    r.cfg.PollMin, nextRead: now, progress: now,
+	}
+}
+
+// run publishes until ctx ends or the session is broken. Reads and probes go on
+// under work.
+func (s *session) run(ctx, work context.Context) error {
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		now := time.Now()
+		s.ask(work, now)
+		more, err := s.publish(now)
+		if err != nil {
+			return err
+		}
+		if s.renewing && len(s.flying) == 0 {
+			return errFreshChannel
+		}
+		if err := s.await(ctx, more, ticker.C); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await takes in one thing that happened. If there is more to publish, it does
+// not wait for it.
+func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) error {
+	var timer <-chan time.Time
+	if s.mayRead() {
+		poll := time.NewTimer(time.Until(s.due()))
+		defer poll.Stop()
+		timer = poll.C
+	}
+	var goOn chan struct{}
+	if more {
+		goOn = closed
+	}
+	select {
+	case <-ctx.Done():
+	case o := <-s.settled:
+		s.settle(o)
+		for range len(s.settled) {
+			s.settle(<-s.settled)
+		}
+	case p := <-s.pages:
+		return s.take(p)
+	case m := <-s.marker.out:
+		s.marked(m)
+	case p := <-s.probes:
+		s.probed(p)
+	case <-s.relay.own.changed:
+		s.dropForeign()
+		s.nextRead = time.Now()
+	case <-s.relay.wake:
+		s.woken = true
+	case b, ok := <-s.blocked:
+		s.block(b, ok)
+	case <-timer:
+	case now := <-tick:
+		return s.checkDeadlines(now)
+	case <-goOn:
+	}
+	return nil
+}
+
+// closed is always ready.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// publish sends what is queued, up to a burst, and tells whether more could go.
+func (s *session) publish(now time.Time) (more bool, err error) {
+	for n := 0; len(s.queue) > 0 && s.mayPublish(); n++ {
+		if n == burst {
+			return true, nil
+		}
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		if s.isHeld(next) || !s.relay.own.mayPublish(next.claim) {
+			s.untrack(next)
+			continue
+		}
+		if err := s.send(next, now); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// mayPublish keeps to the window, and keeps what a crash would leave
+// published and unmarked to a window and a batch.
+func (s *session) mayPublish() bool {
+	window := s.relay.cfg.Window
+	return !s.isBlocked && !s.renewing && len(s.flying) < window &&
+		len(s.flying)+s.waiting < window+markBatch && s.relay.own.valid()
+}
+
+// isHeld tells whether a queued row has to wait after all. It is read again.
+func (s *session) isHeld(r *row) bool {
+	_, held := s.held[r.report]
+	return held || s.relay.breakers.isShut(r.key)
+}
+
+// send publishes one row. What cannot be published at all is refused here.
+func (s *session) send(r *row, now time.Time) error {
+	msg, err := r.message()
+	if err == nil {
+		r.sent = now
+		s.relay.outstanding.Add(1)
+		err = s.publisher.Publish(s.relay.cfg.Topology.Exchange(), r.key, msg, func(o rabbit.Outcome) {
+			s.settled <- settlement{r, o}
+		})
+		if err != nil {
+			s.relay.outstanding.Add(-1)
+		}
+	}
+	switch {
+	case err == nil:
+		if len(s.flying) == 0 {
+			s.progress = now
+		}
+		s.flying = append(s.flying, r)
+		s.relay.metrics.inFlight.Set(float64(len(s.flying)))
+		return nil
+	case errors.Is(err, rabbit.ErrUnpublishable):
+		s.relay.metrics.refused.WithLabelValues("unpublishable").Inc()
+		s.hold(r, untilWritten)
+		s.judge(r, err.Error())
+		return nil
+	default:
+		return fmt.Errorf("publish: %w", err)
+	}
+}
+
+// settle takes in the broker's answer.
+func (s *session) settle(o settlement) {
+	s.flying = s.flying[1:] // answers come in publishing order
+	s.relay.outstanding.Add(-1)
+	now := time.Now()
+	s.progress = now
+	m := s.relay.metrics
+	m.inFlight.Set(float64(len(s.flying)))
+	switch o.outcome.Result {
+	case rabbit.Acked:
+		m.confirmSeconds.Observe(now.Sub(o.row.sent).Seconds())
+		m.published.WithLabelValues(o.row.key).Inc()
+		m.commitSeconds.Observe(max(0, now.Sub(o.row.created).Seconds()))
+		if _, held := s.held[o.row.report]; held {
+			m.overtaken.Inc()
+		}
+		s.routed(o.row.key)
+		s.judge(o.row, "")
+	case rabbit.Nacked:
+		m.refused.WithLabelValues("nacked").Inc()
+		s.refuse(o.row, "the broker refused the message (nack)", true)
+	case rabbit.Returned:
+		m.refused.WithLabelValues("returned").Inc()
+		s.refuse(o.row, "no queue takes the message: "+o.outcome.Reason, false)
+	case rabbit.Lost:
+		s.untrack(o.row) // unknown: the next session reads it again, in order
+	}
+}
+
+// refuse counts an attempt, unless the whole kind is held back for it.
+func (s *session) refuse(r *row, reason string, nack bool) {
+	held, opened := s.relay.breakers.refused(r.key, reason, time.Now())
+	if !held {
+		s.hold(r, untilWritten)
+		s.judge(r, reason)
+		return
+	}
+	s.hold(r, s.reads)
+	s.untrack(r)
+	if opened {
+		s.relay.metrics.shut.WithLabelValues(r.key).Set(1)
+		s.relay.cfg.Log.Error().Str("routing_key", r.key).Str("reason", reason).
+			Msg("messages of this kind are held back: their queue does not take them")
+		// A channel that was opened while a queue had no leader may refuse for
+		// long after; a fresh one does not.
+		s.renewing = s.renewing || nack
+	}
+}
+
+// routed notes that a queue takes messages of a kind.
+func (s *session) routed(key string) {
+	if s.relay.breakers.taken(key) {
+		s.relay.metrics.shut.WithLabelValues(key).Set(0)
+		s.relay.cfg.Log.Info().Str("routing_key", key).Msg("messages of this kind flow again")
+		s.nextRead = time.Now()
+	}
+}
+
+// judge hands a row to the marker.
+func (s *session) judge(r *row, refusal string) {
+	s.waiting++
+	s.marker.in <- verdict{row: r, refusal: refusal, highest: s.horizon.highest}
+}
+
+// marked forgets rows whose fate is written. A page that was asked for before
+// cannot contain them: it left out what was under way.
+func (s *session) marked(m marked) {
+	s.waiting -= len(m.verdicts)
+	s.horizon.wrote(m.xid, m.verdicts[0].highest, time.Now())
+	s.relay.publishedNow(time.Now())
+	for _, v := range m.verdicts {
+		if v.refusal != "" {
+			s.hold(v.row, s.reads)
+		}
+		s.untrack(v.row)
+	}
+}
+
+// hold makes the later rows of r's report wait until a page was read whose
+// number is above after: that page knows about the refusal.
+func (s *session) hold(r *row, after int64) { s.held[r.report] = after }
+
+func (s *session) untrack(r *row) {
+	if s.tracked[r.seq] == r {
+		delete(s.tracked, r.seq)
+		s.relay.own.done(r.claim)
+	}
+}
+
+// dropForeign drops what is queued of shards that are not ours any more, or
+// are to be handed over.
+func (s *session) dropForeign() {
+	kept := s.queue[:0]
+	for _, r := range s.queue {
+		if s.relay.own.mayPublish(r.claim) {
+			kept = append(kept, r)
+		} else {
+			s.untrack(r)
+		}
+	}
+	clear(s.queue[len(kept):])
+	s.queue = kept
+}
+
+func (s *session) block(b amqp.Blocking, ok bool) {
+	if !ok {
+		s.blocked = nil // the connection ends
+		return
+	}
+	s.isBlocked = b.Active
+	s.progress = time.Now() // a confirm may take its time from here
+}
+
+// checkDeadlines ends a session whose broker is silent. While it blocks us,
+// silence is what it promised.
+func (s *session) checkDeadlines(now time.Time) error {
+	if len(s.flying) > 0 && !s.isBlocked && now.Sub(s.progress) > s.relay.cfg.ConfirmTimeout {
+		return errConfirmTimeout
+	}
+	return nil
+}
+
+// drain waits for what is under way; nothing new is published.
+func (s *session) drain() {
+	timeout := time.NewTimer(drainTimeout)
+	defer timeout.Stop()
+	for len(s.flying) > 0 {
+		select {
+		case o := <-s.settled:
+			s.settle(o)
+		case m := <-s.marker.out:
+			s.marked(m)
+		case <-timeout.C:
+			return
+		}
+	}
+}
+
+// finish settles the rest and waits until all that was published is marked.
+// It is called when the publisher is closed: no more answers come.
+func (s *session) finish(giveUp context.CancelFunc) {
+	for len(s.settled) > 0 {
+		s.settle(<-s.settled)
+	}
+	close(s.marker.in)
+	select {
+	case <-s.marker.done:
+	case <-s.relay.stopping:
+		timer := time.AfterFunc(drainTimeout, giveUp)
+		<-s.marker.done
+		timer.Stop()
+	}
+	s.background.Wait()
+	for _, r := range s.tracked {
+		s.relay.own.done(r.claim)
+	}
+}

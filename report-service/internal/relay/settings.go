@@ -1,0 +1,74 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
+)
+
+// Settings are what an operator may tune. The defaults fit a broker and a
+// database in the same data centre.
+type Settings struct {
+	// Window is how many messages wait for their confirm at most. The client's
+	// bookkeeping grows with it; above 1,024 it costs more than it brings.
+	Window int `env:"RELAY_WINDOW" envDefault:"512"`
+	// ConfirmTimeout closes the connection when the broker is silent that long.
+	ConfirmTimeout time.Duration `env:"RELAY_CONFIRM_TIMEOUT" envDefault:"15s"`
+
+	// MaxAttempts is after how many refusals a message is failed.
+	MaxAttempts int           `env:"RELAY_MAX_ATTEMPTS" envDefault:"5"`
+	RetryMin    time.Duration `env:"RELAY_RETRY_MIN" envDefault:"500ms"`
+	RetryMax    time.Duration `env:"RELAY_RETRY_MAX" envDefault:"60s"`
+
+	// Lease is how long a crashed replica's shards stay its own. It is renewed
+	// when a third has passed, and publishing stops when two thirds have. A
+	// replica that crashes right after a renewal is succeeded within 15 s.
+	Lease time.Duration `env:"RELAY_LEASE" envDefault:"14s"`
+
+	// PollMin to PollMax is how often the outbox is looked at unasked: for what
+	// other replicas wrote.
+	PollMin time.Duration `env:"RELAY_POLL_MIN" envDefault:"50ms"`
+	PollMax time.Duration `env:"RELAY_POLL_MAX" envDefault:"1s"`
+
+	// Retention is how long published rows are kept.
+	Retention time.Duration `env:"RELAY_RETENTION" envDefault:"72h"`
+}
+
+// Defaults returns the settings of an empty environment.
+func Defaults() Settings {
+	var s Settings
+	if err := config.Load(&s, func(string) string { return "" }); err != nil {
+		panic(err) // the tags above are wrong
+	}
+	return s
+}
+
+// Validate tells every fault, by the name of the variable.
+func (s Settings) Validate() error {
+	var faults []error
+	check := func(ok bool, name, want string) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%s: want %s", name, want))
+		}
+	}
+	check(s.Window >= 1 && s.Window <= 1024, "RELAY_WINDOW", "1 to 1024, such as 512")
+	check(s.ConfirmTimeout >= time.Second, "RELAY_CONFIRM_TIMEOUT", "1s or more, such as 15s")
+	check(s.MaxAttempts >= 1, "RELAY_MAX_ATTEMPTS", "1 or more, such as 5")
+	check(s.RetryMin > 0 && s.RetryMin <= s.RetryMax, "RELAY_RETRY_MIN", "more than 0 and at most RELAY_RETRY_MAX, such as 500ms")
+	check(s.Lease >= 3*time.Second, "RELAY_LEASE", "3s or more, such as 14s")
+	check(s.PollMin > 0 && s.PollMin <= s.PollMax, "RELAY_POLL_MIN", "more than 0 and at most RELAY_POLL_MAX, such as 50ms")
+	check(s.Retention >= time.Hour, "RELAY_RETENTION", "1h or more, such as 72h")
+	return errors.Join(faults...)
+}
+
+// margin is what remains of a lease when publishing stops.
+func (s Settings) margin() time.Duration { return s.Lease / 3 }
+
+// heartbeat makes the broker hang up on a replica that was paused before its
+// shards can be another's: the broker waits for up to three of these. So even
+// a write that was interrupted between the check and the socket goes nowhere.
+func (s Settings) heartbeat() time.Duration {
+	return max(time.Second, (s.margin() / 4).Truncate(time.Second))
+}

@@ -26,7 +26,10 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	principal, _ := auth.From(r.Context())
-	filing := report.New(draftOf(req, category), report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	filing, err := report.New(draftOf(req, category), report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	if err != nil {
+		return err
+	}
 	answer, err := creationAnswer(&filing)
 	if err != nil {
 		return err

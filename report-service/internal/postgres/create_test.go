@@ -79,13 +79,13 @@ func TestShardIsStable(t *testing.T) {
 		"00000000-0000-0000-0000-000000000000": 5,
 		"01a1fd66-6b3e-7924-96d5-b6204a0caa8c": 11,
 	} {
-		filing := report.New(draft(report.Public), ann, time.Now())
-		filing.ID = uuid.MustParse(id)
-		if _, err := f.Create(t.Context(), &filing, nil); err != nil {
+		rep := filing(draft(report.Public), ann, time.Now())
+		rep.ID = uuid.MustParse(id)
+		if _, err := f.Create(t.Context(), rep, nil); err != nil {
 			t.Fatal(err)
 		}
 		rows := f.outbox()
-		i := slices.IndexFunc(rows, func(r row) bool { return r.Report == filing.ID })
+		i := slices.IndexFunc(rows, func(r row) bool { return r.Report == rep.ID })
 		if got := rows[i].Shard; got != want {
 			t.Errorf("report %s is in shard %d, want %d", id, got, want)
 		}
@@ -101,8 +101,8 @@ func TestUnknownCategory(t *testing.T) {
 	// One that went away after it was looked up.
 	d := draft(report.Public)
 	d.Category.ID = 4711
-	filing := report.New(d, ann, time.Now())
-	_, err = f.Create(t.Context(), &filing, nil)
+	rep := filing(d, ann, time.Now())
+	_, err = f.Create(t.Context(), rep, nil)
 	wantKind(t, err, report.Invalid)
 
 	// One that came after the others were read.

@@ -75,14 +75,23 @@ func draft(privacy report.Privacy) report.Draft {
 	}
 }
 
+// filing returns a report that is not stored yet.
+func filing(d report.Draft, by report.Reporter, at time.Time) *report.Filing {
+	f, err := report.New(d, by, at)
+	if err != nil {
+		panic(err)
+	}
+	return &f
+}
+
 // file stores a report of by and returns it.
 func (f *fixture) file(by report.Reporter, d report.Draft) report.Filing {
 	f.t.Helper()
-	filing := report.New(d, by, time.Now())
-	if _, err := f.Create(f.t.Context(), &filing, nil); err != nil {
+	stored := filing(d, by, time.Now())
+	if _, err := f.Create(f.t.Context(), stored, nil); err != nil {
 		f.t.Fatalf("Create: %v", err)
 	}
-	return filing
+	return *stored
 }
 
 // A row is an outbox row.

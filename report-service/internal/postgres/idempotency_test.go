@@ -25,8 +25,8 @@ func once(key, request string) *postgres.Once {
 }
 
 func (f *fixture) fileOnce(o *postgres.Once) (*postgres.Answer, error) {
-	filing := report.New(draft(report.Public), ann, time.Now())
-	return f.Create(f.t.Context(), &filing, o)
+	rep := filing(draft(report.Public), ann, time.Now())
+	return f.Create(f.t.Context(), rep, o)
 }
 
 func TestRepetitionGetsTheSameAnswer(t *testing.T) {

@@ -78,11 +78,11 @@ func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	instant := time.Now().Add(-time.Hour)
 	want := make(map[uuid.UUID]int)
 	for i := range 50 {
-		filing := report.New(draft(report.Public), ann, instant.Add(time.Duration(i/10)*time.Second))
-		if _, err := f.Create(t.Context(), &filing, nil); err != nil {
+		rep := filing(draft(report.Public), ann, instant.Add(time.Duration(i/10)*time.Second))
+		if _, err := f.Create(t.Context(), rep, nil); err != nil {
 			t.Fatal(err)
 		}
-		want[filing.ID] = 1
+		want[rep.ID] = 1
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -18,8 +18,8 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 	}{
 		"create": {[]string{"reports", "reporters", "status_history", "idempotency_keys", "outbox_messages"},
 			func(f *fixture, _ report.Filing) error {
-				filing := report.New(draft(report.Public), bob, time.Now())
-				_, err := f.Create(f.t.Context(), &filing, once("key", "body"))
+				rep := filing(draft(report.Public), bob, time.Now())
+				_, err := f.Create(f.t.Context(), rep, once("key", "body"))
 				return err
 			}},
 		"move": {[]string{"reports", "status_history", "outbox_messages"},

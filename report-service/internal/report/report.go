@@ -79,12 +79,16 @@ type Draft struct {
 }
 
 // New files d: a pending report at its first version.
-func New(d Draft, by Reporter, now time.Time) Filing {
+func New(d Draft, by Reporter, now time.Time) (Filing, error) {
+	title := strings.TrimSpace(d.Title)
+	if title == "" {
+		return Filing{}, &Error{Kind: Invalid, Field: "/title", Msg: "want more than white space"}
+	}
 	return Filing{
 		Report: Report{
 			// Ordered by time, which keeps the indexes on it small and warm.
 			ID:          uuid.Must(uuid.NewV7()),
-			Title:       strings.TrimSpace(d.Title),
+			Title:       title,
 			Description: strings.TrimSpace(d.Description),
 			Category:    d.Category,
 			Position:    d.Position,
@@ -96,7 +100,7 @@ func New(d Draft, by Reporter, now time.Time) Filing {
 			UpdatedAt:   stored(now),
 		},
 		Reporter: by,
-	}
+	}, nil
 }
 
 // View returns f as its reporter sees it.

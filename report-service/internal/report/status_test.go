@@ -11,7 +11,10 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 // filed returns a report of ann with the given status, at version 7.
 func filed(status report.Status) *report.Filing {
-	f := report.New(report.Draft{Title: "Dark lamp", Privacy: report.Public}, report.Reporter{ID: "ann", Name: "Ann"}, now)
+	f, err := report.New(report.Draft{Title: "Dark lamp", Privacy: report.Public}, report.Reporter{ID: "ann", Name: "Ann"}, now)
+	if err != nil {
+		panic(err)
+	}
 	f.Status, f.Version = status, 7
 	return &f
 }
@@ -94,6 +97,17 @@ func TestMoveIfMatch(t *testing.T) {
 		_, _, err = filed(report.Pending).Move(report.Move{To: report.Resolved, IfMatch: versions}, now)
 		if got := report.KindOf(err); got != want {
 			t.Errorf("Move with If-Match %s: kind %q, want %q", header, got, want)
+		}
+	}
+}
+
+// What JSON Schema's \S takes for text, and what is nothing but white space.
+func TestNewWantsATitle(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]report.Kind{" a ": "", "": report.Invalid, " \n": report.Invalid, "\u2028\u00a0": report.Invalid} {
+		f, err := report.New(report.Draft{Title: title}, report.Reporter{}, now)
+		if got := report.KindOf(err); got != want || want == "" && f.Title != "a" {
+			t.Errorf("New(%q): title %q, kind %q, want %q", title, f.Title, got, want)
 		}
 	}
 }

@@ -1,0 +1,79 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+)
+
+const outboxPath = "/admin/outbox/messages"
+
+func TestOperatorMendsTheOutbox(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, otto := token(t, "ann", auth.Resident), token(t, "otto", auth.Operator)
+	for range 5 {
+		s.file(ann, "public")
+	}
+	list := func(query string) []api.OutboxMessage {
+		page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + query, token: otto}, http.StatusOK)
+		return page.Messages
+	}
+	if got := list("?status=pending&routing_key=report.created"); len(got) != 5 {
+		t.Fatalf("%d pending, want 5", len(got))
+	}
+	if got := list(""); len(got) != 0 {
+		t.Fatalf("%d failed, want none", len(got))
+	}
+	if _, err := s.pool.Exec(t.Context(), `update outbox_messages set status = 'failed', retry_count = 5, last_error = 'NO_ROUTE' where seq <= 4`); err != nil {
+		t.Fatal(err)
+	}
+	failed := list("?limit=3")
+	if len(failed) != 3 || failed[0].LastError != "NO_ROUTE" || failed[0].RetryCount != 5 {
+		t.Fatalf("failed: %+v", failed)
+	}
+	if got := list("?report_id=" + failed[1].ReportID.String()); len(got) != 1 || got[0].ID != failed[1].ID {
+		t.Errorf("by report: %+v", got)
+	}
+
+	mend := func(method, path string, want int) {
+		if a := s.do(call{method: method, path: outboxPath + path, token: otto}); a.StatusCode != want {
+			t.Errorf("%s %s: status %d, want %d: %s", method, path, a.StatusCode, want, a.body)
+		}
+	}
+	mend("POST", "/"+failed[0].ID.String()+"/retry", http.StatusNoContent)
+	mend("DELETE", "/"+failed[1].ID.String()+"?reason=spam", http.StatusNoContent)
+	retried, _ := ok[api.BulkRetried](s, call{method: "POST", path: outboxPath + "/retry", token: otto, body: `{"routing_key":"report.created"}`}, http.StatusOK)
+	if retried.Retried != 2 || len(list("")) != 0 {
+		t.Errorf("%d retried and %d left failed, want 2 and none", retried.Retried, len(list("")))
+	}
+	stats, _ := ok[api.OutboxStats](s, call{method: "GET", path: "/admin/outbox/stats", token: otto}, http.StatusOK)
+	if stats.Pending != 4 || stats.Failed != 0 || len(stats.Shards) != 16 || stats.OldestPendingSeconds <= 0 {
+		t.Errorf("stats %+v", stats)
+	}
+	audit, _ := ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 4 || audit.Acts[2].Reason != "spam" || audit.Acts[2].Actor != "otto" || audit.Acts[3].Action != api.Retry {
+		t.Errorf("audit %+v", audit.Acts)
+	}
+	s.refuseMending(otto, failed[0].ID.String())
+}
+
+func (s *testServer) refuseMending(otto, pending string) {
+	s.t.Helper()
+	for _, r := range []refusal{
+		{"", call{method: "POST", path: outboxPath + "/" + pending + "/retry"}, 409, "not-failed", nil},
+		{"", call{method: "DELETE", path: outboxPath + "/" + pending + "?reason=x"}, 409, "not-failed", nil},
+		{"", call{method: "DELETE", path: outboxPath + "/" + pending}, 400, "invalid-input", []string{"reason"}},
+		{"", call{method: "POST", path: outboxPath + "/" + uuid.NewString() + "/retry"}, 404, "not-found", nil},
+		{"", call{method: "GET", path: outboxPath + "?cursor=!"}, 400, "invalid-input", []string{"cursor"}},
+		{"", call{method: "GET", path: outboxPath + "?status=lost&report_id=7"}, 400, "invalid-input", []string{"status", "report_id"}},
+		{"", call{method: "POST", path: outboxPath + "/retry", body: `{}`}, 400, "invalid-input", []string{"/routing_key"}},
+	} {
+		r.call.token = otto
+		s.wantProblem(r)
+	}
+}

@@ -1,0 +1,146 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+)
+
+// The main job, from the filing to the solution.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
+
+	filed, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport}, http.StatusCreated)
+	path := "/reports/" + filed.ID.String()
+	if a.Header.Get("Location") != path || a.Header.Get("ETag") != `"1"` {
+		t.Errorf("Location %q and ETag %q, want %q and \"1\"", a.Header.Get("Location"), a.Header.Get("ETag"), path)
+	}
+	if !filed.Mine || filed.ReporterName != "ann" || filed.CategoryName != "Street lights and signals" || *filed.Latitude != -6.9 {
+		t.Errorf("filed %+v", filed)
+	}
+
+	voted, _ := ok[api.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"downvote"}`}, http.StatusOK)
+	if voted.Score != -1 || voted.Version != 2 || voted.VoteType != api.Downvote {
+		t.Errorf("vote: %+v", voted)
+	}
+	voted, _ = ok[api.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"upvote"}`}, http.StatusOK)
+	if voted.Score != 1 || voted.Version != 3 {
+		t.Errorf("changed vote: %+v", voted)
+	}
+	seen, a := ok[api.Report](s, call{method: "GET", path: path, token: bob}, http.StatusOK)
+	if seen.Mine || seen.MyVote != api.Upvote || seen.ReporterName != "ann" || a.Header.Get("ETag") != `"3"` {
+		t.Errorf("bob sees %+v with ETag %s", seen, a.Header.Get("ETag"))
+	}
+
+	moved, a := ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga,
+		body: `{"status":"in_progress"}`, headers: map[string]string{"If-Match": `"3"`}}, http.StatusOK)
+	if moved.Status != api.StatusInProgress || a.Header.Get("ETag") != `"4"` || a.Header.Get("Content-Location") != path {
+		t.Errorf("moved to %+v with headers %v", moved, a.Header)
+	}
+	voted, _ = ok[api.VoteResult](s, call{method: "DELETE", path: path + "/vote", token: bob}, http.StatusOK)
+	if voted.Score != 0 || voted.Version != 4 || voted.VoteType != "" {
+		t.Errorf("withdrawn vote: %+v", voted)
+	}
+	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"rejected","note":"twice"}`}, http.StatusOK)
+
+	history, _ := ok[api.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
+	got := ""
+	for _, e := range history.History {
+		got += fmt.Sprintf("%s>%s@%d:%s ", e.FromStatus, e.ToStatus, e.Version, e.Note)
+	}
+	if want := ">pending@1: pending>in_progress@4: in_progress>rejected@5:twice "; got != want {
+		t.Errorf("history %q, want %q", got, want)
+	}
+}
+
+func TestRepeatedRequest(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	c := call{method: "POST", path: "/reports", token: token(t, "ann", auth.Resident), body: newReport,
+		headers: map[string]string{"Idempotency-Key": "0198c0de"}}
+	first := s.do(c)
+	c.body = strings.ReplaceAll(newReport, ":", " : ") // the same, written otherwise
+	c.body = strings.ReplaceAll(c.body, "\n", "")
+	again := s.do(c)
+	if again.StatusCode != http.StatusCreated || string(again.body) != string(first.body) ||
+		again.Header.Get("Location") != first.Header.Get("Location") || again.Header.Get("ETag") != first.Header.Get("ETag") {
+		t.Errorf("repetition: %d %v %s; want %d %v %s", again.StatusCode, again.Header, again.body, first.StatusCode, first.Header, first.body)
+	}
+	c.body = strings.Replace(newReport, "Dark", "Bright", 1)
+	s.wantProblem(refusal{call: c, status: http.StatusUnprocessableEntity, kind: "idempotency-key-reused"})
+
+	c.token = token(t, "bob", auth.Resident) // whose keys are his own
+	if a := s.do(c); a.StatusCode != http.StatusCreated || a.Header.Get("Location") == first.Header.Get("Location") {
+		t.Errorf("another user with the same key: %d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestPagesByLink(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := token(t, "ann", auth.Resident)
+	for range 7 {
+		s.file(ann, "anonymous")
+	}
+	s.file(token(t, "bob", auth.Resident), "public")
+	for path, want := range map[string]int{"/reports?limit=3": 8, "/reports?limit=4&order=oldest": 8, "/reports/mine?limit=2&status=pending": 7, "/reports?q=dark%20asia&category=2&limit=7": 8, "/reports?q=!": 0} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			one := &testServer{t: t, url: s.url}
+			seen := make(map[string]bool)
+			for next := path; next != ""; {
+				page, a := ok[api.ReportPage](one, call{method: "GET", path: next, token: ann}, http.StatusOK)
+				for _, r := range page.Reports {
+					seen[r.ID.String()] = true
+				}
+				link := a.Header.Get("Link")
+				if (link == "") != (page.NextCursor == "") {
+					t.Fatalf("Link %q beside next_cursor %q", link, page.NextCursor)
+				}
+				next = strings.TrimSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
+			}
+			if len(seen) != want {
+				t.Errorf("%d reports, want %d", len(seen), want)
+			}
+		})
+	}
+}
+
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	list, _ := ok[api.CategoryList](newServer(t), call{method: "GET", path: "/categories"}, http.StatusOK)
+	if len(list.Categories) != 11 || list.Categories[0].ID != 1 || list.Categories[10].Name != "Other" {
+		t.Errorf("categories %+v", list.Categories)
+	}
+}
+
+func TestService(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for path, want := range map[string]string{
+		"/livez": `"up"`, "/readyz": `"database":"up"`, "/health": `"database":"up"`,
+		"/metrics": `http_requests_total`, "/openapi.json": `"3.1.0"`,
+	} {
+		s.do(call{method: "GET", path: path}) // so that there is a metric
+		if a := s.do(call{method: "GET", path: path}); a.StatusCode != http.StatusOK || !strings.Contains(string(a.body), want) {
+			t.Errorf("%s: status %d without %s: %.200s", path, a.StatusCode, want, a.body)
+		}
+	}
+	if a := s.do(call{method: "PUT", path: "/reports"}); strings.Join(a.Header.Values("Allow"), " ") != "GET POST" {
+		t.Errorf("Allow: %q, want GET and POST", a.Header.Values("Allow"))
+	}
+	if a := s.do(call{method: "HEAD", path: "/reports"}); a.StatusCode != http.StatusOK || len(a.body) != 0 {
+		t.Errorf("HEAD: status %d and %d bytes, want 200 and none", a.StatusCode, len(a.body))
+	}
+	s.pool.Close()
+	s.wantProblem(refusal{call: call{method: "GET", path: "/reports"}, status: http.StatusInternalServerError, kind: "internal"})
+	if a := s.do(call{method: "GET", path: "/readyz"}); a.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("/readyz without a database: status %d, want 503", a.StatusCode)
+	}
+}

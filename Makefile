@@ -4,9 +4,6 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Settings that a target passes on when they are given: make up REPLICAS=3
-export STACK REPLICAS GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT
-
 page := notification-service/internal/web/app
 
 .PHONY: help up down status logs clean demo build page test test-quick lint fmt generate

@@ -1,11 +1,23 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged: scripts/lint.sh beside
-# all tests with the race detector, against real servers of their own.
-# Arguments go to go test: scripts/test.sh -run Relay
+# Everything that must hold before a change is merged: scripts/lint.sh, all tests
+# with the race detector against real servers of their own, and the demo on a
+# stack of its own. Arguments go to go test: scripts/test.sh -run Relay
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/stack.d/ports.sh
+source scripts/stack.d/ports.sh
 mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
 mkdir -p .stack/logs
+
+# demo walks the main job, with two replicas of each service.
+demo() (
+  export STACK=native STACK_DIR=$PWD/.stack/demo REPLICAS=2 \
+    GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT
+  mapfile -t ports < <(free_ports 4)
+  GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
+  trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
+  scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/demo
+)
 
 # The checks use the processor while the tests wait for their servers.
 nice scripts/lint.sh >.stack/logs/lint.log 2>&1 &
@@ -17,6 +29,11 @@ eval "$addresses"
 
 failed=0
 go test -race -timeout 10m "$@" "${modules[@]/%//...}" || failed=1
+demo >.stack/logs/demo.log 2>&1 || {
+  failed=1
+  cat .stack/logs/demo.log
+}
+tail -n 1 .stack/logs/demo.log
 
 wait "$lint" || failed=1
 cat .stack/logs/lint.log

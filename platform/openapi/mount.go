@@ -41,16 +41,3 @@ func (op *operation) handler(h service.HandlerFunc, errors service.Errors) http.
 	}
 	return auth.Require(op.roles()...)(checked)
 }
-
-// MethodNotAllowed answers, as RFC 9110 wants, with the methods that the path
-// does know.
-func MethodNotAllowed(routes chi.Routes) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
-			if routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
-				w.Header().Add("Allow", method)
-			}
-		}
-		service.MethodNotAllowedHandler(w, r)
-	}
-}

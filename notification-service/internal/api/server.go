@@ -78,7 +78,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{cfg}
 	r := chi.NewRouter()
 	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
-	r.MethodNotAllowed(openapi.MethodNotAllowed(r))
+	r.MethodNotAllowed(service.MethodNotAllowedHandler)
 
 	r.Get("/livez", cfg.Health.Live)
 	r.Get("/readyz", cfg.Health.Ready)

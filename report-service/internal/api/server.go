@@ -92,7 +92,7 @@ func New(cfg Config) (http.Handler, error) {
 	r := chi.NewRouter()
 	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
 	r.NotFound(service.NotFoundHandler)
-	r.MethodNotAllowed(openapi.MethodNotAllowed(r))
+	r.MethodNotAllowed(service.MethodNotAllowedHandler)
 
 	r.Get("/livez", cfg.Health.Live)
 	r.Get("/readyz", cfg.Health.Ready)

@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -13,13 +13,12 @@ import (
 // and changes nothing.
 func (s *Store) Create(ctx context.Context, f *report.Filing, once *Once) (repeated *Answer, err error) {
 	c := &creation{ctx: ctx, store: s, filing: f, once: once}
-	if err := s.run(ctx, c); err != nil {
+	if err := s.group.do(ctx, c); err != nil {
 		return nil, err
 	}
 	if c.earlier.found {
 		return &c.earlier.answer, nil
 	}
-	s.committed()
 	return nil, nil
 }
 
@@ -32,30 +31,38 @@ type creation struct {
 	earlier earlier
 }
 
-func (c *creation) read(b *pgx.Batch) {
+// scope keeps requests with the same key apart: the lock on the key does not
+// keep a transaction from itself.
+func (c *creation) scope() scope {
+	if c.once == nil {
+		return scope{}
+	}
+	return scope{subject: uuid.UUID(c.once.Key[:16])}
+}
+
+func (c *creation) read(r *reads) {
+	c.earlier = earlier{}
 	if c.once != nil {
-		c.earlier.read(b, c.once)
+		c.earlier.read(&r.batch, c.once)
 	}
 }
 
-func (c *creation) write(b *pgx.Batch) error {
+func (c *creation) write(w *writes) error {
 	if c.once != nil {
 		if err := c.earlier.check(c.once); err != nil || c.earlier.found {
 			return err
 		}
-		c.once.write(b)
 	}
 	f := c.filing
-	b.Queue(`
-		insert into reports (id, title, description, category_id, latitude, longitude, address,
-			privacy_level, status, score, version, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		f.ID, f.Title, f.Description, f.Category.ID, latitude(f), longitude(f), f.Address,
-		string(f.Privacy), string(f.Status), f.Score, f.Version, f.CreatedAt, f.UpdatedAt)
-	b.Queue(`insert into reporters (report_id, reporter_id, reporter_name) values ($1, $2, $3)`,
-		f.ID, f.Reporter.ID, f.Reporter.Name)
-	record(b, f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt})
-	return c.store.enqueue(c.ctx, b, created(f), f.Reporter.ID)
+	if err := c.store.enqueue(c.ctx, w, created(f), f.Reporter.ID); err != nil {
+		return err
+	}
+	if c.once != nil {
+		c.once.write(&w.others)
+	}
+	w.filings = append(w.filings, f)
+	w.history = append(w.history, entryRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
+	return nil
 }
 
 func latitude(f *report.Filing) *float64 {

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -16,22 +15,22 @@ import (
 // shards is the number of shards that the relays share among them.
 const shards = 16
 
-// enqueue queues the outbox row of m, which is about a report of reporterID,
-// on b: the batch of a change whose lock on the report was taken before.
-func (s *Store) enqueue(ctx context.Context, b *pgx.Batch, m event.Message, reporterID string) error {
+// enqueue adds the outbox row of m, which is about a report of reporterID. The
+// lock on the report is held by then.
+func (s *Store) enqueue(ctx context.Context, w *writes, m event.Message, reporterID string) error {
 	id, version := m.Report()
 	payload, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	headers := map[string]string{
+	headers, err := json.Marshal(map[string]string{
 		event.TraceHeader:     service.TraceFrom(ctx),
 		event.RecipientHeader: s.keys.Seal(id, reporterID),
+	})
+	if err != nil {
+		return fmt.Errorf("encode headers: %w", err)
 	}
-	b.Queue(`
-		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
-		values ($1, $2, $3, $4, $5, $6, $7)`,
-		uuid.Must(uuid.NewV7()), string(m.Key()), json.RawMessage(payload), id, version, shardOf(id), headers)
+	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, version, headers})
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -15,11 +14,8 @@ import (
 // written.
 func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
 	c := &move{ctx: ctx, store: s, id: id, move: m}
-	if err := s.run(ctx, c); err != nil {
+	if err := s.group.do(ctx, c); err != nil {
 		return report.View{}, err
-	}
-	if c.moved {
-		s.committed()
 	}
 	return c.view, nil
 }
@@ -30,35 +26,32 @@ type move struct {
 	store  *Store
 	id     uuid.UUID
 	move   report.Move
-	locked locked
-	moved  bool
+	locked *locked
 	view   report.View
 }
 
-func (c *move) read(b *pgx.Batch) { c.locked.read(b, c.id) }
+// scope has the report for the move alone, because the view that is answered
+// must not show what came later.
+func (c *move) scope() scope { return scope{subject: c.id} }
 
-func (c *move) write(b *pgx.Batch) error {
+func (c *move) read(r *reads) { c.locked = r.lock(c.id) }
+
+func (c *move) write(w *writes) error {
 	if err := c.locked.check(); err != nil {
 		return err
 	}
-	entry, ok, err := c.locked.Move(c.move, time.Now())
+	filing := &c.locked.Filing
+	entry, ok, err := filing.Move(c.move, time.Now())
 	if err != nil {
 		return err
 	}
-	c.moved = ok
 	if ok {
-		c.locked.update(b)
-		record(b, c.id, entry)
-		err = c.store.enqueue(c.ctx, b, moved(&c.locked.Filing, entry), c.locked.Reporter.ID)
+		if err := c.store.enqueue(c.ctx, w, moved(filing, entry), filing.Reporter.ID); err != nil {
+			return err
+		}
+		w.history = append(w.history, entryRow{c.id, entry})
+		w.update(c.locked)
 	}
-	queueView(b, c.id, c.move.By, &c.view)
-	return err
-}
-
-// record queues an entry of a report's history.
-func record(b *pgx.Batch, id uuid.UUID, c report.Change) {
-	b.Queue(`
-		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at)
-		values ($1, nullif($2, ''), $3, $4, nullif($5, ''), $6, $7)`,
-		id, string(c.From), string(c.To), c.Note, c.By, c.Version, c.At)
+	queueView(&w.others, c.id, c.move.By, &c.view)
+	return nil
 }

@@ -19,11 +19,14 @@ type Store struct {
 	keys       *event.Keyring
 	committed  func()
 	categories categoryCache
+	group      *group
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
 // each announcement. After a commit that wrote one, committed is called, which
 // must not block: it wakes the relay.
 func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func()) *Store {
-	return &Store{pool: pool, keys: keys, committed: committed}
+	s := &Store{pool: pool, keys: keys, committed: committed}
+	s.group = newGroup(s.write)
+	return s
 }

@@ -20,47 +20,99 @@ const workTimeout = 10 * time.Second
 // A change is what one request does to the database, in two steps, so that a
 // transaction costs two round trips at most: BEGIN travels with the first
 // step, and COMMIT with the second. A report's row is locked for one of them.
+//
+// It may be made several times until it stands, each time from its first step.
 type change interface {
+	// scope says what no other change may touch in the same transaction.
+	scope() scope
 	// read queues the locks, and the queries on which the change depends.
-	read(b *pgx.Batch)
-	// write decides by what was read, and queues the statements. An error
-	// refuses the change and leaves nothing behind.
-	write(b *pgx.Batch) error
+	read(r *reads)
+	// write decides by what was read, and adds the rows. An error refuses the
+	// change, and nothing may have been added then.
+	write(w *writes) error
 }
 
-// run makes c in a transaction of its own, to the end even if the client has
+// write makes the changes of a batch, to the end even if the clients have
 // left: giving up half way would cost the connection, and tell nobody whether
-// the change stands.
-func (s *Store) run(ctx context.Context, c change) error {
-	conn, err := s.pool.Acquire(ctx)
+// the changes stand. An error says that nothing was tried.
+func (s *Store) write(ctx context.Context, b *batch) error {
+	if b.patient {
+		ctx = context.WithoutCancel(ctx) // the batch is others' as well
+	}
+	acquire, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(acquire)
 	if err != nil {
 		return Translate(fmt.Errorf("acquire connection: %w", err))
 	}
 	defer conn.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
-	defer cancel()
-	if err := transact(ctx, conn, c); err != nil {
-		rollback(ctx, conn)
-		return Translate(err)
+	if !b.patient {
+		s.group.fill(b)
 	}
+	s.together(context.WithoutCancel(ctx), conn, b.entries, b.patient)
 	return nil
 }
 
-func transact(ctx context.Context, conn *pgxpool.Conn, c change) error {
-	b := &pgx.Batch{}
-	b.Queue("begin")
-	c.read(b)
+// together makes changes in one transaction. If one of them breaks it, it
+// makes each half in its own, until the one that breaks it is alone.
+func (s *Store) together(ctx context.Context, conn *pgxpool.Conn, entries []*entry, patient bool) {
+	err := s.transact(ctx, conn, entries, patient)
+	if err == nil {
+		return
+	}
+	if len(entries) > 1 && isUndone(err) {
+		half := len(entries) / 2
+		s.together(ctx, conn, entries[:half], patient)
+		s.together(ctx, conn, entries[half:], patient)
+		return
+	}
+	for _, e := range entries {
+		e.err = Translate(err)
+	}
+}
+
+// isUndone reports whether err says for certain that the transaction did not
+// happen, and that the server would take another.
+func isUndone(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.SeverityUnlocalized == "ERROR"
+}
+
+// transact makes changes in one transaction and sets the outcome of each. An
+// error says that the transaction failed, whatever was set.
+func (s *Store) transact(ctx context.Context, conn *pgxpool.Conn, entries []*entry, patient bool) error {
+	ctx, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	defer rollback(ctx, conn)
+	r := newReads(patient)
+	for _, e := range entries {
+		e.change.read(r)
+	}
+	b := &r.batch
 	if b.Len() > 1 { // otherwise one round trip is enough
 		if err := conn.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
 		b = &pgx.Batch{}
 	}
-	if err := c.write(b); err != nil {
+	w := &writes{}
+	for _, e := range entries {
+		if e.locked = r.missed(e.scope.subject); !e.locked {
+			e.err = e.change.write(w)
+		}
+	}
+	if w.empty() {
+		return nil
+	}
+	w.queue(b)
+	b.Queue("commit")
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	b.Queue("commit")
-	return conn.SendBatch(ctx, b).Close()
+	if len(w.outbox) > 0 {
+		s.committed()
+	}
+	return nil
 }
 
 // rollback ends the transaction, if one is open. A connection on which that

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -18,53 +17,58 @@ type Tally struct {
 // Vote makes vote the voter's vote on a report; report.None withdraws it.
 func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (Tally, error) {
 	c := &ballot{ctx: ctx, store: s, id: id, voter: voter, vote: vote}
-	if err := s.run(ctx, c); err != nil {
+	if err := s.group.do(ctx, c); err != nil {
 		return Tally{}, err
 	}
-	if c.announced {
-		s.committed()
-	}
-	return Tally{Score: c.locked.Score, Version: c.locked.Version}, nil
+	return c.tally, nil
 }
 
 // A ballot is the change that Vote makes.
 type ballot struct {
-	ctx       context.Context // for the trace
-	store     *Store
-	id        uuid.UUID
-	voter     string
-	vote      report.Vote
-	locked    locked
-	voted     bool
-	before    report.Vote
-	announced bool
+	ctx    context.Context // for the trace
+	store  *Store
+	id     uuid.UUID
+	voter  string
+	vote   report.Vote
+	locked *locked
+	voted  bool
+	before report.Vote
+	tally  Tally
 }
+
+// scope lets the votes of others on the same report be written together.
+func (c *ballot) scope() scope { return scope{c.id, c.voter} }
 
 // read queues the lock first: only a later statement sees for certain what
 // the one who held it before has voted.
-func (c *ballot) read(b *pgx.Batch) {
-	c.locked.read(b, c.id)
-	b.Queue(`select value from votes where report_id = $1 and voter_id = $2`, c.id, c.voter).
+func (c *ballot) read(r *reads) {
+	c.locked, c.before = r.lock(c.id), report.None
+	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, c.id, c.voter).
 		QueryRow(optional(&c.voted, &c.before))
 }
 
-func (c *ballot) write(b *pgx.Batch) error {
+func (c *ballot) write(w *writes) error {
 	if err := c.locked.check(); err != nil {
 		return err
 	}
-	ok, err := c.locked.Filing.Vote(c.voter, c.before, c.vote, time.Now())
-	if err != nil || !ok {
+	filing := c.locked.Filing
+	ok, err := filing.Vote(c.voter, c.before, c.vote, time.Now())
+	if err != nil {
 		return err
 	}
-	c.locked.update(b)
-	if c.vote == report.None {
-		b.Queue(`delete from votes where report_id = $1 and voter_id = $2`, c.id, c.voter)
+	c.tally = Tally{Score: filing.Score, Version: filing.Version}
+	if !ok {
 		return nil
 	}
-	b.Queue(`
-		insert into votes (report_id, voter_id, value, voted_at) values ($1, $2, $3, $4)
-		on conflict (report_id, voter_id) do update set value = excluded.value, voted_at = excluded.voted_at`,
-		c.id, c.voter, int16(c.vote), c.locked.UpdatedAt)
-	c.announced = true
-	return c.store.enqueue(c.ctx, b, voted(&c.locked.Filing, c.voter, c.vote), c.locked.Reporter.ID)
+	if c.vote == report.None {
+		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, c.id, c.voter)
+	} else {
+		if err := c.store.enqueue(c.ctx, w, voted(&filing, c.voter, c.vote), filing.Reporter.ID); err != nil {
+			return err
+		}
+		w.votes = append(w.votes, voteRow{c.id, c.voter, c.vote, filing.UpdatedAt})
+	}
+	c.locked.Filing = filing
+	w.update(c.locked)
+	return nil
 }

@@ -24,14 +24,14 @@ const (
 type topic struct {
 	name notification.Stream
 
-	mu     sync.Mutex
-	epoch  string   // "" until the database was asked
-	last   int64    // the number passed on last
-	seen   int64    // the highest number known to exist
-	ring   []*frame // the last events passed on, oldest first
-	ahead  []ahead  // waiting for the numbers before theirs, ascending
-	subs   []*client
-	over   bool // nobody joins any more
+	mu    sync.Mutex
+	epoch string   // "" until the database was asked
+	last  int64    // the number passed on last
+	seen  int64    // the highest number known to exist
+	ring  []*frame // the last events passed on, oldest first
+	ahead []ahead  // waiting for the numbers before theirs, ascending
+	subs  []*client
+	over  bool // nobody joins any more
 
 	users  int       // clients joined or being joined; guarded by the hub's mutex
 	idleAt time.Time // since when there have been none; likewise

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// From the broker to the screen, and over the end of a process that nobody
+// announced.
+func TestFromBrokerToStream(t *testing.T) {
+	t.Parallel()
+	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	r := c.start()
+	p, token := c.publisher(), r.token("ann", "resident")
+	s := r.open(token, "")
+	expect(t, s, "ready")
+	if err := p.vote(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	first := expect(t, s, "notification")
+
+	r.kill()
+	if err := p.vote(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	s = r.open(token, first.ID)
+	expect(t, s, "ready")
+	if e := expect(t, s, "notification"); !strings.HasSuffix(e.ID, ".2") {
+		t.Errorf("after the crash: id %s, want the number 2", e.ID)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+// What one replica commits, the clients of another see.
+func TestReplicasTellEachOther(t *testing.T) {
+	t.Parallel()
+	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	a, b := c.start(), c.start()
+	p, token := c.publisher(), a.token("ann", "resident")
+	onA, onB := a.open(token, ""), b.open(token, "")
+	expect(t, onA, "ready")
+	expect(t, onB, "ready")
+	for range 10 {
+		if err := p.vote(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		first, second := expect(t, onA, "notification"), expect(t, onB, "notification")
+		if first != second {
+			t.Errorf("the replicas sent %v and %v", first, second)
+		}
+	}
+}

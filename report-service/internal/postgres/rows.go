@@ -1,0 +1,158 @@
+package postgres
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// A writes collects the rows of a transaction's changes, and writes those of a
+// table by one statement.
+type writes struct {
+	filings []*report.Filing
+	history []entryRow
+	changed []*locked
+	votes   []voteRow
+	outbox  []outboxRow
+	others  pgx.Batch // whatever is rare, after all rows are there
+}
+
+type entryRow struct {
+	reportID uuid.UUID
+	report.Change
+}
+
+type voteRow struct {
+	reportID uuid.UUID
+	voter    string
+	vote     report.Vote
+	at       time.Time
+}
+
+type outboxRow struct {
+	key      string
+	payload  json.RawMessage
+	reportID uuid.UUID
+	version  int64
+	headers  json.RawMessage
+}
+
+// empty reports whether there is nothing to write.
+func (w *writes) empty() bool {
+	return len(w.filings)+len(w.history)+len(w.changed)+len(w.votes)+len(w.outbox)+w.others.Len() == 0
+}
+
+// update notes that a change altered the report's row.
+func (w *writes) update(l *locked) {
+	if !l.changed {
+		l.changed = true
+		w.changed = append(w.changed, l)
+	}
+}
+
+// queue queues all statements. Within each, the rows keep their order.
+func (w *writes) queue(b *pgx.Batch) {
+	if len(w.filings) > 0 {
+		w.queueFilings(b)
+	}
+	for _, l := range w.changed {
+		// One by one, because a join would be planned for a table that is still
+		// small, and be kept while it grows.
+		b.Queue(`update reports set status = $2, score = $3, version = $4, updated_at = $5 where id = $1`,
+			l.ID, string(l.Status), l.Score, l.Version, l.UpdatedAt)
+	}
+	if len(w.history) > 0 {
+		w.queueHistory(b)
+	}
+	if len(w.votes) > 0 {
+		w.queueVotes(b)
+	}
+	if len(w.outbox) > 0 {
+		w.queueOutbox(b)
+	}
+	b.QueuedQueries = append(b.QueuedQueries, w.others.QueuedQueries...)
+}
+
+func (w *writes) queueFilings(b *pgx.Batch) {
+	ids := column(w.filings, func(f *report.Filing) uuid.UUID { return f.ID })
+	b.Queue(`
+		insert into reports (id, title, description, category_id, latitude, longitude, address,
+			privacy_level, status, score, version, created_at, updated_at)
+		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
+			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[])`,
+		ids,
+		column(w.filings, func(f *report.Filing) string { return f.Title }),
+		column(w.filings, func(f *report.Filing) string { return f.Description }),
+		column(w.filings, func(f *report.Filing) int32 { return f.Category.ID }),
+		column(w.filings, latitude), column(w.filings, longitude),
+		column(w.filings, func(f *report.Filing) string { return f.Address }),
+		column(w.filings, func(f *report.Filing) string { return string(f.Privacy) }),
+		column(w.filings, func(f *report.Filing) string { return string(f.Status) }),
+		column(w.filings, func(f *report.Filing) int64 { return f.Score }),
+		column(w.filings, func(f *report.Filing) int64 { return f.Version }),
+		column(w.filings, func(f *report.Filing) time.Time { return f.CreatedAt }),
+		column(w.filings, func(f *report.Filing) time.Time { return f.UpdatedAt }))
+	b.Queue(`
+		insert into reporters (report_id, reporter_id, reporter_name)
+		select * from unnest($1::uuid[], $2::text[], $3::text[])`,
+		ids,
+		column(w.filings, func(f *report.Filing) string { return f.Reporter.ID }),
+		column(w.filings, func(f *report.Filing) string { return f.Reporter.Name }))
+}
+
+func (w *writes) queueHistory(b *pgx.Batch) {
+	b.Queue(`
+		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at)
+		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
+			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at)`,
+		column(w.history, func(e entryRow) uuid.UUID { return e.reportID }),
+		column(w.history, func(e entryRow) string { return string(e.From) }),
+		column(w.history, func(e entryRow) string { return string(e.To) }),
+		column(w.history, func(e entryRow) string { return e.Note }),
+		column(w.history, func(e entryRow) string { return e.By }),
+		column(w.history, func(e entryRow) int64 { return e.Version }),
+		column(w.history, func(e entryRow) time.Time { return e.At }))
+}
+
+func (w *writes) queueVotes(b *pgx.Batch) {
+	b.Queue(`
+		insert into votes (report_id, voter_id, value, voted_at)
+		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])
+		on conflict (report_id, voter_id) do update set value = excluded.value, voted_at = excluded.voted_at`,
+		column(w.votes, func(v voteRow) uuid.UUID { return v.reportID }),
+		column(w.votes, func(v voteRow) string { return v.voter }),
+		column(w.votes, func(v voteRow) int16 { return int16(v.vote) }),
+		column(w.votes, func(v voteRow) time.Time { return v.at }))
+}
+
+// queueOutbox numbers the rows in the order in which the changes were decided,
+// which is that of the versions.
+func (w *writes) queueOutbox(b *pgx.Batch) {
+	b.Queue(`
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
+		select id, routing_key, payload, report_id, report_version, shard, headers
+		from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[], $7::jsonb[])
+			with ordinality as new (id, routing_key, payload, report_id, report_version, shard, headers, place)
+		order by place`,
+		column(w.outbox, func(outboxRow) uuid.UUID { return uuid.Must(uuid.NewV7()) }),
+		column(w.outbox, func(r outboxRow) string { return r.key }),
+		column(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
+		column(w.outbox, func(r outboxRow) uuid.UUID { return r.reportID }),
+		column(w.outbox, func(r outboxRow) int64 { return r.version }),
+		column(w.outbox, func(r outboxRow) int16 { return shardOf(r.reportID) }),
+		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
+}
+
+// column returns one value of each row.
+func column[R, V any](rows []R, value func(R) V) []V {
+	values := make([]V, len(rows))
+	for i, row := range rows {
+		values[i] = value(row)
+	}
+	return values
+}

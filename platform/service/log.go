@@ -116,7 +116,7 @@ func status(w middleware.WrapResponseWriter) int {
 // metric holds a path that a client made up.
 func route(r *http.Request) string {
 	if rc := chi.RouteContext(r.Context()); rc != nil {
-		if p := rc.RoutePattern(); p != "" && p != "/*" {
+		if p := rc.RoutePattern(); p != "" {
 			return p
 		}
 	}

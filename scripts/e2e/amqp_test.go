@@ -38,12 +38,40 @@ func (c *city) publish(ch *amqp.Channel, key event.Key, msg amqp.Publishing) {
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
+	returned := ch.NotifyReturn(make(chan amqp.Return, 1))
 	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, topology.Exchange(), string(key), true, false, msg)
 	if err != nil {
 		c.t.Fatalf("publish: %v", err)
 	}
 	if acked, err := confirm.WaitContext(ctx); err != nil || !acked {
 		c.t.Fatalf("publish: acked %t, error %v", acked, err)
+	}
+	select { // a return precedes its confirm
+	case r := <-returned:
+		c.t.Fatalf("publish: %s by %s", r.ReplyText, r.RoutingKey)
+	default:
+	}
+}
+
+// awaitConsumers returns when each main queue is declared and consumed, for
+// tests that publish past the relay, which would wait by itself.
+func (c *city) awaitConsumers() {
+	c.t.Helper()
+	conn, err := amqp.Dial(c.brokerURL)
+	if err != nil {
+		c.t.Fatalf("dial broker: %v", err)
+	}
+	defer func() { _ = conn.Close() }()
+	for _, key := range event.Keys() {
+		eventually(c.t, topology.Queue(key)+" is consumed", func(context.Context) bool {
+			ch, err := conn.Channel() // a queue that is not there closes it
+			if err != nil {
+				return false
+			}
+			defer func() { _ = ch.Close() }()
+			q, err := ch.QueueDeclarePassive(topology.Queue(key), true, false, false, false, nil)
+			return err == nil && q.Consumers > 0
+		})
 	}
 }
 

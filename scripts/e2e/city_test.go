@@ -56,7 +56,9 @@ func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
 	common := map[string]string{
 		"HTTP_ADDR": "127.0.0.1:0", "LOG_LEVEL": "debug", "RECIPIENT_KEY": key,
 		"RABBITMQ_URL": brokerURL, "RABBITMQ_MANAGEMENT_URL": managementURL,
-		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
+		"RELAY_LEASE":  "3s", // a killed relay's shards are free after it
+		"DRAIN_WINDOW": "2s",
+		"AUTH_MODE":    "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 		"GORACE": "halt_on_error=1 exitcode=66",
 	}
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
@@ -119,6 +121,7 @@ func (c *city) awaitReady() {
 			return service.Do(ctx, http.MethodGet, "/readyz", nil, &health) == nil && health.Status == "up"
 		})
 	}
+	c.awaitConsumers()
 }
 
 // signIn returns a client of a fresh user.

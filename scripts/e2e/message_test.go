@@ -32,9 +32,9 @@ func TestMalformedMessageIsDeadLettered(t *testing.T) {
 		name, body, reason string
 		sealedFor          uuid.UUID
 	}{
-		{"broken JSON", `{"report_id":`, "unexpected end", report},
+		{"broken JSON", `{"report_id":`, "not valid JSON", report},
 		{"schema violation", strings.Replace(voteBody(report, 1), "upvote", "sideways", 1), "vote_type", report},
-		{"no object", `null`, "object", report},
+		{"no object", `null`, "breaks the contract", report},
 		{"recipient of another report", voteBody(report, 1), "recipient", uuid.New()},
 	} {
 		msg := c.message(event.VoteReceivedKey, tt.sealedFor, ana.ID, tt.body)
@@ -65,14 +65,14 @@ func (c *city) awaitDeadLetter(messageID string) {
 	operator := c.userOf("operator", "operator")
 	eventually(c.t, "the dead letter is listed", func(ctx context.Context) bool {
 		var page struct {
-			Messages []struct {
+			Items []struct {
 				MessageID string `json:"message_id"`
 			}
 		}
 		if operator.Do(ctx, http.MethodGet, "/admin/dlq/messages", nil, &page) != nil {
 			return false
 		}
-		for _, m := range page.Messages {
+		for _, m := range page.Items {
 			if m.MessageID == messageID {
 				return true
 			}

@@ -35,7 +35,7 @@ func newProcess(t *testing.T, name string, env map[string]string) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("the end of %s's log:\n%s", name, p.log.tail(3000))
+			t.Logf("the end of %s's log:\n%s", name, p.log.tail(30))
 		}
 	})
 	return p
@@ -160,9 +160,12 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+// tail returns the last lines, without the access log.
 func (o *output) tail(n int) string {
-	text := o.String()
-	return text[max(0, len(text)-n):]
+	lines := slices.DeleteFunc(strings.Split(o.String(), "\n"), func(line string) bool {
+		return strings.Contains(line, `"message":"request"`)
+	})
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 // messages returns the log lines with the given message.

@@ -3,56 +3,75 @@ package consumer_test
 import (
 	"testing"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
-	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
 )
 
-func TestMessagesHaveTheirEffectOnce(t *testing.T) {
+func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.start()
-	r.waitSubscribed(1)
-	const users, each = 5, 40
-	var all []message
+	r := rigtest.New(t)
+	r.Start()
+	r.Start()
+	r.WaitSubscribed(2)
+	const users, each = 5, 100
+	var all []rigtest.Message
 	for u := range users {
-		all = append(all, r.votes(each, string(rune('a'+u)))...)
+		for _, m := range r.Votes(each, string(rune('a'+u))) {
+			all = append(all, m, m) // one after the other: at the same moment, and most often to both
+		}
 	}
-	r.publish(all...)
-	r.publish(all...) // each once more
-	r.waitEffects(len(all))
-	r.waitAcked(2 * len(all))
-	if got := r.count(`select count(*) from notifications`); got != len(all) {
-		t.Errorf("%d notifications, want %d", got, len(all))
+	r.Publish(all...)
+	r.WaitAcked(2 * users * each)
+	if got := r.Effects(); got != users*each {
+		t.Errorf("%d messages have had their effect, want %d", got, users*each)
 	}
-	if got := r.count(`select count(*) from streams s where last_seq = $1
-		and last_seq = (select count(*) from notifications n where n.stream_id = s.id)
-		and last_seq = (select max(seq) from notifications n where n.stream_id = s.id)`, each); got != users {
-		t.Errorf("%d streams are numbered without a gap, want %d", got, users)
+	r.CheckStreams(users * each)
+	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+}
+
+func TestStatusUpdatesGoFirst(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	_, stop := r.Start()
+	r.WaitSubscribed(1)
+	stop()
+	const n = 300
+	r.Publish(r.Votes(n, "alice")...)
+	for range n {
+		r.Publish(r.Status("bob"))
+	}
+	r.Start()
+	r.WaitEffects(2 * n)
+	votesBefore := r.Count(`
+		select count(*) from notifications where type = 'report.vote.received' and created_at <
+		  (select max(created_at) from notifications where type = 'report.status.updated')`)
+	t.Logf("%d of %d votes were told before the last of %d status updates", votesBefore, n, n)
+	if votesBefore > n/2 {
+		t.Errorf("%d of %d votes went before the last status update, want few", votesBefore, n)
 	}
 }
 
-func TestUndecodableIsADeadLetterAtOnce(t *testing.T) {
+func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.start()
-	r.waitSubscribed(1)
-	bad := r.vote("alice")
-	bad.body = []byte(`{"report_title": "secret-canary", `)
-	good := r.vote("alice")
-	r.publish(bad, good)
-	r.waitEffects(1)
-	letter := r.deadLetters(event.VoteReceivedKey, 1)[0]
-	for name, want := range map[string]any{
-		outcome.OriginalQueueHeader: "queue.vote_received", outcome.FinalErrorClassHeader: "permanent",
-		outcome.FinalErrorHeader:      "body is not valid JSON at byte 34",
-		outcome.FinalRetryCountHeader: int32(0), outcome.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
-		outcome.OriginalExchangeHeader: r.topology.Exchange(),
-	} {
-		if got := letter.Headers[name]; got != want {
-			t.Errorf("header %s is %v, want %v", name, got, want)
-		}
+	r := rigtest.New(t)
+	_, stop := r.Start()
+	r.WaitSubscribed(1)
+	const n = 2000
+	r.Publish(r.Votes(n, "alice")...)
+	stops := 1
+	stop()
+	for r.Effects() < n {
+		_, stop := r.Start()
+		before := r.Effects()
+		r.Eventually("progress", func() string {
+			if r.Effects() == before && before < n {
+				return "none"
+			}
+			return ""
+		})
+		stop()
+		stops++
 	}
-	if letter.MessageId != bad.id || string(letter.Body) != string(bad.body) {
-		t.Errorf("the dead letter is not the message: id %q, body %q", letter.MessageId, letter.Body)
-	}
+	r.CheckStreams(n)
+	// What the broker sends while it handles our cancellation comes back.
+	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, r.Metric("rabbitmq_messages_redelivered_total"))
 }

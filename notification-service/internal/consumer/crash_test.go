@@ -1,0 +1,196 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// TestMain lets the test binary be the process that is killed: with
+// CRASH_POINT set it is a consumer that kills itself there.
+func TestMain(m *testing.M) {
+	if os.Getenv("CRASH_POINT") == "" {
+		os.Exit(m.Run())
+	}
+	if err := child(); err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+}
+
+func child() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	pool, err := pgxpool.New(ctx, os.Getenv("CRASH_DATABASE"))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	store := postgres.NewStore(pool)
+	k := &killer{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG")}
+	p, err := rigtest.Assemble(os.Getenv("CRASH_RABBITMQ"), store, zerolog.Nop(), prometheus.NewRegistry(),
+		rigtest.WithStore(k), func(c *consumer.Config) { c.Courier = killingCourier{c.Courier, k} })
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx)
+}
+
+// A killer is a store that kills its process.
+type killer struct {
+	consumer.Store
+	point, id, flag string
+}
+
+func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	concerned := has(batch, k.id)
+	switch {
+	case concerned && k.point == "always":
+		die()
+	case concerned && k.point == "before commit":
+		k.dieOnce()
+	case concerned && k.point == "after confirm" && !k.died():
+		return consumer.Applied{}, errTransient
+	}
+	applied, err := k.Store.Apply(ctx, queue, batch)
+	if concerned && err == nil && k.point == "after commit" {
+		k.dieOnce()
+	}
+	return applied, err
+}
+
+func (k *killer) died() bool {
+	_, err := os.Stat(k.flag)
+	return err == nil
+}
+
+// dieOnce dies, unless a process before this one has.
+func (k *killer) dieOnce() {
+	if !k.died() {
+		if err := os.WriteFile(k.flag, nil, 0o600); err != nil {
+			panic(err)
+		}
+		die()
+	}
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// A killingCourier kills its process between the confirm and the ack.
+type killingCourier struct {
+	consumer.Courier
+	k *killer
+}
+
+func (c killingCourier) Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
+	err := c.Courier.Deliver(ctx, exchange, key, msg)
+	if err == nil && msg.MessageId == c.k.id && c.k.point == "after confirm" {
+		c.k.dieOnce()
+	}
+	return err
+}
+
+// keepAlive runs the child again and again, as a supervisor does, until the
+// test ends. It returns the count of its violent deaths.
+func keepAlive(t *testing.T, r *rigtest.Rig, point, id string) *atomic.Int64 {
+	t.Helper()
+	deaths := new(atomic.Int64)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	flag := t.TempDir() + "/died"
+	running.Go(func() {
+		for ctx.Err() == nil {
+			cmd := exec.CommandContext(ctx, os.Args[0])
+			cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+			cmd.Env = append(os.Environ(), "CRASH_POINT="+point, "CRASH_ID="+id, "CRASH_FLAG="+flag,
+				"CRASH_RABBITMQ="+r.URL, "CRASH_DATABASE="+r.Pool.Config().ConnString())
+			cmd.Stderr = os.Stderr
+			err := cmd.Run()
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+				deaths.Add(1)
+			} else if err != nil && ctx.Err() == nil {
+				t.Errorf("child: %v", err)
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return deaths
+}
+
+func TestKilledAt(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"before commit", "after commit", "after confirm"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			r := rigtest.New(t)
+			_, stop := r.Start()
+			r.WaitSubscribed(1)
+			stop()
+			all := r.Votes(50, "alice")
+			r.Publish(all...)
+			deaths := keepAlive(t, r, point, all[5].ID)
+			r.WaitEffects(len(all))
+			r.EventuallyEqual("messages that wait", 0, func() int { return waiting(r) })
+			r.CheckStreams(len(all))
+			t.Logf("%d messages, killed %d times: %d effects", len(all), deaths.Load(), r.Effects())
+			if deaths.Load() != 1 {
+				t.Errorf("the process died %d times, want once", deaths.Load())
+			}
+		})
+	}
+}
+
+// waiting returns how many messages are ready in the queues and tiers.
+func waiting(r *rigtest.Rig) int {
+	n := 0
+	for _, queue := range []string{r.Topology.Queue(event.VoteReceivedKey), r.Topology.Retry("1s"), r.Topology.Retry("5s")} {
+		q, _ := r.Inspect(queue)
+		n += q.Messages
+	}
+	return n
+}
+
+func TestPoisonSparesItsNeighbours(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	_, stop := r.Start()
+	r.WaitSubscribed(1)
+	stop()
+	all := r.Votes(10, "alice")
+	poison := all[4]
+	r.Publish(all...)
+	deaths := keepAlive(t, r, "always", poison.ID)
+	r.WaitEffects(9)
+	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	if letter.MessageId != poison.ID || letter.Headers[outcome.FinalErrorClassHeader] != "poison" {
+		t.Errorf("dead letter %s of class %v, want %s of class poison", letter.MessageId, letter.Headers[outcome.FinalErrorClassHeader], poison.ID)
+	}
+	r.EventuallyEqual("notes of starts", 0, func() int { return r.Count(`select count(*) from message_starts`) })
+	r.CheckStreams(9)
+	t.Logf("10 prefetched, one kills: %d deaths, 9 neighbours with their effect, 1 dead letter", deaths.Load())
+	if got := deaths.Load(); got != 4 { // once in its batch, three times alone
+		t.Errorf("the process died %d times, want 4", got)
+	}
+}

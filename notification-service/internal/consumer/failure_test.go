@@ -1,0 +1,219 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A sick store fails for some messages before it reaches the real one.
+type sick struct {
+	consumer.Store
+	fail func(batch []consumer.Message) error
+
+	mu    sync.Mutex
+	tries map[string]int // how often a message was tried
+}
+
+func (s *sick) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	s.mu.Lock()
+	if s.tries == nil {
+		s.tries = make(map[string]int)
+	}
+	for _, m := range batch {
+		s.tries[m.ID]++
+	}
+	s.mu.Unlock()
+	if err := s.fail(batch); err != nil {
+		return consumer.Applied{}, err
+	}
+	return s.Store.Apply(ctx, queue, batch)
+}
+
+func has(batch []consumer.Message, id string) bool {
+	for _, m := range batch {
+		if m.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+var errTransient = &pgconn.PgError{Code: "55P03", Message: "secret-canary", Detail: "secret-canary"}
+
+func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	r.Start()
+	r.WaitSubscribed(1)
+	bad := func(change func(m *rigtest.Message)) rigtest.Message {
+		m := r.Vote("alice")
+		change(&m)
+		return m
+	}
+	cases := map[string]rigtest.Message{
+		"body is not valid JSON at byte 34": bad(func(m *rigtest.Message) { m.Body = []byte(`{"report_title": "secret-canary", `) }),
+		"body breaks the contract: vote_type is missing or invalid": bad(func(m *rigtest.Message) {
+			m.Body = []byte(strings.Replace(string(m.Body), "upvote", "secret-canary", 1))
+		}),
+		"body breaks the contract: report_version has the wrong type": bad(func(m *rigtest.Message) {
+			m.Body = []byte(strings.Replace(string(m.Body), `"report_version":2`, `"report_version":"secret-canary"`, 1))
+		}),
+		"body breaks the contract":                   bad(func(m *rigtest.Message) { m.Body = []byte(`["secret-canary"]`) }),
+		"message_id is missing":                      bad(func(m *rigtest.Message) { m.ID = "" }),
+		"message type does not belong in this queue": bad(func(m *rigtest.Message) { m.Type = "secret-canary" }),
+		"recipient does not open":                    bad(func(m *rigtest.Message) { m.Headers = amqp.Table{event.RecipientHeader: "v1.secret-canary.AAAA"} }),
+		"recipient header is not a string":           bad(func(m *rigtest.Message) { m.Headers = amqp.Table{event.RecipientHeader: int32(7)} }),
+		"body is too large":                          bad(func(m *rigtest.Message) { m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`) }),
+	}
+	wide := r.Vote("alice") // large headers alone are no reason to refuse
+	wide.Headers["x-note"] = strings.Repeat("x", 100<<10)
+	both := bad(func(m *rigtest.Message) { m.Body = nil })
+	both.Headers["x-note"] = strings.Repeat("x", 100<<10)
+	for _, m := range cases {
+		r.Publish(m)
+	}
+	r.Publish(wide, both, r.Vote("alice"))
+	r.WaitEffects(2)
+	want := len(cases) + 1
+	for _, letter := range r.DeadLetters(event.VoteReceivedKey, want) {
+		checkLetter(t, letter, cases, both.ID)
+	}
+	t.Logf("%d unreadable messages, %d dead letters, 2 good messages beside them", want, want)
+}
+
+func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]rigtest.Message, wide string) {
+	t.Helper()
+	text, _ := letter.Headers[outcome.FinalErrorHeader].(string)
+	m, known := cases[text]
+	if letter.MessageId == wide {
+		return // for the same reason as another; that it arrived at all is the point
+	}
+	if !known {
+		t.Errorf("unexpected reason %q", text)
+	}
+	if strings.Contains(text, "secret-canary") {
+		t.Errorf("the reason quotes the message: %q", text)
+	}
+	if known && (letter.MessageId != m.ID || string(letter.Body) != string(m.Body)) {
+		t.Errorf("the dead letter for %q is not the message", text)
+	}
+	for name, want := range map[string]any{
+		outcome.OriginalQueueHeader: "queue.vote_received", outcome.FinalErrorClassHeader: "permanent",
+		outcome.FinalRetryCountHeader: int32(0), outcome.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
+		outcome.OriginalExchangeHeader: "cityconnect.notifications",
+	} {
+		if got := letter.Headers[name]; got != want {
+			t.Errorf("%q: header %s is %v, want %v", text, name, got, want)
+		}
+	}
+}
+
+func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	neighbours := r.Votes(9, "alice")
+	hopeless, brief := r.Vote("alice"), r.Vote("alice")
+	s := &sick{Store: r.Store}
+	s.fail = func(batch []consumer.Message) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if has(batch, hopeless.ID) || has(batch, brief.ID) && len(batch) == 1 && s.tries[brief.ID] < 3 {
+			return errTransient
+		}
+		return nil
+	}
+	r.Start(rigtest.WithStore(s), rigtest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.WaitSubscribed(1)
+	r.Publish(append(neighbours, hopeless, brief)...)
+	r.WaitEffects(10)
+	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	for name, want := range map[string]any{
+		outcome.FinalErrorHeader: "SQLSTATE 55P03", outcome.FinalErrorClassHeader: "transient",
+		outcome.FinalRetryCountHeader: int32(1), outcome.RetriesHeader: int32(1),
+		outcome.RetryReasonHeader:      "transient: SQLSTATE 55P03",
+		outcome.OriginalExchangeHeader: r.Topology.Exchange(), outcome.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
+		outcome.CycleHeader: nil,
+	} {
+		if got := letter.Headers[name]; got != want {
+			t.Errorf("header %s is %v, want %v", name, got, want)
+		}
+	}
+	if letter.MessageId != hopeless.ID {
+		t.Errorf("message %s is the dead letter, want %s", letter.MessageId, hopeless.ID)
+	}
+	r.CheckStreams(10)
+}
+
+func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	m := r.Vote("alice")
+	s := &sick{Store: r.Store}
+	s.fail = func([]consumer.Message) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.tries[m.ID] < 3 {
+			return &pgconn.PgError{Code: "40001"}
+		}
+		return nil
+	}
+	r.Start(rigtest.WithStore(s))
+	r.WaitSubscribed(1)
+	r.Publish(m)
+	r.WaitEffects(1)
+	if retried := r.Metric("rabbitmq_messages_retried_total"); retried != 0 {
+		t.Errorf("%d retries through the broker, want none: the failure cleared by itself", retried)
+	}
+}
+
+func TestPanicHarmsNoNeighbour(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	bad := r.Vote("alice")
+	s := &sick{Store: r.Store, fail: func(batch []consumer.Message) error {
+		if has(batch, bad.ID) {
+			panic(errors.New("secret-canary " + bad.ID))
+		}
+		return nil
+	}}
+	r.Start(rigtest.WithStore(s), rigtest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.WaitSubscribed(1)
+	r.Publish(append(r.Votes(9, "alice"), bad)...)
+	r.WaitEffects(9)
+	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	if got := letter.Headers[outcome.FinalErrorClassHeader]; got != "panic" {
+		t.Errorf("class %v, want panic", got)
+	}
+	text, _ := letter.Headers[outcome.FinalErrorHeader].(string)
+	if strings.Contains(text, "secret-canary") || !strings.Contains(text, "consumer_test") {
+		t.Errorf("the reason is %q, want the place of the panic and none of its text", text)
+	}
+	t.Logf("9 neighbours, %d effects, 1 dead letter: %s", r.Effects(), text)
+}
+
+func TestForeignHeadersDoNoHarm(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	r.Start()
+	r.WaitSubscribed(1)
+	m := r.Vote("alice")
+	m.Headers[outcome.RetriesHeader] = "many" // anyone can write headers
+	other := r.Vote("alice")
+	other.Headers[outcome.RetriesHeader] = int64(-5)
+	third := r.Vote("alice")
+	third.ID = uuid.NewString() + strings.Repeat("x", 200)
+	r.Publish(m, other, third)
+	r.WaitEffects(3)
+}

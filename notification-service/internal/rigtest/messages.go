@@ -1,0 +1,95 @@
+package rigtest
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A Message is one to publish.
+type Message struct {
+	ID      string
+	Key     event.Key
+	Type    string // Key unless set
+	Body    []byte
+	Headers amqp.Table
+}
+
+// Vote returns a valid message for user's stream.
+func (r *Rig) Vote(user string) Message {
+	report := uuid.New()
+	body, err := json.Marshal(&event.VoteReceived{
+		ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", VoterID: "voter", VoteType: event.Upvote,
+		NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+	})
+	return r.message(event.VoteReceivedKey, report, user, body, err)
+}
+
+// Status returns a valid message of another queue for user's stream.
+func (r *Rig) Status(user string) Message {
+	report := uuid.New()
+	body, err := json.Marshal(&event.StatusUpdate{
+		ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", NewStatus: event.Resolved, Timestamp: time.Now().Unix(),
+	})
+	return r.message(event.StatusUpdatedKey, report, user, body, err)
+}
+
+func (r *Rig) message(key event.Key, report uuid.UUID, user string, body []byte, err error) Message {
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return Message{
+		ID: uuid.NewString(), Key: key, Body: body,
+		Headers: amqp.Table{event.RecipientHeader: r.keyring.Seal(report, user)},
+	}
+}
+
+// Votes returns n messages for user's stream.
+func (r *Rig) Votes(n int, user string) []Message {
+	list := make([]Message, n)
+	for i := range list {
+		list[i] = r.Vote(user)
+	}
+	return list
+}
+
+// Publish sends the messages as the relay does and waits for their confirms.
+func (r *Rig) Publish(messages ...Message) {
+	r.t.Helper()
+	if r.out == nil || r.out.IsClosed() {
+		r.out = r.Channel()
+		if err := r.out.Confirm(false); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for page := range slices.Chunk(messages, 1000) {
+		var confirms []*amqp.DeferredConfirmation
+		for _, m := range page {
+			c, err := r.out.PublishWithDeferredConfirm(r.Topology.Exchange(), string(m.Key), true, false, m.publishing())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			confirms = append(confirms, c)
+		}
+		for _, c := range confirms {
+			if !c.Wait() {
+				r.t.Fatal("the broker refused a message of the test")
+			}
+		}
+	}
+}
+
+func (m Message) publishing() amqp.Publishing {
+	if m.Type == "" {
+		m.Type = string(m.Key)
+	}
+	return amqp.Publishing{
+		MessageId: m.ID, Type: m.Type, Body: m.Body, Headers: m.Headers,
+		DeliveryMode: amqp.Persistent, Timestamp: time.Now(), ContentType: "application/json",
+	}
+}

@@ -1,0 +1,203 @@
+// Package rigtest puts the parts of notification-service that handle messages
+// together for tests, on a real broker and a real database.
+package rigtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// patience is how long a test waits for what must come. It is never a
+// measure of speed.
+const patience = 2 * time.Minute
+
+// key is fixed, so that a subprocess can open what the test sealed.
+const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+// A Rig is a broker and a database, and whatever a test starts on them.
+type Rig struct {
+	URL      string // of the broker
+	Pool     *pgxpool.Pool
+	Store    *postgres.Store
+	Topology event.Topology
+	Log      zerolog.Logger
+
+	t       *testing.T
+	keyring *event.Keyring
+	out     *amqp.Channel // to publish on
+	metrics []prometheus.Gatherer
+}
+
+// New returns a rig on a virtual host and a database of t alone.
+func New(t *testing.T) *Rig {
+	t.Helper()
+	return On(t, rabbittest.Vhost(t), pgtest.Notification(t))
+}
+
+// On returns a rig on the given broker and database.
+func On(t *testing.T, url string, pool *pgxpool.Pool) *Rig {
+	t.Helper()
+	r := &Rig{URL: url, Pool: pool, Store: postgres.NewStore(pool), Log: zerolog.Nop(), t: t, keyring: keyring()}
+	if os.Getenv("TEST_LOG") != "" {
+		r.Log = zerolog.New(zerolog.NewTestWriter(t))
+	}
+	return r
+}
+
+func keyring() *event.Keyring {
+	k, err := event.ParseKeyring(key)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+// An Option changes what a consumer is made of.
+type Option func(*consumer.Config)
+
+// Tuning is the service's own.
+func Tuning() consumer.Tuning {
+	return consumer.Tuning{
+		Prefetch: 10, Workers: 1, BatchSize: 10, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
+		MaxAttempts: 3, Backoff: consumer.Exponential,
+		Delays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
+	}
+}
+
+// WithStore puts a store, most often one around the real one, in its place.
+func WithStore(s consumer.Store) Option { return func(c *consumer.Config) { c.Store = s } }
+
+// WithTuning changes the tuning.
+func WithTuning(change func(*consumer.Tuning)) Option {
+	return func(c *consumer.Config) { change(&c.Tuning) }
+}
+
+// Start runs a consumer, and returns what stops it and waits for its end. It
+// is stopped when the test ends at the latest.
+func (r *Rig) Start(options ...Option) (c *consumer.Consumer, stop func()) {
+	r.t.Helper()
+	reg := prometheus.NewRegistry()
+	r.metrics = append(r.metrics, reg)
+	p, err := Assemble(r.URL, r.Store, r.Log, reg, options...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return p.Consumer, r.run(p.Run)
+}
+
+// StartArchive runs the archiver and a replayer, and returns what stops them.
+func (r *Rig) StartArchive() (stop func()) {
+	r.t.Helper()
+	archiver := deadletter.NewArchiver(r.Store, rabbit.Config{URL: r.URL, Name: "test archiver", Log: r.Log}, consumer.DeadLetterQueues(r.Topology))
+	stopArchiver := r.run(archiver.Run)
+	stopReplayer := r.run(func(ctx context.Context) error { return Replay(ctx, r.URL, r.Store, r.Log) })
+	return func() { stopArchiver(); stopReplayer() }
+}
+
+func (r *Rig) run(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := run(ctx); err != nil {
+			r.t.Errorf("run: %v", err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// A Process is a consumer with what it needs, as the service has it.
+type Process struct {
+	Consumer *consumer.Consumer
+	post     *courier.Courier
+}
+
+// Assemble wires a Process on a broker and a store. It is for subprocesses;
+// tests use Start.
+func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *prometheus.Registry, options ...Option) (*Process, error) {
+	p := &Process{}
+	p.post = courier.New(rabbit.Config{URL: url, Name: "test courier", Log: log}, reg,
+		func(exchange, key string) { p.Consumer.Unroutable(exchange, key) })
+	cfg := consumer.Config{
+		Store: store, Pools: store, Announcer: deaf{}, Courier: p.post, Keyring: keyring(), Tuning: Tuning(),
+		Rabbit: rabbit.Config{URL: url, Name: "test consumer", Log: log}, Log: log, Metrics: reg,
+	}
+	for _, o := range options {
+		o(&cfg)
+	}
+	var err error
+	p.Consumer, err = consumer.New(cfg)
+	return p, err
+}
+
+// Run consumes until ctx ends and everything has drained.
+func (p *Process) Run(ctx context.Context) error {
+	posting, end := context.WithCancel(context.WithoutCancel(ctx))
+	var posts sync.WaitGroup
+	posts.Go(func() { _ = p.post.Run(posting) })
+	defer posts.Wait()
+	defer end() // after the consumer, which still moves what it has in hand
+	return p.Consumer.Run(ctx)
+}
+
+// Replay runs a replayer with a courier of its own until ctx ends.
+func Replay(ctx context.Context, url string, store *postgres.Store, log zerolog.Logger) error {
+	post := courier.New(rabbit.Config{URL: url, Name: "test replay courier", Log: log}, prometheus.NewRegistry(), func(string, string) {})
+	posting, end := context.WithCancel(context.WithoutCancel(ctx))
+	var posts sync.WaitGroup
+	posts.Go(func() { _ = post.Run(posting) })
+	defer posts.Wait()
+	defer end()
+	return deadletter.NewReplayer(store, post, log).Run(ctx)
+}
+
+type deaf struct{}
+
+func (deaf) Announce(context.Context, notification.Batch) {}
+
+// Eventually waits until check has nothing more to wish for.
+func (r *Rig) Eventually(what string, check func() (missing string)) {
+	r.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		missing := check()
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%s: %s", what, missing)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// EventuallyEqual waits until got returns want.
+func (r *Rig) EventuallyEqual(what string, want int, got func() int) {
+	r.t.Helper()
+	r.Eventually(what, func() string {
+		if n := got(); n != want {
+			return fmt.Sprintf("got %d, want %d", n, want)
+		}
+		return ""
+	})
+}

@@ -14,6 +14,14 @@ export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
 export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];
 export type Notification = NotificationSchemas['schemas']['Notification'];
 export type FeedEvent = NotificationSchemas['schemas']['FeedEvent'];
+export type WorkerPool = NotificationSchemas['schemas']['WorkerPool'];
+export type WorkerPools = NotificationSchemas['schemas']['WorkerPools'];
+export type DeadLetter = NotificationSchemas['schemas']['DeadLetter'];
+export type DeadLetterGroup = NotificationSchemas['schemas']['DeadLetterGroup'];
+export type DeadLetterSelection = NotificationSchemas['schemas']['DeadLetterSelection'];
+export type DeadLetterEdited = NotificationSchemas['schemas']['DeadLetterEdited'];
+export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
+export type Replay = NotificationSchemas['schemas']['Replay'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 
 export const reportService = createClient<ReportPaths>();

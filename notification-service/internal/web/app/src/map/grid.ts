@@ -1,9 +1,9 @@
 /** Lines of latitude and longitude for a map that has no tiles. */
 import L from 'leaflet';
 
-const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
-/** About so many lines each way. */
-const LINES = 5;
+const STEPS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 90];
+/** What a line needs around it, and its label across it: in pixels. */
+const APART = 90;
 
 /** Draws the grid under everything else, and anew whenever the map moves. */
 export function grid(map: L.Map): void {
@@ -13,25 +13,32 @@ export function grid(map: L.Map): void {
   const draw = () => {
     layer.clearLayers();
     const bounds = map.getBounds();
-    const step = STEPS.find((s) => s <= (bounds.getNorth() - bounds.getSouth()) / LINES) ?? STEPS.at(-1)!;
-    const digits = Math.max(0, Math.ceil(-Math.log10(step)));
-    for (const lat of ticks(bounds.getSouth(), bounds.getNorth(), step)) {
-      line([[lat, bounds.getWest()], [lat, bounds.getEast()]], layer);
-      mark([lat, bounds.getWest()], `${Math.abs(lat).toFixed(digits)}° ${lat < 0 ? 'S' : 'N'}`, 'row', layer);
+    const [south, north] = [bounds.getSouth(), bounds.getNorth()];
+    const [west, east] = [bounds.getWest(), bounds.getEast()];
+    const { x: width, y: height } = map.getSize();
+    for (const { at, label } of ticks(south, north, height)) {
+      line([[at, west], [at, east]], layer);
+      mark([at, east], `${label}° ${at < 0 ? 'S' : 'N'}`, 'row', layer);
     }
-    for (const lng of ticks(bounds.getWest(), bounds.getEast(), step)) {
-      line([[bounds.getSouth(), lng], [bounds.getNorth(), lng]], layer);
-      mark([bounds.getNorth(), lng], `${Math.abs(lng).toFixed(digits)}° ${lng < 0 ? 'W' : 'E'}`, 'column', layer);
+    for (const { at, label } of ticks(west, east, width)) {
+      line([[south, at], [north, at]], layer);
+      mark([north, at], `${label}° ${at < 0 ? 'W' : 'E'}`, 'column', layer);
     }
   };
   map.on('moveend resize', draw);
   map.whenReady(draw);
 }
 
-function ticks(from: number, to: number, step: number): number[] {
+/** Round degrees between two edges, so many pixels apart. */
+function ticks(from: number, to: number, pixels: number): { at: number; label: string }[] {
+  const step = STEPS.find((s) => (s / (to - from)) * pixels >= APART) ?? STEPS.at(-1)!;
+  const digits = Math.max(0, Math.ceil(-Math.log10(step)));
   const first = Math.ceil(from / step);
   const count = Math.max(0, Math.floor(to / step) - first + 1);
-  return Array.from({ length: count }, (_, i) => (first + i) * step);
+  return Array.from({ length: count }, (_, i) => {
+    const at = (first + i) * step;
+    return { at, label: Math.abs(at).toFixed(digits) };
+  });
 }
 
 function line(ends: L.LatLngExpression[], layer: L.LayerGroup): void {

@@ -2,7 +2,11 @@ import type { ComponentType } from 'preact';
 
 import { t, type Word } from '../../lang/i18n';
 import { href } from '../../ui/router';
+import { Audit } from './audit';
+import { DeadLetters } from './dead-letters';
 import { Outbox } from './outbox';
+import { Queues } from './queues';
+import { Replays } from './replays';
 
 interface Section {
   path: string;
@@ -10,7 +14,13 @@ interface Section {
   view: ComponentType<{ path: string[] }>;
 }
 
-const sections: [Section, ...Section[]] = [{ path: 'outbox', name: 'outbox', view: Outbox }];
+const sections: [Section, ...Section[]] = [
+  { path: 'queues', name: 'queues', view: Queues },
+  { path: 'outbox', name: 'outbox', view: Outbox },
+  { path: 'dead-letters', name: 'dead', view: DeadLetters },
+  { path: 'replays', name: 'replays', view: Replays },
+  { path: 'audit', name: 'audit', view: Audit },
+];
 
 /** What operators work with, a tab for each part of the pair. */
 export function Console({ path }: { path: string[] }) {
@@ -25,7 +35,7 @@ export function Console({ path }: { path: string[] }) {
           </a>
         ))}
       </nav>
-      <section.view path={path.slice(2)} />
+      <section.view path={path.slice(2)} key={section.path} />
     </>
   );
 }

@@ -21,7 +21,10 @@ export function Outbox() {
     <div class="stack">
       <Fault error={stats.error ?? failed.error} retry={stats.again} />
       {stats.value && <Backlog stats={stats.value} />}
-      <h2>{t('outbox.failed')}</h2>
+      <div class="bar spread">
+        <h2>{t('outbox.failed')}</h2>
+        <RetryAll messages={failed.value?.messages ?? []} onDone={failed.again} />
+      </div>
       {failed.value?.messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
       <ul class="rows">
         {failed.value?.messages.map((message) => (
@@ -46,12 +49,33 @@ function Backlog({ stats }: { stats: OutboxStats }) {
         <Figure label={t('outbox.delayed')} value={number(stats.delayed)} warn={stats.delayed > 0} />
         <Figure label={t('outbox.failed')} value={number(stats.failed)} warn={stats.failed > 0} />
         <Figure label={t('outbox.oldest')} value={`${number(Math.round(stats.oldest_pending_seconds))} s`} />
+        <Figure label={t('outbox.replicas')} value={number(stats.replicas)} warn={stats.replicas === 0} />
       </dl>
       <div class="charts">
         <Chart label={t('outbox.pending')} values={pending} />
         <Chart label={t('outbox.oldest')} values={oldest} unit=" s" />
       </div>
     </>
+  );
+}
+
+/** One button for each kind of message that failed more than once. */
+function RetryAll({ messages, onDone }: { messages: OutboxMessage[]; onDone(): void }) {
+  const [error, setError] = useState<unknown>();
+  const kinds = [...Map.groupBy(messages, (message) => message.routing_key)].filter(([, failed]) => failed.length > 1);
+  return (
+    <div class="bar">
+      {kinds.map(([routing_key]) => (
+        <button
+          key={routing_key}
+          type="button"
+          onClick={() => must(reportService.POST('/admin/outbox/messages/retry', { body: { routing_key } })).then(onDone, setError)}
+        >
+          {t('outbox.retry-all', { kind: routing_key })}
+        </button>
+      ))}
+      <Fault error={error} />
+    </div>
   );
 }
 

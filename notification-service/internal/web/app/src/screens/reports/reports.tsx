@@ -5,7 +5,7 @@ import { t } from '../../lang/i18n';
 import { Map } from '../../map/map';
 import { createList, type Filters } from '../../state/list';
 import { Icon } from '../../ui/icons';
-import { go, href, route, setQuery } from '../../ui/router';
+import { go, route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
 import { Cards, located } from './cards';
 
@@ -33,18 +33,15 @@ export function ReportsScreen() {
     <>
       <div class="title-row">
         <h1 tabIndex={-1}>{t('reports')}</h1>
-        <a class="button primary" href={href('new')}>
-          <Icon name="plus" /> {t('new')}
-        </a>
+        <div class="views" role="group" aria-label={t('view')}>
+          {(['list', 'map'] as const).map((each) => (
+            <button key={each} type="button" aria-pressed={view === each} onClick={() => setView(each)}>
+              <Icon name={each} /> {t(`view.${each}`)}
+            </button>
+          ))}
+        </div>
       </div>
       <FilterBar filters={wanted} />
-      <div class="views" role="group" aria-label={t('view')}>
-        {(['list', 'map'] as const).map((each) => (
-          <button key={each} type="button" aria-pressed={view === each} onClick={() => setView(each)}>
-            <Icon name={each} /> {t(`view.${each}`)}
-          </button>
-        ))}
-      </div>
       <div class="split" data-view={view}>
         <section aria-label={t('view.list')}>
           <Cards list={list} empty={t('reports.none')} />

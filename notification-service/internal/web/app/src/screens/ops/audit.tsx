@@ -1,0 +1,66 @@
+import { must, notificationService, reportService } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+
+interface Entry {
+  key: string;
+  at: string;
+  actor: string;
+  action: string;
+  about: string;
+  href?: string;
+}
+
+/** What operators did in both services, the latest first. */
+async function read(): Promise<Entry[]> {
+  const query = { params: { query: { limit: 100 } } };
+  const [dead, outbox] = await Promise.all([
+    must(notificationService.GET('/admin/dlq/audit', query)),
+    must(reportService.GET('/admin/outbox/audit', query)),
+  ]);
+  const entries: Entry[] = [
+    ...dead.items.map((item) => ({
+      key: `d${item.id}`,
+      at: item.at,
+      actor: item.actor,
+      action: item.action,
+      about: [item.queue, JSON.stringify(item.detail)].filter((part) => part && part !== '{}').join(' '),
+      ...(item.dead_letter_id && { href: href(`ops/dead-letters/${item.dead_letter_id}`) }),
+    })),
+    ...outbox.acts.map((act) => ({
+      key: `o${act.message_id}${act.at}`,
+      at: act.at,
+      actor: act.actor,
+      action: `outbox ${act.action}`,
+      about: [act.routing_key, act.reason].filter(Boolean).join(': '),
+    })),
+  ];
+  return entries.toSorted((a, b) => b.at.localeCompare(a.at));
+}
+
+export function Audit() {
+  const audit = usePoll(read);
+  return (
+    <div class="stack">
+      <Fault error={audit.error} retry={audit.again} />
+      {audit.value?.length === 0 && <p class="empty">{t('audit.none')}</p>}
+      <ul class="rows">
+        {audit.value?.map((entry) => (
+          <li key={entry.key}>
+            <div>
+              {entry.href ? <a href={entry.href}>{entry.action}</a> : <strong>{entry.action}</strong>}
+              <p class="meta">
+                <span>{t('audit.by', { actor: entry.actor })}</span>
+                <Time at={entry.at} full />
+              </p>
+              {entry.about && <code>{entry.about}</code>}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, type DeadLetter } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { Icon } from '../../ui/icons';
+import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+import { EditForm } from './edit-form';
+import { Reason } from './reason';
+
+/** One dead letter: what it said, why it lies here, and what can be done. */
+export function DeadLetterDetail({ id }: { id: number }) {
+  const params = { path: { id } };
+  const letter = usePoll(() => must(notificationService.GET('/admin/dlq/messages/{id}', { params })), [id]);
+  const found = letter.value;
+  return (
+    <article class="stack">
+      <a class="back" href={href('ops/dead-letters')}>
+        <Icon name="back" /> {t('dead.groups')}
+      </a>
+      <Fault error={letter.error} retry={letter.again} />
+      {found && (
+        <>
+          <h2 class="wrap">{found.error}</h2>
+          <p class="meta">
+            <span class="state" data-state={found.state} role="status">
+              {t(`dead.state.${found.state}`)}
+            </span>
+            <span>{found.error_class}</span>
+            <span>{found.queue}</span>
+            <Time at={found.failed_at} full />
+            {found.close_reason && <span>{found.close_reason}</span>}
+            {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
+          </p>
+          {found.state === 'open' && <Acts letter={found} onDone={letter.again} />}
+          <Part name={t('dead.body')} value={found.body} />
+          <Part name={t('dead.headers')} value={found.headers} />
+          <Part name={t('dead.properties')} value={found.properties} />
+          <Attempts letter={found} />
+        </>
+      )}
+    </article>
+  );
+}
+
+function Acts({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
+  const [open, setOpen] = useState<'edit' | 'discard'>();
+  const [error, setError] = useState<unknown>();
+  const params = { path: { id: letter.id } };
+  const replay = () => must(notificationService.POST('/admin/dlq/messages/{id}/replay', { params })).then(onDone, setError);
+  const discard = (reason: string) =>
+    must(notificationService.POST('/admin/dlq/messages/{id}/discard', { params, body: { reason } }));
+  const close = () => {
+    setOpen(undefined);
+    onDone();
+  };
+  return (
+    <div class="stack">
+      <div class="bar">
+        <button type="button" class="primary" onClick={replay}>
+          {t('replay')}
+        </button>
+        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('edit')}>
+          {t('edit')}
+        </button>
+        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+          {t('discard')}
+        </button>
+      </div>
+      <Fault error={error} />
+      {open === 'edit' && <EditForm letter={letter} onClose={close} />}
+      {open === 'discard' && <Reason title={t('discard')} onSubmit={discard} onClose={close} />}
+    </div>
+  );
+}
+
+function Part({ name, value }: { name: string; value: unknown }) {
+  return (
+    <section class="part">
+      <h3>{name}</h3>
+      <pre>{typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>
+    </section>
+  );
+}
+
+function Attempts({ letter }: { letter: DeadLetter }) {
+  return (
+    <section class="part">
+      <h3>{t('dead.attempts')}</h3>
+      <ol class="timeline">
+        {letter.attempts?.map((attempt, i) => (
+          <li key={i}>
+            <span class="badge">{attempt.error_class}</span>
+            <small>
+              <Time at={attempt.failed_at} full /> · {t('attempts', { count: number(attempt.retries + 1) })}
+            </small>
+            <code>{attempt.error}</code>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, type DeadLetterGroup } from '../../api/client';
+import { number, t, tn } from '../../lang/i18n';
+import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
+import { href, route } from '../../ui/router';
+import { Time } from '../../ui/time';
+import { DeadLetterDetail } from './dead-letter';
+import { DeadLetterList } from './dead-letter-list';
+import { Figure } from './figure';
+import { Reason } from './reason';
+import { ReplayForm } from './replay-form';
+import { selectionOf } from './selection';
+
+const readGroups = () => must(notificationService.GET('/admin/dlq/groups'));
+const readStats = () => must(notificationService.GET('/admin/dlq/stats'));
+
+/** Dead letters: by cause first, then one by one. */
+export function DeadLetters({ path: [id] }: { path: string[] }) {
+  if (id) return <DeadLetterDetail id={Number(id)} key={id} />;
+  if (route.value.query.size > 0) return <DeadLetterList />;
+  return <Groups />;
+}
+
+function Groups() {
+  const groups = usePoll(readGroups);
+  const stats = usePoll(readStats);
+  const sum = (of: 'open' | 'replaying' | 'resolved' | 'discarded') =>
+    number(stats.value?.items.reduce((total, queue) => total + queue[of], 0) ?? 0);
+  return (
+    <div class="stack">
+      <Fault error={groups.error ?? stats.error} retry={groups.again} />
+      {stats.value && (
+        <dl class="figures">
+          <Figure label={t('dead.state.open')} value={sum('open')} warn={sum('open') !== '0'} />
+          <Figure label={t('dead.state.replaying')} value={sum('replaying')} />
+          <Figure label={t('dead.state.resolved')} value={sum('resolved')} />
+          <Figure label={t('dead.state.discarded')} value={sum('discarded')} />
+        </dl>
+      )}
+      <div class="bar spread">
+        <h2>{t('dead.groups')}</h2>
+        <span class="bar">
+          <a href={href('ops/dead-letters', { state: 'all' })}>{t('dead.all')}</a>
+          <a href="/admin/dlq/export" download="dead-letters.ndjson">
+            {t('dead.export')}
+          </a>
+        </span>
+      </div>
+      {groups.value?.items.length === 0 && <p class="empty">{t('dead.none')}</p>}
+      <ul class="rows">
+        {groups.value?.items.map((group) => (
+          <Group key={`${group.queue} ${group.error_class} ${group.error_group}`} group={group} onDone={groups.again} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
+  const [open, setOpen] = useState<'replay' | 'discard'>();
+  const close = () => {
+    setOpen(undefined);
+    onDone();
+  };
+  const { queue, error_class, error_group } = group;
+  const selection = selectionOf({ queue, error_class, error_group });
+  const discard = (reason: string) =>
+    must(notificationService.POST('/admin/dlq/discard', { body: { selection, reason } }));
+  return (
+    <li>
+      <div>
+        <a href={href('ops/dead-letters', { state: 'open', queue, error_class, error_group })}>{error_group}</a>
+        <p class="meta">
+          <strong>{tn('dead.count', group.open)}</strong>
+          <span>{queue}</span>
+          <span>{error_class}</span>
+          <Time at={group.newest} />
+        </p>
+      </div>
+      <div class="bar">
+        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
+          {t('replay')}
+        </button>
+        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+          {t('discard')}
+        </button>
+      </div>
+      {open === 'replay' && <ReplayForm selection={selection} count={group.open} onClose={close} />}
+      {open === 'discard' && <Reason title={tn('dead.discard', group.open)} onSubmit={discard} onClose={close} />}
+    </li>
+  );
+}

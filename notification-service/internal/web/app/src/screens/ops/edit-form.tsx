@@ -1,0 +1,93 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, type DeadLetter, type DeadLetterEdited } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { Modal } from '../../ui/modal';
+import { Fault } from '../../ui/problem';
+import { go } from '../../ui/router';
+
+type Body = Record<string, never>;
+
+/** Edits a message: first what would change is shown, then it is changed. */
+export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
+  const [text, setText] = useState(typeof letter.body === 'string' ? letter.body : JSON.stringify(letter.body, null, 2));
+  const [changes, setChanges] = useState<DeadLetterEdited['changes']>();
+  const [error, setError] = useState<unknown>();
+  const [broken, setBroken] = useState(false);
+
+  const send = async (dryRun: boolean) => {
+    const body = parse(text);
+    setBroken(body === undefined);
+    if (body === undefined) return;
+    try {
+      const params = { path: { id: letter.id } };
+      const edited = await must(notificationService.POST('/admin/dlq/messages/{id}/edit', { params, body: { body, dry_run: dryRun } }));
+      setError(undefined);
+      setChanges(edited.changes);
+      if (dryRun) return;
+      onClose();
+      if (edited.id) go(`ops/dead-letters/${edited.id}`);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void send(changes === undefined);
+  };
+  return (
+    <Modal title={t('edit')} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <p class="quiet">{t('edit.hint')}</p>
+        <label class="field">
+          <span>{t('dead.body')}</span>
+          <textarea
+            class="code"
+            rows={12}
+            spellcheck={false}
+            value={text}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              setChanges(undefined);
+            }}
+          />
+        </label>
+        {broken && (
+          <p class="fault" role="alert">
+            {t('edit.broken')}
+          </p>
+        )}
+        <Fault error={error} />
+        {changes && <Diff changes={changes} />}
+        <button class="primary" disabled={changes?.length === 0}>
+          {t(changes ? 'edit.save' : 'edit.check')}
+        </button>
+      </form>
+    </Modal>
+  );
+}
+
+function parse(text: string): Body | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Body) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function Diff({ changes }: { changes: DeadLetterEdited['changes'] }) {
+  if (changes.length === 0) return <p class="note">{t('edit.nothing')}</p>;
+  return (
+    <dl class="diff" aria-label={t('edit.changes')}>
+      {changes.map(({ field, before, after }) => (
+        <div key={field}>
+          <dt>{field}</dt>
+          <dd>
+            <del>{JSON.stringify(before) ?? '–'}</del> <ins>{JSON.stringify(after) ?? '–'}</ins>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

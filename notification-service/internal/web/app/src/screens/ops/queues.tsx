@@ -1,0 +1,112 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { Chart, remember } from '../../ui/chart';
+import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
+import { Figure } from './figure';
+
+const read = () => must(notificationService.GET('/admin/workers'));
+
+/** The queues with their workers, and what the topology doctor found. */
+export function Queues() {
+  const pools = usePoll(read);
+  return (
+    <div class="stack">
+      <Fault error={pools.error} retry={pools.again} />
+      {pools.value?.findings.map(({ what, mend }) => (
+        <p key={what} class="note">
+          <strong>{what}</strong> {mend}
+        </p>
+      ))}
+      {pools.value && <Charts pools={pools.value} />}
+      <ul class="pools">
+        {pools.value?.items.map((pool) => (
+          <Pool key={pool.queue} pool={pool} onDone={pools.again} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Charts({ pools }: { pools: WorkerPools }) {
+  const [rates, setRates] = useState<number[]>([]);
+  const [depths, setDepths] = useState<number[]>([]);
+  const sum = (of: (pool: WorkerPool) => number) => pools.items.reduce((total, pool) => total + of(pool), 0);
+  useEffect(() => {
+    setRates((values) => remember(values, sum((pool) => pool.rate_per_s)));
+    setDepths((values) => remember(values, sum((pool) => pool.depth)));
+  }, [pools]);
+  return (
+    <div class="charts">
+      <Chart label={t('queues.throughput')} values={rates} unit="/s" />
+      <Chart label={t('queues.waiting')} values={depths} />
+    </div>
+  );
+}
+
+function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
+  const [error, setError] = useState<unknown>();
+  const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
+    must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(
+      () => {
+        setError(undefined);
+        onDone();
+      },
+      setError,
+    );
+  return (
+    <li class="panel stack">
+      <div class="bar spread">
+        <h2>{pool.queue}</h2>
+        <button type="button" aria-pressed={pool.paused} onClick={() => change({ paused: !pool.paused })}>
+          {t(pool.paused ? 'queues.resume' : 'queues.pause')}
+        </button>
+      </div>
+      <dl class="figures">
+        <Figure label={t('queues.waiting')} value={number(pool.depth)} />
+        <Figure label={t('queues.throughput')} value={`${number(round(pool.rate_per_s))}/s`} />
+        <Figure label={t('queues.errors')} value={`${number(round(pool.error_rate * 100))} %`} warn={pool.error_rate > 0} />
+        <Figure label={t('queues.consumers')} value={number(pool.consumers)} warn={!pool.paused && pool.consumers === 0} />
+        <Figure label={t('queues.stalled')} value={number(pool.stalled)} warn={pool.stalled > 0} />
+      </dl>
+      <Sizes pool={pool} onChange={change} />
+      <Fault error={error} />
+    </li>
+  );
+}
+
+interface SizesProps {
+  pool: WorkerPool;
+  onChange(change: { concurrency: number; prefetch: number }): void;
+}
+
+function Sizes({ pool, onChange }: SizesProps) {
+  const [concurrency, setConcurrency] = useState(pool.concurrency);
+  const [prefetch, setPrefetch] = useState(pool.prefetch);
+  // Another operator may have changed them.
+  useEffect(() => setConcurrency(pool.concurrency), [pool.concurrency]);
+  useEffect(() => setPrefetch(pool.prefetch), [pool.prefetch]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onChange({ concurrency, prefetch });
+  };
+  return (
+    <form class="bar sizes" onSubmit={submit}>
+      <label class="field">
+        <span>{t('queues.workers')}</span>
+        <input type="number" min={1} max={64} required value={concurrency} onInput={(e) => setConcurrency(e.currentTarget.valueAsNumber)} />
+      </label>
+      <label class="field">
+        <span>{t('queues.prefetch')}</span>
+        <input type="number" min={1} max={1000} required value={prefetch} onInput={(e) => setPrefetch(e.currentTarget.valueAsNumber)} />
+      </label>
+      <button disabled={concurrency === pool.concurrency && prefetch === pool.prefetch}>{t('queues.apply')}</button>
+    </form>
+  );
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,147 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// pollInterval is how often a page is asked for what it shows. A background tab
+// paints nothing, so that there is no frame to wait for.
+const pollInterval = 50 * time.Millisecond
+
+// An Action is something that a person does or waits for.
+type Action struct {
+	what string
+	do   chromedp.Action[chromedp.Void]
+}
+
+// find is a JavaScript expression for the first visible element of a kind
+// whose text or label contains name. An open dialog hides what is behind it.
+func find(selector, name string) string {
+	return fmt.Sprintf(`[...(document.querySelector('dialog[open]') ?? document).querySelectorAll(%s)].find((e) =>
+		e.checkVisibility() && (e.getAttribute('aria-label') ?? e.textContent).replaceAll(/\s+/g, ' ').includes(%s))`,
+		quote(selector), quote(name))
+}
+
+func quote(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always can be
+	}
+	return string(data)
+}
+
+// Go loads a URL anew.
+func Go(url string) Action {
+	return Action{"go to " + url, chromedp.Steps(chromedp.Navigate("about:blank"), chromedp.Navigate(url))}
+}
+
+// Reload loads the page again.
+func Reload() Action { return Action{"reload", chromedp.Reload()} }
+
+// Click clicks on the element of a kind (a CSS selector) that is called name.
+func Click(selector, name string) Action {
+	return Action{fmt.Sprintf("click %s %q", selector, name), chromedp.Click(chromedp.JSPath(find(selector, name)))}
+}
+
+// Fill types text into the field that is labelled so, in place of what is there.
+func Fill(label, text string) Action {
+	control := "(" + find("label", label) + ")?.control"
+	return Action{fmt.Sprintf("fill %q", label), chromedp.Steps(
+		chromedp.Focus(chromedp.JSPath(control)),
+		void(chromedp.Evaluate[chromedp.Void](control+".select()")),
+		Insert(text).do,
+	)}
+}
+
+// Choose chooses the option called name in the list that is labelled so.
+func Choose(label, name string) Action {
+	control := "(" + find("label", label) + ")?.control"
+	script := fmt.Sprintf(`((list) => {
+		const option = [...(list?.options ?? [])].find((o) => o.textContent.includes(%s));
+		if (!option) return false;
+		list.value = option.value;
+		return list.dispatchEvent(new Event('change', { bubbles: true }));
+	})(%s)`, quote(name), control)
+	return Until(script)
+}
+
+// Insert writes text where the focus is.
+func Insert(text string) Action {
+	return Action{"insert text", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
+		return chromedp.Void{}, err
+	}}
+}
+
+// Press presses keys, such as kb.Tab.
+func Press(keys string) Action { return Action{"press keys", chromedp.KeyEvent(keys)} }
+
+// Enter presses the key that activates what has the focus.
+func Enter() Action { return Press(kb.Enter) }
+
+// See waits until an element of a kind is visible whose text contains text.
+func See(selector, text string) Action {
+	return Until(find(selector, text))
+}
+
+// Until waits until a JavaScript expression is true, also across a reload.
+func Until(expression string) Action {
+	poll := chromedp.Poll[chromedp.Void]("Boolean("+expression+")",
+		chromedp.WithPollingInterval(pollInterval), chromedp.WithPollingTimeout(0))
+	return Action{"wait for " + expression, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		for {
+			_, err := poll(ctx, t)
+			if err == nil || ctx.Err() != nil {
+				return chromedp.Void{}, err
+			}
+			select { // the page it asked is gone
+			case <-ctx.Done():
+			case <-time.After(pollInterval):
+			}
+		}
+	}}
+}
+
+// Width sets how wide the window is; below 600 it is a phone.
+func Width(width, height int) Action {
+	return Action{"resize", chromedp.EmulateViewport(int64(width), int64(height))}
+}
+
+// Theme sets the system's colours: light or dark.
+func Theme(theme string) Action {
+	return emulate(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: theme},
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	})
+}
+
+// Slow slows the processor down.
+func Slow(rate float64) Action {
+	return emulate(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
+}
+
+func emulate[P any](command cdp.Command[P, cdp.Empty], params P) Action {
+	return Action{"emulate", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, command, params)
+		return chromedp.Void{}, err
+	}}
+}
+
+// void forgets what an action returns.
+func void[T any](action chromedp.Action[T]) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := action(ctx, t)
+		return chromedp.Void{}, err
+	}
+}

@@ -1,0 +1,123 @@
+// Package browser opens CityConnect's page in a headless Chromium and does in
+// it what people do. The browser tests and the screenshots are built on it.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// Patience ends a wait that has failed. Nothing passes or fails by how long it
+// takes below it.
+const Patience = 60 * time.Second
+
+// sessionCookie is what POST /session sets.
+const sessionCookie = "cityconnect_session"
+
+// A Browser is a running Chromium.
+type Browser struct{ ctx context.Context }
+
+// Start starts a Chromium that ends with the returned function.
+func Start(ctx context.Context) (*Browser, func(), error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, // as root, and in containers, there is none to be had
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("lang", "en"),
+		// Tabs in the background are as awake as a reader's other window.
+		chromedp.Flag("disable-features", "Translate,CalculateNativeWinOcclusion"),
+	)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, cancel := chromedp.NewContext(ctx)
+	end := func() { cancel(); stop() }
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("start Chromium (Debian's package chromium, or another one in the PATH): %w", err)
+	}
+	return &Browser{ctx}, end, nil
+}
+
+// A Person has cookies and storage of his own.
+type Person struct {
+	ctx  context.Context
+	base string
+}
+
+// Person returns someone who reads the page at base, signed in by token or,
+// without one, as nobody.
+func (b *Browser) Person(base, token string) (*Person, error) {
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	context.AfterFunc(b.ctx, cancel)
+	p := &Person{ctx, strings.TrimRight(base, "/")}
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("open a window: %w", err)
+	}
+	if token == "" {
+		return p, nil
+	}
+	return p, p.SignIn(token)
+}
+
+// SignIn gives the person a session, as POST /session does.
+func (p *Person) SignIn(token string) error {
+	u, err := url.Parse(p.base)
+	if err != nil {
+		return err
+	}
+	yes := true
+	_, err = chromedp.Call(p.ctx, network.SetCookie, network.SetCookieParams{
+		Name: sessionCookie, Value: token, Domain: u.Hostname(), Path: "/", HTTPOnly: &yes, SameSite: network.CookieSameSiteStrict,
+	})
+	if err != nil {
+		return fmt.Errorf("set the session cookie: %w", err)
+	}
+	return nil
+}
+
+// A Tab shows the page.
+type Tab struct {
+	ctx  context.Context
+	base string
+	// Close closes the tab.
+	Close context.CancelFunc
+}
+
+// Open opens a tab at an address of the page, such as #/reports/….
+func (p *Person) Open(address string, first ...Action) (*Tab, error) {
+	ctx, cancel := chromedp.NewContext(p.ctx)
+	tab := &Tab{ctx, p.base, cancel}
+	if err := chromedp.Do(ctx); err != nil { // not under a deadline, which would end the tab
+		return nil, fmt.Errorf("open a tab: %w", err)
+	}
+	return tab, tab.Do(append(first, Go(p.base+"/"+address))...)
+}
+
+// Do does what a person does, one after the other, and waits for each.
+func (t *Tab) Do(actions ...Action) error {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	for _, action := range actions {
+		if err := chromedp.Do(ctx, action.do); err != nil {
+			return fmt.Errorf("%s: %w", action.what, err)
+		}
+	}
+	return nil
+}
+
+// Ask evaluates JavaScript in the page.
+func Ask[T any](t *Tab, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return v, fmt.Errorf("ask %s: %w", expression, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,26 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// pictureQuality keeps text crisp and a picture small.
+const pictureQuality = 82
+
+// Picture returns what the tab shows as WebP.
+func (t *Tab) Picture() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	quality := int64(pictureQuality)
+	shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		Format: page.CaptureScreenshotFormatWebp, Quality: &quality,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("take a picture: %w", err)
+	}
+	return shot.Data, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// scenes are all screens, the main ones in both themes and on a phone too.
+func scenes(t *town) []scene {
+	report := "#/reports/" + t.lamp.ID.String()
+	reports := []browser.Action{browser.See(".card", t.lamp.Title), browser.Until(`document.querySelector('.dot')`)}
+	detail := []browser.Action{browser.See("h1", t.lamp.Title), browser.See(".timeline", "In progress"), browser.Until(`document.querySelector('.dot')`)}
+	create := []browser.Action{
+		browser.Choose("Category", "Street lights"),
+		browser.Until(`document.querySelector('.leaflet-container')`),
+		browser.Click("button", "Use the map’s centre"),
+		browser.See("section", "Already reported nearby"),
+	}
+	privacy := []browser.Action{
+		browser.Click("label.option", "Anonymous"),
+		browser.Fill("What is wrong?", "Lamp flickers at the bus stop"),
+		browser.Until(`document.querySelector('.who-sees').scrollIntoView({ block: 'center' }) ?? true`),
+	}
+	panel := []browser.Action{browser.Click("button.bell", "Notifications"), browser.See(".group", t.lamp.Title)}
+	queue := []browser.Action{browser.See("li", t.lastPending)}
+	change := append(queue, browser.Click("button", "Change status"), browser.Click(".chip", "Rejected"),
+		browser.Fill("Why?", "This wall belongs to a shop; we have told its owner."))
+
+	return []scene{
+		{"reports", t.ana, "", desk, "light", reports},
+		{"reports-dark", t.ana, "", desk, "dark", reports},
+		{"reports-phone", t.ana, "", phone, "light", reports[:1]},
+		{"report", t.ana, report, desk, "light", detail},
+		{"report-phone-dark", t.ben, report, phone, "dark", detail[:1]},
+		{"new", t.ana, "#/new", desk, "light", create},
+		{"new-privacy-phone", t.ana, "#/new", phone, "light", privacy},
+		{"mine", t.ana, "#/mine", desk, "light", []browser.Action{browser.See(".card", t.lamp.Title)}},
+		{"notifications", t.ana, "", desk, "light", panel},
+		{"notifications-phone", t.ana, "", phone, "light", panel},
+		{"queue", t.olga, "#/queue", desk, "light", queue},
+		{"change-status", t.olga, "#/queue", desk, "light", change},
+		{"sign-in", nil, "#/sign-in", desk, "light", []browser.Action{browser.See("h1", "Sign in")}},
+		{"console-outbox", t.oskar, "#/ops", desk, "light", []browser.Action{browser.See("dt", "Waiting")}},
+	}
+}

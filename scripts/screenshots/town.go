@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A town is who lives there and what is broken.
+type town struct {
+	ana, ben, olga, oskar *client.Client
+	lamp                  client.Report // Ana's, and much voted for
+	lastPending           string        // the title of a report that waits
+}
+
+// A problem is a report as it will be filed.
+type problem struct {
+	title, text, address string
+	category             int32
+	latitude, longitude  float64
+	anonymous            bool
+	votes                int
+	status, note         string
+}
+
+var problems = []problem{
+	{"Graffiti on the library wall", "", "Jl. Kawaluyaan 6", 4, -6.9301, 107.6412, false, 2, "", ""},
+	{"Rubbish piles up behind the market", "It has not been collected for two weeks.", "Pasar Cihapit", 3, -6.9086, 107.6268, true, 19, "", ""},
+	{"Deep pothole before the school gate", "Two motorcycles have fallen this week.", "Jl. Sunda 39", 1, -6.9138, 107.6190, false, 31, "in_progress", "A crew comes on Thursday."},
+	{"Water leaks from the main", "The street is wet although it has not rained.", "Jl. Dago 112", 6, -6.8957, 107.6134, false, 8, "resolved", "The pipe was replaced."},
+	{"Tree leans over the playground", "After the storm of last night.", "Taman Lansia", 5, -6.9013, 107.6205, true, 14, "in_progress", "The fire brigade secures it today."},
+	{"Loud music every night", "", "Jl. Braga 51", 10, -6.9175, 107.6095, true, 3, "rejected", "The venue has a permit until midnight."},
+	{"Zebra crossing is worn away", "Drivers do not see it any more.", "Simpang Dago", 8, -6.8853, 107.6137, false, 11, "", ""},
+	{"Blocked drain floods the underpass", "With every rain, knee-deep.", "Jl. Pasupati", 6, -6.8990, 107.5990, false, 22, "", ""},
+	{"Streetlight is dark at the crossing", "Since Monday the whole crossing is dark after sunset. Children walk here on their way home from the afternoon school.",
+		"Jl. Asia Afrika 8", 2, -6.9147, 107.6098, false, 27, "in_progress", "The cable is broken. A crew is on its way."},
+}
+
+// found lets everybody live his day.
+func found(ctx context.Context, city *client.Client) (*town, error) {
+	t := &town{lastPending: problems[0].title}
+	var err error
+	for person, role := range map[**client.Client][2]string{
+		&t.ana: {"Ana", "resident"}, &t.ben: {"Ben", "resident"}, &t.olga: {"Olga", "official"}, &t.oskar: {"Oskar", "operator"},
+	} {
+		if *person, err = city.SignIn(ctx, role[0], role[1], ""); err != nil {
+			return nil, err
+		}
+	}
+	voters := make([]*client.Client, 31)
+	for i := range voters {
+		if voters[i], err = city.SignIn(ctx, "Neighbour", "resident", ""); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range problems {
+		reporter := t.ana
+		if i%3 == 1 {
+			reporter = t.ben
+		}
+		if t.lamp, err = p.happen(ctx, reporter, t.olga, voters); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// happen files p, lets people vote and an official work.
+func (p problem) happen(ctx context.Context, reporter, official *client.Client, voters []*client.Client) (client.Report, error) {
+	privacy := "public"
+	if p.anonymous {
+		privacy = "anonymous"
+	}
+	report, err := reporter.CreateReport(ctx, client.NewReport{
+		Title: p.title, Description: p.text, CategoryID: p.category, Address: p.address,
+		Latitude: &p.latitude, Longitude: &p.longitude, PrivacyLevel: privacy,
+	}, "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		return report, err
+	}
+	for _, voter := range voters[:p.votes] {
+		if _, err := voter.Vote(ctx, report.ID, "upvote"); err != nil {
+			return report, err
+		}
+	}
+	if p.status != "" {
+		report, err = official.SetStatus(ctx, report.ID, p.status, p.note)
+	}
+	return report, err
+}

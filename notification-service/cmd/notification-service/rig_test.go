@@ -207,37 +207,53 @@ type publisher struct {
 
 func (c *city) publisher() *publisher {
 	c.t.Helper()
-	conn, err := rabbit.Dial(c.t.Context(), rabbit.Config{URL: c.rabbit, Name: "test"})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
 	p := &publisher{city: c}
-	eventually(c.t, "somebody takes votes", func() bool {
-		if p.pub, err = rabbit.NewPublisher(conn, 256); err != nil { // the one before ended with the exchange missing
-			c.t.Fatal(err)
-		}
-		return p.vote(c.t.Context(), "nobody") == nil
-	})
+	eventually(c.t, "somebody takes votes", func() bool { return p.connect() == nil })
 	return p
+}
+
+// connect opens a connection and tries it out.
+func (p *publisher) connect() error {
+	ctx := context.WithoutCancel(p.city.t.Context())
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.city.rabbit, Name: "test"})
+	if err != nil {
+		return err
+	}
+	if p.pub, err = rabbit.NewPublisher(conn, 256); err == nil {
+		err = p.vote(ctx, "nobody")
+	}
+	if err != nil {
+		_ = conn.Close() // it is of no use
+		return err
+	}
+	p.city.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
+	return nil
 }
 
 // vote publishes a vote on an anonymous report of the user, and returns once
 // the broker has it.
-func (p *publisher) vote(ctx context.Context, user string) error {
+func (p *publisher) vote(ctx context.Context, user string) error { return p.send(ctx, p.newVote(user)) }
+
+func (p *publisher) newVote(user string) amqp.Publishing {
 	report := uuid.New()
 	body, err := json.Marshal(&event.VoteReceived{
 		ReportID: report, ReportVersion: 1, ReportTitle: "Pothole", VoterID: "voter",
 		VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
 	})
 	if err != nil {
-		return err
+		p.city.t.Fatal(err)
 	}
-	return p.pub.PublishWait(ctx, event.Topology{}.Exchange(), string(event.VoteReceivedKey), amqp.Publishing{
+	return amqp.Publishing{
 		MessageId: uuid.NewString(), Type: string(event.VoteReceivedKey), ContentType: "application/json",
 		DeliveryMode: amqp.Persistent, Body: body,
 		Headers: amqp.Table{event.RecipientHeader: p.city.keys.Seal(report, user)},
-	})
+	}
+}
+
+func (p *publisher) send(ctx context.Context, v amqp.Publishing) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a broker that stops may not answer
+	defer cancel()
+	return p.pub.PublishWait(ctx, event.Topology{}.Exchange(), string(event.VoteReceivedKey), v)
 }
 
 // eventually waits for a condition.

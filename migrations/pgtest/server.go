@@ -109,7 +109,23 @@ func (s *Server) end(signal syscall.Signal) {
 			_ = syscall.Kill(pid, signal)
 		}
 	}
+	s.waitGone()
 	s.cmd = nil
+}
+
+// waitGone waits for the last of the server's processes: one that forked just
+// before a kill holds the shared memory until it notices, and until then the
+// server does not start again. All of them work in the data folder.
+func (s *Server) waitGone() {
+	for deadline := time.Now().Add(setupTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		folders, err := filepath.Glob("/proc/[0-9]*/cwd")
+		if err != nil || !slices.ContainsFunc(folders, func(link string) bool {
+			folder, err := os.Readlink(link)
+			return err == nil && folder == s.data()
+		}) {
+			return
+		}
+	}
 }
 
 func (s *Server) signalAll(signal syscall.Signal) {

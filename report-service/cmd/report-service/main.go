@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
 func main() {
@@ -59,13 +60,24 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
-	store := postgres.NewStore(pool, cfg.Keys, func() {})
+	publisher, err := relay.New(relay.Config{
+		Settings: cfg.Relay, Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("set up relay: %w", err)
+	}
+	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
 	verifier, err := auth.New(ctx, cfg.Auth, log)
 	if err != nil {
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
-	health := service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping})
-	handler, err := api.New(api.Config{Store: store, Outbox: outbox.NewStore(pool), Auth: verifier, Health: health, Metrics: metrics, Log: log})
+	health := service.NewHealth(log,
+		service.Check{Name: "database", Probe: pool.Ping},
+		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})
+	handler, err := api.New(api.Config{
+		Store: store, Outbox: outbox.NewStore(pool), Relay: publisher,
+		Auth: verifier, Health: health, Metrics: metrics, Log: log,
+	})
 	if err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}
@@ -75,6 +87,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return publisher.Run(ctx) })
 	g.Go(func() error { return store.RunCleaner(ctx, log) })
 	g.Go(func() error {
 		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})

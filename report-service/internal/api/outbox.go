@@ -20,7 +20,7 @@ func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, outboxStatsOf(stats))
+	return encode(w, http.StatusOK, outboxStatsOf(stats, s.Relay.State()))
 }
 
 // listOutbox handles GET /admin/outbox/messages.

@@ -1,11 +1,16 @@
 package api
 
-import "github.com/cityconnect/cityconnect/report-service/internal/outbox"
+import (
+	"maps"
 
-func outboxStatsOf(s outbox.Stats) OutboxStats {
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+func outboxStatsOf(s outbox.Stats, state relay.State) OutboxStats {
 	out := OutboxStats{
 		Pending: s.Pending, Delayed: s.Delayed, Failed: s.Failed, OldestPendingSeconds: s.OldestAge.Seconds(),
-		Replicas: s.Members, Shards: make([]OutboxShard, len(s.Shards)),
+		Replicas: s.Members, Shards: make([]OutboxShard, len(s.Shards)), Relay: relayStateOf(state),
 	}
 	for i, shard := range s.Shards {
 		out.Shards[i] = OutboxShard{
@@ -14,6 +19,16 @@ func outboxStatsOf(s outbox.Stats) OutboxStats {
 			Owner:                orZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: orZero(shard.LeaseUntil),
 		}
 	}
+	return out
+}
+
+func relayStateOf(s relay.State) RelayState {
+	out := RelayState{
+		ID: s.ID, Connected: s.Connected, Since: s.Since, LastError: s.LastError, Blocked: s.Blocked,
+		Shards: s.Shards, LeaseValid: s.LeaseValid, InFlight: s.InFlight, Window: s.Window,
+		HeldBack: make(map[string]string), LastPublish: s.LastPublish,
+	}
+	maps.Copy(out.HeldBack, s.HeldBack)
 	return out
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -57,10 +58,16 @@ type Outbox interface {
 	Audit(ctx context.Context, limit int) ([]outbox.AuditEntry, error)
 }
 
+// A Relay tells what it is doing.
+type Relay interface {
+	State() relay.State
+}
+
 // A Config is what the API works with.
 type Config struct {
 	Store   Store
 	Outbox  Outbox
+	Relay   Relay
 	Auth    *auth.Verifier
 	Health  *service.Health
 	Metrics *prometheus.Registry

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
 const secret = "a secret of the tests, longer than 32 bytes"
@@ -52,8 +53,13 @@ func newServer(t testing.TB) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Not run: what it publishes is tested elsewhere.
+	publisher, err := relay.New(relay.Config{Settings: relay.Defaults(), Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	handler, err := api.New(api.Config{
-		Store: postgres.NewStore(s.pool, keys, func() {}), Outbox: outbox.NewStore(s.pool), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Store: postgres.NewStore(s.pool, keys, func() {}), Outbox: outbox.NewStore(s.pool), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 	})
 	if err != nil {

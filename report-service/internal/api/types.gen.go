@@ -260,6 +260,9 @@ type OutboxStats struct {
 	// Pending Messages that wait to be published.
 	Pending int64 `json:"pending"`
 
+	// Relay What the relay of the replica that answers is doing.
+	Relay RelayState `json:"relay"`
+
 	// Replicas Living replicas of the relay.
 	Replicas int64         `json:"replicas"`
 	Shards   []OutboxShard `json:"shards"`
@@ -283,6 +286,38 @@ type Problem struct {
 	// TraceID Under which the log has more.
 	TraceID string `json:"trace_id,omitempty,omitzero"`
 	Type    string `json:"type"`
+}
+
+// RelayState What the relay of the replica that answers is doing.
+type RelayState struct {
+	// Blocked Why the broker takes no messages; absent if it does.
+	Blocked string `json:"blocked,omitempty,omitzero"`
+
+	// Connected Whether it has a connection to the broker.
+	Connected bool `json:"connected"`
+
+	// HeldBack The kinds of messages that no queue takes, with the reason.
+	HeldBack map[string]string `json:"held_back"`
+	ID       uuid.UUID         `json:"id"`
+
+	// InFlight Messages that wait for their confirm.
+	InFlight int `json:"in_flight"`
+
+	// LastError Why there is no connection.
+	LastError string `json:"last_error,omitempty,omitzero"`
+
+	// LastPublish Absent if it never published.
+	LastPublish time.Time `json:"last_publish,omitempty,omitzero"`
+	LeaseValid  bool      `json:"lease_valid"`
+
+	// Shards How many it owns.
+	Shards int `json:"shards"`
+
+	// Since Since when it is connected, or not; absent if it never was.
+	Since time.Time `json:"since,omitempty,omitzero"`
+
+	// Window How many may.
+	Window int `json:"window"`
 }
 
 // Report A report as the caller may see it.

@@ -14,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
 // A Config is what report-service is told from outside.
@@ -25,6 +26,7 @@ type Config struct {
 	RecipientKey   string `env:"RECIPIENT_KEY,required" example:"k1:$(openssl rand -base64 32)"`
 	LogLevel       string `env:"LOG_LEVEL" envDefault:"info"`
 	Auth           auth.Config
+	Relay          relay.Settings
 
 	Keys     *event.Keyring // RecipientKey, read
 	Topology event.Topology // TopologyPrefix, read
@@ -68,5 +70,5 @@ func (c *Config) check() error {
 		faults = append(faults, fmt.Errorf("TOPOLOGY_PREFIX: %w", err))
 	}
 	c.Auth.Addr = c.Addr
-	return errors.Join(append(faults, c.Auth.Validate())...)
+	return errors.Join(append(faults, c.Auth.Validate(), c.Relay.Validate())...)
 }

@@ -21,7 +21,8 @@ type document map[string]any
 // An operation is a request that a document allows.
 type operation struct {
 	method, path string
-	body         any // nil for none
+	body         any    // nil for none
+	template     string // as the document has it
 }
 
 // describe reads the document that a service serves.
@@ -73,7 +74,7 @@ func (d document) requests(method, path string, item, op map[string]any, values 
 		}
 		switch {
 		case param["in"] == "path":
-			paths = substitute(paths, "{"+name+"}", values[name])
+			paths = substitute(paths, "{"+name+"}", append(texts(enum), values[name]...))
 		case param["in"] == "query" && param["required"] == true:
 			base.Set(name, fmt.Sprint(d.sample(schema)))
 		case param["in"] == "query":
@@ -89,8 +90,16 @@ func (d document) requests(method, path string, item, op map[string]any, values 
 	var all []operation
 	for _, p := range paths {
 		for _, q := range queries {
-			all = append(all, operation{method, p + "?" + base.Encode() + "&" + q, body})
+			all = append(all, operation{method, p + "?" + base.Encode() + "&" + q, body, method + " " + path})
 		}
+	}
+	return all
+}
+
+func texts(values []any) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, fmt.Sprint(v))
 	}
 	return all
 }
@@ -153,14 +162,14 @@ func (d document) sample(schema map[string]any) any {
 
 // send makes the request to a service with token, "" for nobody, and returns
 // the answer with its header. Of a stream it reads only how it begins.
-func (op operation) send(ctx context.Context, base, token string) (answer []byte, err error) {
+func (op operation) send(ctx context.Context, base, token string) (status int, answer []byte, err error) {
 	var body io.Reader = http.NoBody
 	if op.body != nil {
 		body = bytes.NewReader(must(json.Marshal(op.body)))
 	}
 	req, err := http.NewRequestWithContext(ctx, op.method, base+op.path, body)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -168,7 +177,7 @@ func (op operation) send(ctx context.Context, base, token string) (answer []byte
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var all bytes.Buffer
@@ -176,8 +185,8 @@ func (op operation) send(ctx context.Context, base, token string) (answer []byte
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		begin := make([]byte, 4096)
 		n, err := resp.Body.Read(begin)
-		return append(all.Bytes(), begin[:n]...), err
+		return resp.StatusCode, append(all.Bytes(), begin[:n]...), err
 	}
 	_, err = io.Copy(&all, resp.Body)
-	return all.Bytes(), err
+	return resp.StatusCode, all.Bytes(), err
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// requestTimeout ends a request that hangs.
+const requestTimeout = 30 * time.Second
+
+// Clients speak HTTP/1.1 over as many connections, as barely as the floor
+// speaks to Postgres: what a client costs is not what is measured.
+type clients struct {
+	all []*client
+}
+
+// A client is one user on one connection.
+type client struct {
+	conn    net.Conn
+	reader  *textproto.Reader
+	headers string
+	request bytes.Buffer
+}
+
+// connect opens n connections, each of a user of its own.
+func (s *service) connect(n int) (*clients, error) {
+	c := &clients{}
+	for i := range n {
+		token, err := s.token(fmt.Sprintf("user-%d", i))
+		if err != nil {
+			return nil, fmt.Errorf("sign a token: %w", err)
+		}
+		conn, err := net.DialTimeout("tcp", s.addr, requestTimeout)
+		if err != nil {
+			return nil, err
+		}
+		c.all = append(c.all, &client{
+			conn: conn, reader: textproto.NewReader(bufio.NewReader(conn)),
+			headers: "Host: " + s.addr + "\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\n",
+		})
+	}
+	return c, nil
+}
+
+func (c *clients) close() {
+	for _, one := range c.all {
+		_ = one.conn.Close()
+	}
+}
+
+var newReport = fmt.Sprintf(`{"title":%q,"description":%q,"category_id":2,"latitude":-6.9147,"longitude":107.6098,"address":%q,"privacy_level":"public"}`,
+	title, description, address)
+
+func (c *clients) create(_ context.Context, conn, _ int) error {
+	return c.all[conn].post("/reports", newReport, 201)
+}
+
+func (c *clients) voteOn(reports []uuid.UUID) action {
+	return func(_ context.Context, conn, k int) error {
+		id, value := ballot(reports, conn, k)
+		body := `{"vote_type":"upvote"}`
+		if value < 0 {
+			body = `{"vote_type":"downvote"}`
+		}
+		return c.all[conn].post("/reports/"+id.String()+"/vote", body, 200)
+	}
+}
+
+// post makes a request and wants the status.
+func (c *client) post(path, body string, want int) error {
+	c.request.Reset()
+	fmt.Fprintf(&c.request, "POST %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", path, c.headers, len(body), body)
+	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return err
+	}
+	if _, err := c.conn.Write(c.request.Bytes()); err != nil {
+		return err
+	}
+	status, answer, err := c.answer()
+	if err == nil && status != want {
+		err = fmt.Errorf("POST %s: %d: %s", path, status, answer)
+	}
+	return err
+}
+
+func (c *client) answer() (status int, body []byte, err error) {
+	line, err := c.reader.ReadLine()
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(line) < len("HTTP/1.1 200") {
+		return 0, nil, errors.New("no HTTP answer")
+	}
+	if status, err = strconv.Atoi(line[9:12]); err != nil {
+		return 0, nil, fmt.Errorf("status: %w", err)
+	}
+	header, err := c.reader.ReadMIMEHeader()
+	if err != nil {
+		return 0, nil, err
+	}
+	length, err := strconv.Atoi(header.Get("Content-Length"))
+	if err != nil {
+		return 0, nil, fmt.Errorf("content length: %w", err)
+	}
+	body = make([]byte, length)
+	_, err = io.ReadFull(c.reader.R, body)
+	return status, body, err
+}

@@ -1,0 +1,152 @@
+// Command ingest measures what report-service accepts over HTTP, through its
+// real binary, against a floor: a bare client that makes the same changes in
+// plain transactions, one each, over as many connections.
+//
+// The passes of the two alternate on the same server, so that whatever else
+// the machine does meets both. The broker is away: what is measured is the
+// way into the database. The last line has the medians of the ratios.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+// A bench is what the command line says, and what it is measured on.
+type bench struct {
+	conns   int
+	passes  int
+	length  time.Duration // of a pass
+	reports int           // that spread votes go to
+	service *service
+	floor   *floor
+	out     io.Writer
+}
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ingest:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	b := &bench{out: out}
+	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
+	flags.IntVar(&b.conns, "conns", 64, "connections of each side")
+	flags.IntVar(&b.passes, "passes", 5, "passes of each side, an odd number")
+	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
+	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
+	binary := flags.String("service", "bin/report-service", "report-service's `program`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	database, drop, err := newDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	if b.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
+		return err
+	}
+	defer b.floor.close()
+	if b.service, err = startService(ctx, *binary, database); err != nil {
+		return err
+	}
+	defer b.service.stop()
+	return b.measure(ctx)
+}
+
+// measure runs every comparison and prints the line.
+func (b *bench) measure(ctx context.Context) error {
+	clients, err := b.service.connect(b.conns)
+	if err != nil {
+		return err
+	}
+	defer clients.close()
+	create, err := b.compare(ctx, "creates", b.floor.create, clients.create)
+	if err != nil {
+		return err
+	}
+	spread, err := b.compare(ctx, "votes on many reports", b.floor.voteOn(b.floor.reports), clients.voteOn(b.floor.reports))
+	if err != nil {
+		return err
+	}
+	hot, err := b.compare(ctx, "votes on one report", b.floor.voteOn(b.floor.reports[:1]), clients.voteOn(b.floor.reports[:1]))
+	if err != nil {
+		return err
+	}
+	p99, err := b.compareP99(ctx, create, clients)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(b.out, "create_ratio=%.2f votes_spread_ratio=%.2f votes_hot_ratio=%.2f p99_ratio_half_load=%.2f\n",
+		create.ratio, spread.ratio, hot.ratio, p99)
+	return err
+}
+
+// A comparison has the medians of both sides, in a second, and of the ratios
+// of neighbouring passes.
+type comparison struct {
+	floor, ours, ratio float64
+}
+
+// compare runs both sides in turn; the first pass of each only warms up.
+func (b *bench) compare(ctx context.Context, what string, floor, ours action) (comparison, error) {
+	var rates [2][]float64
+	var ratios []float64
+	for pass := range b.passes + 1 {
+		var now [2]float64
+		for side, do := range []action{floor, ours} {
+			n, err := closedLoop(ctx, b.conns, b.length, do)
+			if err != nil {
+				return comparison{}, fmt.Errorf("%s: %w", what, err)
+			}
+			now[side] = float64(n) / b.length.Seconds()
+		}
+		if pass == 0 {
+			continue
+		}
+		ratios = append(ratios, now[1]/now[0])
+		for side := range rates {
+			rates[side] = append(rates[side], now[side])
+		}
+	}
+	c := comparison{median(rates[0]), median(rates[1]), median(ratios)}
+	_, err := fmt.Fprintf(b.out, "%-24s floor %7.0f/s   over HTTP %7.0f/s   ratio %.2f\n", what, c.floor, c.ours, c.ratio)
+	return c, err
+}
+
+// compareP99 has both sides create at half of what they can.
+func (b *bench) compareP99(ctx context.Context, most comparison, clients *clients) (float64, error) {
+	var floors, ours, ratios []float64
+	for range b.passes {
+		f, err := openLoop(ctx, b.conns, b.length, most.floor/2, b.floor.create)
+		if err != nil {
+			return 0, err
+		}
+		o, err := openLoop(ctx, b.conns, b.length, most.ours/2, clients.create)
+		if err != nil {
+			return 0, err
+		}
+		floors, ours, ratios = append(floors, f), append(ours, o), append(ratios, o/f)
+	}
+	ratio := median(ratios)
+	_, err := fmt.Fprintf(b.out, "%-24s floor %6.2f ms   over HTTP %6.2f ms   ratio %.2f\n",
+		"p99 of a create, half load", median(floors), median(ours), ratio)
+	return ratio, err
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

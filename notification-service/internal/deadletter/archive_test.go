@@ -1,0 +1,137 @@
+package deadletter_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+const queue = "queue.vote_received"
+
+func letterOf(r *rigtest.Rig, failedAt time.Time) deadletter.Letter {
+	m := r.Vote("alice")
+	return deadletter.NewLetter(queue, &amqp.Delivery{
+		MessageId: m.ID, Type: string(m.Key), Body: m.Body,
+		Headers: amqp.Table{
+			outcome.FinalErrorClassHeader: "permanent", outcome.FinalErrorHeader: "SQLSTATE 23514",
+			outcome.FailedAtHeader: failedAt.Format(time.RFC3339Nano), event.RecipientHeader: m.Headers[event.RecipientHeader],
+		},
+	}, failedAt)
+}
+
+func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	l := letterOf(r, time.Now())
+	archive := func(l deadletter.Letter) {
+		t.Helper()
+		if err := r.Store.Archive(t.Context(), []deadletter.Letter{l, l}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive(l)
+	archive(l)
+	if n := r.Count(`select sum(deaths) from dead_letters`); n != 1 {
+		t.Errorf("archived four times, the letter died %d times, want once", n)
+	}
+	later := l
+	later.FailedAt = l.FailedAt.Add(time.Second)
+	archive(later)
+	if n := r.Count(`select count(*) from dead_letter_attempts`); n != 2 {
+		t.Errorf("%d attempts, want 2", n)
+	}
+	if _, err := r.Store.Discard(t.Context(), "operator", deadletter.Selection{MessageID: l.MessageID}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	archive(later) // delivered again after the archiver died before its ack
+	if n := inState(r, deadletter.Open); n != 0 {
+		t.Errorf("a discarded letter is open again")
+	}
+}
+
+func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	l := letterOf(r, time.Now())
+	if _, err := r.Pool.Exec(t.Context(), `insert into processed_messages (consumer, message_id) values ($1, $2)`, queue, l.MessageID); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
+		t.Fatal(err)
+	}
+	if n := inState(r, deadletter.Resolved); n != 1 {
+		t.Errorf("%d letters are resolved, want 1: the message had its effect", n)
+	}
+}
+
+func TestUpkeepResolvesWhatTwoTransactionsMissed(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	l := letterOf(r, time.Now())
+	if err := r.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		`insert into processed_messages (consumer, message_id) select queue, message_id from dead_letters`,
+		`insert into processed_messages (consumer, message_id, processed_at) values ('q', 'old', now() - interval '31 days')`,
+	} {
+		if _, err := r.Pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Store.Upkeep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := inState(r, deadletter.Resolved); n != 1 {
+		t.Errorf("%d letters are resolved, want 1", n)
+	}
+	if n := r.Effects(); n != 1 {
+		t.Errorf("%d handled messages are remembered, want 1: the old one is forgotten", n)
+	}
+}
+
+// FuzzNewLetter feeds what anyone may put into a dead-letter queue.
+func FuzzNewLetter(f *testing.F) {
+	f.Add("id", "type", []byte(`{"reporter_id":"x"}`), "x-death", "value\x00\xff")
+	f.Fuzz(func(t *testing.T, id, kind string, body []byte, name, value string) {
+		l := deadletter.NewLetter(queue, &amqp.Delivery{
+			MessageId: id, Type: kind, Body: body,
+			Headers: amqp.Table{name: value, outcome.FinalErrorHeader: value, "bytes": []byte(value), outcome.CycleHeader: []any{value, amqp.Table{name: value}}},
+		}, time.Now())
+		if l.MessageID == "" && id == "" || !json.Valid(l.Headers) || strings.ContainsRune(l.Error+l.MessageID+l.Type, 0) {
+			t.Errorf("letter %+v", l)
+		}
+		if !json.Valid(deadletter.MaskBody(body)) || !json.Valid(deadletter.MaskHeaders(l.Headers)) {
+			t.Error("masking makes no JSON")
+		}
+	})
+}
+
+func TestMaskNamesNobody(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"reporter_id":"canary","voter_id":"canary","nested":[{"reporter_name":"canary"}]}`,
+		`{"reporter\u005fid":"canary"}`,
+		`{"reporter_id":42424242}`,
+		`{"reporter_id": "canary", "broken`,
+		`{"reporter_name":"can\"canary","x":`,
+		`{"voter_id":"canary`,
+		`{"reporter_id":42424242,`,
+	} {
+		shown := string(deadletter.MaskBody([]byte(body)))
+		if strings.Contains(shown, "canary") || strings.Contains(shown, "42424242") {
+			t.Errorf("%s is shown as %s", body, shown)
+		}
+	}
+	if shown := string(deadletter.MaskHeaders(json.RawMessage(`{"x-recipient":"v1.k1.canary","a":1}`))); strings.Contains(shown, "canary") {
+		t.Errorf("headers are shown as %s", shown)
+	}
+}

@@ -1,0 +1,235 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// TestMain lets the test binary be a replayer that can be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("REPLAY_DATABASE") == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	pool, err := pgxpool.New(ctx, os.Getenv("REPLAY_DATABASE"))
+	if err == nil {
+		err = rigtest.Replay(ctx, os.Getenv("REPLAY_RABBITMQ"), postgres.NewStore(pool), zerolog.Nop())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+}
+
+// startReplayer runs a replayer as a process of its own. The second result
+// kills it, unless it was told to end before.
+func startReplayer(t *testing.T, r *rigtest.Rig) (kill func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "REPLAY_RABBITMQ="+r.URL, "REPLAY_DATABASE="+r.Pool.Config().ConnString())
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(kill)
+	return kill
+}
+
+// A moody store refuses everything while its cause is not mended.
+type moody struct {
+	consumer.Store
+	mended atomic.Bool
+}
+
+func (m *moody) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	if !m.mended.Load() {
+		return consumer.Applied{}, &pgconn.PgError{Code: "23514", ConstraintName: "mood"}
+	}
+	return m.Store.Apply(ctx, queue, batch)
+}
+
+// fail makes n dead letters, and returns the store that made them.
+func fail(t *testing.T, r *rigtest.Rig, n int) *moody {
+	t.Helper()
+	m := &moody{Store: r.Store}
+	r.Start(rigtest.WithStore(m), rigtest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r.WaitSubscribed(1)
+	r.Publish(r.Votes(n, "alice")...)
+	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
+	return m
+}
+
+func inState(r *rigtest.Rig, state deadletter.State) int {
+	return r.Count(`select count(*) from dead_letters where state = $1`, state)
+}
+
+var everyVote = deadletter.Order{Selection: deadletter.Selection{Queue: event.Topology{}.Queue(event.VoteReceivedKey)}}
+
+func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	r := rigtest.New(t)
+	stop := r.StartArchive()
+	cause := fail(t, r, n)
+	stop()
+	cause.mended.Store(true)
+
+	var clicks sync.WaitGroup
+	var taken, refused atomic.Int64
+	for range 2 {
+		clicks.Go(func() {
+			replay, err := r.Store.OrderReplay(t.Context(), "operator", everyVote)
+			taken.Add(int64(replay.Total))
+			if errors.Is(err, deadletter.ErrNothing) {
+				refused.Add(1)
+			} else if err != nil {
+				t.Errorf("order replay: %v", err)
+			}
+		})
+	}
+	clicks.Wait()
+	if taken.Load() != n {
+		t.Errorf("the two orders took %d dead letters, want %d", taken.Load(), n)
+	}
+	kill := startReplayer(t, r)
+	r.Eventually("progress", func() string {
+		if inState(r, deadletter.Resolved) < n/5 {
+			return "none"
+		}
+		return ""
+	})
+	kill()
+	atKill := inState(r, deadletter.Resolved)
+	startReplayer(t, r)
+	r.EventuallyEqual("resolved dead letters", n, func() int { return inState(r, deadletter.Resolved) })
+	r.EventuallyEqual("replays that run", 0, func() int { return r.Count(`select count(*) from replays where state <> 'done'`) })
+	r.CheckStreams(n)
+	t.Logf("%d dead letters, two orders (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
+		n, refused.Load(), atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+}
+
+func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
+	t.Parallel()
+	const n, canary = 100, 5
+	r := rigtest.New(t)
+	r.StartArchive()
+	cause := fail(t, r, n)
+	order := everyVote
+	order.Canary = canary
+	replay := mustOrder(t, r, order)
+	replay = waitEnded(t, r, replay.ID)
+	if replay.State != deadletter.Stopped || replay.Failed != canary || replay.Resolved != 0 {
+		t.Errorf("the replay is %s with %d failed and %d resolved, want stopped with %d failed", replay.State, replay.Failed, replay.Resolved, canary)
+	}
+	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
+	untouched := r.Count(`select count(*) from dead_letters where deaths = 1 and sent_at is null and replay_id is null`)
+	if untouched != n-canary {
+		t.Errorf("%d dead letters are untouched, want %d", untouched, n-canary)
+	}
+	t.Logf("canary of %d over %d dead letters: %q, %d untouched", canary, n, replay.Reason, untouched)
+
+	cause.mended.Store(true)
+	replay = waitEnded(t, r, mustOrder(t, r, order).ID)
+	if replay.State != deadletter.Done || replay.Resolved != n {
+		t.Errorf("after mending the replay is %s with %d resolved, want done with %d", replay.State, replay.Resolved, n)
+	}
+	r.CheckStreams(n)
+}
+
+func mustOrder(t *testing.T, r *rigtest.Rig, o deadletter.Order) deadletter.Replay {
+	t.Helper()
+	replay, err := r.Store.OrderReplay(t.Context(), "operator", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replay
+}
+
+func waitEnded(t *testing.T, r *rigtest.Rig, id uuid.UUID) (replay deadletter.Replay) {
+	t.Helper()
+	r.Eventually("replay", func() string {
+		var err error
+		if replay, err = r.Store.Replay(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		ended := []deadletter.ReplayState{deadletter.Done, deadletter.Stopped, deadletter.Cancelled}
+		if slices.Contains(ended, replay.State) {
+			return ""
+		}
+		return fmt.Sprintf("is %s: %+v", replay.State, replay.Progress)
+	})
+	return replay
+}
+
+func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	r := rigtest.New(t)
+	r.StartArchive()
+	cause := fail(t, r, n)
+	cause.mended.Store(true)
+	order := everyVote
+	order.PerSecond = 20 // slow enough to be caught at it
+	replay := mustOrder(t, r, order)
+	steer := func(state deadletter.ReplayState) deadletter.Replay {
+		t.Helper()
+		now, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	r.Eventually("first resolved", func() string {
+		if inState(r, deadletter.Resolved) == 0 {
+			return "none"
+		}
+		return ""
+	})
+	if now := steer(deadletter.Paused); now.Pending == 0 {
+		t.Fatal("everything was sent before the pause")
+	}
+	steer(deadletter.Running)
+	before := inState(r, deadletter.Resolved)
+	r.Eventually("progress after resuming", func() string {
+		if inState(r, deadletter.Resolved) == before {
+			return "none"
+		}
+		return ""
+	})
+	steer(deadletter.Cancelled)
+	r.EventuallyEqual("dead letters on their way", 0, func() int { return inState(r, deadletter.Replaying) })
+	open, resolved := inState(r, deadletter.Open), inState(r, deadletter.Resolved)
+	t.Logf("cancelled: %d resolved, %d open again", resolved, open)
+	if open == 0 || open+resolved != n {
+		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n)
+	}
+	if _, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
+		t.Errorf("resuming a cancelled replay: %v, want ErrEnded", err)
+	}
+	r.CheckStreams(resolved)
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/profile"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -86,6 +87,8 @@ func New(cfg Config) (http.Handler, error) {
 	r.Get("/health/detailed", cfg.Health.Ready)
 	r.Method(http.MethodGet, "/metrics", service.MetricsHandler(cfg.Metrics))
 	r.Method(http.MethodGet, "/openapi.json", doc)
+
+	profile.Mount(r, cfg.Auth)
 
 	handlers := s.handlers()
 	maps.Copy(handlers, cfg.Admin)

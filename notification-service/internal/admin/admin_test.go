@@ -1,0 +1,289 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A console is the operators' API as the service has it, and a caller.
+type console struct {
+	*rigtest.Rig
+	t      *testing.T
+	server *httptest.Server
+}
+
+func newConsole(t *testing.T, role auth.Role) *console {
+	t.Helper()
+	r := rigtest.New(t)
+	c, _ := r.Start()
+	r.StartArchive()
+	r.WaitSubscribed(1)
+	source, err := os.ReadFile("../../../docs/openapi/notification-service.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi.Load(source, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := chi.NewRouter()
+	router.Use(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Principal{ID: "operator-1", Role: role})))
+		})
+	})
+	router.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
+	if err := doc.Mount(router, admin.New(r.Store, c).Handlers(), service.Errors{Log: r.Log}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(router)
+	t.Cleanup(server.Close)
+	return &console{Rig: r, t: t, server: server}
+}
+
+// call sends a request and reads the answer into answer, if it is not nil.
+func (c *console) call(method, path, body string, want int, answer any) string {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if res.StatusCode != want {
+		c.t.Fatalf("%s %s: %s, want %d: %s", method, path, res.Status, want, text)
+	}
+	if answer != nil {
+		if err := json.Unmarshal(text, answer); err != nil {
+			c.t.Fatalf("%s %s: %v: %s", method, path, err, text)
+		}
+	}
+	return string(text)
+}
+
+// A page is what lists answer with.
+type page[T any] struct {
+	Items      []T
+	NextCursor string `json:"next_cursor"`
+}
+
+type letter struct {
+	ID        int64
+	Queue     string
+	State     string
+	MessageID string `json:"message_id"`
+	Class     string `json:"error_class"`
+	Group     string `json:"error_group"`
+	ParentID  int64  `json:"parent_id"`
+	Body      json.RawMessage
+	Headers   map[string]any
+	Attempts  []struct{ Error string }
+}
+
+// breakSome publishes votes whose title is missing and whose voter is secret.
+func (c *console) breakSome(n int) {
+	c.t.Helper()
+	for range n {
+		m := c.Vote("alice")
+		m.Body = []byte(strings.NewReplacer(`"Pothole"`, `""`, `"voter"`, `"secret-canary"`).Replace(string(m.Body)))
+		c.Publish(m)
+	}
+	c.EventuallyEqual("open dead letters", n, func() int {
+		return c.Count(`select count(*) from dead_letters where state = 'open'`)
+	})
+}
+
+func TestOnlyOperators(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Official)
+	for _, path := range []string{
+		"/admin/dlq/stats", "/admin/dlq/groups", "/admin/dlq/messages", "/admin/dlq/messages/1",
+		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers",
+	} {
+		c.call(http.MethodGet, path, "", http.StatusForbidden, nil)
+	}
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{"ids":[1]}}`, http.StatusForbidden, nil)
+	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"paused":true}`, http.StatusForbidden, nil)
+}
+
+func TestLookingAtDeadLetters(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	c.breakSome(5)
+	var groups page[struct {
+		Group string `json:"error_group"`
+		Open  int
+	}]
+	c.call(http.MethodGet, "/admin/dlq/groups", "", http.StatusOK, &groups)
+	if len(groups.Items) != 1 || groups.Items[0].Open != 5 || groups.Items[0].Group != "body breaks the contract: report_title is missing or invalid" {
+		t.Errorf("groups %+v", groups.Items)
+	}
+	seen := make(map[int64]bool)
+	path := "/admin/dlq/messages?limit=2&queue=queue.vote_received&error_class=permanent&state=open"
+	for cursor := ""; ; {
+		var letters page[letter]
+		c.call(http.MethodGet, path+cursor, "", http.StatusOK, &letters)
+		for _, l := range letters.Items {
+			seen[l.ID] = true
+			if sealed := l.Headers[event.RecipientHeader]; sealed != "sealed" {
+				t.Errorf("the recipient is shown as %v", sealed)
+			}
+		}
+		if letters.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + letters.NextCursor
+	}
+	if len(seen) != 5 {
+		t.Errorf("paging showed %d dead letters, want 5", len(seen))
+	}
+	everything := c.call(http.MethodGet, "/admin/dlq/export", "", http.StatusOK, nil) +
+		c.call(http.MethodGet, "/admin/dlq/messages", "", http.StatusOK, nil) +
+		c.call(http.MethodGet, "/admin/dlq/stats", "", http.StatusOK, nil)
+	if strings.Count(everything, "\n") != 5+1+1 {
+		t.Errorf("export has %d lines, want 5", strings.Count(everything, "\n")-2)
+	}
+	if strings.Contains(everything, "secret-canary") {
+		t.Error("an answer names a voter")
+	}
+	c.call(http.MethodGet, "/admin/dlq/messages/999999", "", http.StatusNotFound, nil)
+	c.call(http.MethodGet, "/admin/dlq/messages?state=asleep", "", http.StatusBadRequest, nil)
+	c.call(http.MethodGet, "/admin/dlq/messages?cursor=x", "", http.StatusBadRequest, nil)
+}
+
+func TestEditAndReplay(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	c.breakSome(1)
+	var letters page[letter]
+	c.call(http.MethodGet, "/admin/dlq/messages", "", http.StatusOK, &letters)
+	old := letters.Items[0]
+	path := "/admin/dlq/messages/" + jsonOf(t, old.ID)
+	mended := strings.Replace(string(old.Body), `"report_title":""`, `"report_title":"Pothole"`, 1)
+
+	c.call(http.MethodPost, path+"/edit", `{"body":`+string(old.Body)+`}`, http.StatusBadRequest, nil)
+	var answer struct {
+		ID      int64
+		Changes []struct{ Field string }
+	}
+	c.call(http.MethodPost, path+"/edit", `{"dry_run":true,"body":`+mended+`}`, http.StatusOK, &answer)
+	if len(answer.Changes) != 1 || answer.Changes[0].Field != "report_title" || answer.ID != 0 {
+		t.Errorf("dry run answers %+v", answer)
+	}
+	c.call(http.MethodPost, path+"/edit", `{"body":`+mended+`}`, http.StatusCreated, &answer)
+	c.call(http.MethodPost, path+"/edit", `{"body":`+mended+`}`, http.StatusConflict, nil)
+	if kept := c.Count(`select count(*) from dead_letters where convert_from(body, 'UTF8') like '%secret-canary%' and id = $1`, answer.ID); kept != 1 {
+		t.Error("the masked voter was lost in the edit")
+	}
+	edited := "/admin/dlq/messages/" + jsonOf(t, answer.ID)
+	c.call(http.MethodPost, edited+"/replay", "", http.StatusCreated, nil)
+	c.WaitEffects(1)
+	c.EventuallyEqual("resolved", 1, func() int { return c.Count(`select count(*) from dead_letters where state = 'resolved'`) })
+	var now letter
+	c.call(http.MethodGet, edited, "", http.StatusOK, &now)
+	if now.ParentID != old.ID || now.State != "resolved" || now.MessageID == old.MessageID {
+		t.Errorf("the edited letter is %+v, want resolved, with a new id and parent %d", now, old.ID)
+	}
+	c.call(http.MethodGet, path, "", http.StatusOK, &now)
+	if now.State != "discarded" || len(now.Attempts) != 1 {
+		t.Errorf("the letter before the edit is %s with %d attempts, want discarded with 1", now.State, len(now.Attempts))
+	}
+	c.CheckStreams(1)
+}
+
+func TestReplayOrders(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	c.breakSome(3)
+	var rehearsal struct {
+		WouldSend int `json:"would_send"`
+	}
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{"error_class":"permanent"},"dry_run":true,"limit":2}`, http.StatusOK, &rehearsal)
+	if rehearsal.WouldSend != 2 {
+		t.Errorf("the rehearsal would send %d, want 2", rehearsal.WouldSend)
+	}
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{}}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{"queue":"q"},"speed":1}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{"queue":"q"}}`, http.StatusConflict, nil)
+	var replay struct{ ID, State string }
+	c.call(http.MethodPost, "/admin/dlq/replays", `{"selection":{"queue":"queue.vote_received"},"canary":1}`, http.StatusCreated, &replay)
+	c.Eventually("replay", func() string {
+		c.call(http.MethodGet, "/admin/dlq/replays/"+replay.ID, "", http.StatusOK, &replay)
+		if replay.State != "stopped" {
+			return "is " + replay.State
+		}
+		return ""
+	})
+	c.call(http.MethodPost, "/admin/dlq/replays/"+replay.ID+"/resume", "", http.StatusConflict, nil)
+	c.call(http.MethodPost, "/admin/dlq/replays/"+replay.ID+"/explode", "", http.StatusBadRequest, nil)
+	c.call(http.MethodGet, "/admin/dlq/replays/00000000-0000-0000-0000-000000000000", "", http.StatusNotFound, nil)
+
+	var gone struct{ Discarded int }
+	c.call(http.MethodPost, "/admin/dlq/discard", `{"selection":{"queue":"queue.vote_received"},"reason":"test data"}`, http.StatusOK, &gone)
+	if gone.Discarded != 3 {
+		t.Errorf("%d discarded, want 3", gone.Discarded)
+	}
+	var log page[struct{ Actor, Action string }]
+	c.call(http.MethodGet, "/admin/dlq/audit?limit=1", "", http.StatusOK, &log)
+	if len(log.Items) != 1 || log.Items[0].Action != "discard" || log.Items[0].Actor != "operator-1" || log.NextCursor == "" {
+		t.Errorf("audit %+v", log)
+	}
+}
+
+func TestWorkerPools(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	var pool struct {
+		Concurrency int
+		Paused      bool
+	}
+	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":3}`, http.StatusOK, &pool)
+	if pool.Concurrency != 3 {
+		t.Errorf("concurrency %d, want 3", pool.Concurrency)
+	}
+	var pools page[struct {
+		Queue   string
+		Workers int
+	}]
+	c.Eventually("workers", func() string {
+		c.call(http.MethodGet, "/admin/workers", "", http.StatusOK, &pools)
+		if n := pools.Items[2].Workers; n != 3 {
+			return jsonOf(t, n)
+		}
+		return ""
+	})
+	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":65}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPatch, "/admin/workers/queue.other", `{"paused":true}`, http.StatusNotFound, nil)
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

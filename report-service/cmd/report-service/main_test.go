@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// patience ends a test that could not have worked. Nothing is measured by it.
+const patience = 2 * time.Minute
+
+// nowhere is an address at which nobody answers.
+const nowhere = "127.0.0.1:1"
+
+// A running is the service within the test's process.
+type running struct {
+	t    *testing.T
+	env  map[string]string
+	url  string
+	stop context.CancelFunc
+	done chan error
+	logs *lockedBuffer
+}
+
+// start runs the service and returns once it answers.
+func start(t *testing.T, databaseURL, rabbitURL string) *running {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	r := &running{t: t, url: "http://" + addr, stop: stop, done: make(chan error, 1), logs: new(lockedBuffer), env: map[string]string{
+		"HTTP_ADDR": addr, "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL, "RECIPIENT_KEY": event.NewKey("k1"),
+		"AUTH_MODE": "dev", "AUTH_ISSUER": "tests", "AUTH_AUDIENCE": "tests", "AUTH_JWT_SECRET": strings.Repeat("secret", 6),
+	}}
+	go func() { r.done <- run(ctx, r.getenv, r.logs) }()
+	t.Cleanup(stop)
+	r.eventually("it answers", func() bool {
+		status, _ := r.get("/livez")
+		return status == http.StatusOK
+	})
+	return r
+}
+
+func (r *running) getenv(name string) string { return r.env[name] }
+
+// end stops the service as a signal does, and wants it to end well.
+func (r *running) end() {
+	r.t.Helper()
+	r.stop()
+	select {
+	case err := <-r.done:
+		if err != nil {
+			r.t.Errorf("run: %v\n%s", err, r.logs)
+		}
+	case <-time.After(patience):
+		r.t.Errorf("run does not end\n%s", r.logs)
+	}
+}
+
+// eventually polls until ok, because a service tells nobody how it is doing.
+func (r *running) eventually(what string, ok func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("in vain: %s\n%s", what, r.logs)
+		}
+	}
+}
+
+func (r *running) get(path string) (int, string) {
+	res, err := http.Get(r.url + path)
+	if err != nil {
+		return 0, ""
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body) // what is missing fails the test
+	return res.StatusCode, string(body)
+}
+
+func (r *running) post(path, token, body string) (int, []byte) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return res.StatusCode, answer
+}
+
+// file files a report and returns the status and the answer.
+func (r *running) file() (int, []byte) {
+	r.t.Helper()
+	_, answer := r.post("/dev/token", "", `{"name":"Ann","role":"resident"}`)
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal(answer, &token); err != nil {
+		r.t.Fatalf("%v in %s", err, answer)
+	}
+	return r.post("/reports", token.AccessToken, `{"title":"Dark lamp","description":"","category_id":2,"privacy_level":"public"}`)
+}
+
+// A lockedBuffer takes the log of several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestFromRequestToBroker(t *testing.T) {
+	t.Parallel()
+	rabbitURL := rabbittest.Vhost(t)
+	r := start(t, pgtest.Report(t).Config().ConnString(), rabbitURL)
+	r.eventually("the relay is connected", func() bool {
+		_, body := r.get("/readyz")
+		return strings.Contains(body, `"relay":"up"`)
+	})
+	deliveries := bind(t, rabbitURL)
+	status, answer := r.file()
+	var rep struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(answer, &rep); err != nil || status != http.StatusCreated {
+		t.Fatalf("status %d, %v in %s", status, err, answer)
+	}
+	select {
+	case d := <-deliveries:
+		message, err := event.Decode(event.Key(d.Type), d.Body)
+		if err != nil {
+			t.Fatalf("the message breaks the contract: %v", err)
+		}
+		if id, version := message.Report(); id.String() != rep.ID || version != 1 || d.RoutingKey != string(event.ReportCreatedKey) {
+			t.Errorf("message %s about %s at version %d, want that of %s", d.RoutingKey, id, version, rep.ID)
+		}
+	case <-time.After(patience):
+		t.Fatalf("no message\n%s", r.logs)
+	}
+	if err := healthcheck(t.Context(), r.getenv); err != nil {
+		t.Errorf("healthcheck: %v", err)
+	}
+	r.end()
+	if err := healthcheck(t.Context(), r.getenv); err == nil {
+		t.Error("healthcheck of a service that ended succeeded")
+	}
+}
+
+// bind reads what the relay publishes.
+func bind(t *testing.T, rabbitURL string) <-chan amqp.Delivery {
+	t.Helper()
+	conn, err := amqp.Dial(rabbitURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := ch.QueueDeclare("", false, true, true, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind(q.Name, "#", event.Topology{}.Exchange(), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(q.Name, "", true, true, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deliveries
+}
+
+// While the broker is away, reports are taken; the service says that it is
+// degraded.
+func TestWithoutBroker(t *testing.T) {
+	t.Parallel()
+	r := start(t, pgtest.Report(t).Config().ConnString(), "amqp://guest:guest@"+nowhere+"/")
+	if status, answer := r.file(); status != http.StatusCreated {
+		t.Errorf("status %d: %s", status, answer)
+	}
+	if status, body := r.get("/readyz"); status != http.StatusOK || !strings.Contains(body, `"degraded"`) {
+		t.Errorf("/readyz: %d %s, want 200 and degraded", status, body)
+	}
+	r.end()
+}
+
+// Without its database the service runs, says that it is not ready, and asks
+// to come back later.
+func TestWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	r := start(t, "postgres://nobody@"+nowhere+"/nothing", "amqp://guest:guest@"+nowhere+"/")
+	if status, answer := r.file(); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d: %s", status, answer)
+	}
+	if status, body := r.get("/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz: %d %s, want 503", status, body)
+	}
+	if err := healthcheck(t.Context(), r.getenv); err == nil {
+		t.Error("healthcheck succeeded")
+	}
+	r.end()
+}
+
+func TestWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	err := run(t.Context(), func(name string) string { return map[string]string{"LOG_LEVEL": "info"}[name] }, &logs)
+	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: missing") || logs.Len() > 0 {
+		t.Errorf("run: error %v and log %q, want an error that names the variable", err, &logs)
+	}
+	if err := healthcheck(t.Context(), func(string) string { return "nonsense" }); err == nil || !strings.Contains(err.Error(), "HTTP_ADDR") {
+		t.Errorf("healthcheck: error %v, want one that names HTTP_ADDR", err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"serve"}, {"healthcheck", "now"}} {
+		if err := command(args); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", args)) {
+			t.Errorf("command(%q): error %v, want a refusal", args, err)
+		}
+	}
+}

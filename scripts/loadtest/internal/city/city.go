@@ -18,8 +18,8 @@ type Incident struct {
 	Category  string // one of the stack's category names
 	Title     string
 	Address   string
-	Latitude  float64
-	Longitude float64
+	Latitude  *float64 // nil, as Longitude is, where the log has no position
+	Longitude *float64
 	Anonymous bool
 }
 
@@ -92,13 +92,16 @@ func (c *City) add(row []string, at map[string]int) error {
 	if err != nil {
 		return fmt.Errorf("created_at: %w", err)
 	}
-	latitude, err := strconv.ParseFloat(get("latitude"), 64)
+	latitude, err := coordinate(get("latitude"))
 	if err != nil {
 		return fmt.Errorf("latitude: %w", err)
 	}
-	longitude, err := strconv.ParseFloat(get("longitude"), 64)
+	longitude, err := coordinate(get("longitude"))
 	if err != nil {
 		return fmt.Errorf("longitude: %w", err)
+	}
+	if latitude == nil || longitude == nil {
+		latitude, longitude = nil, nil
 	}
 	c.Hours[created.Hour()]++
 	c.incidents = append(c.incidents, Incident{
@@ -106,4 +109,13 @@ func (c *City) add(row []string, at map[string]int) error {
 		Latitude: latitude, Longitude: longitude, Anonymous: get("anonymous") == "Y",
 	})
 	return nil
+}
+
+// coordinate returns nil for what the log leaves out.
+func coordinate(s string) (*float64, error) {
+	if s == "" {
+		return nil, nil //nolint:nilnil // no position is no error
+	}
+	degrees, err := strconv.ParseFloat(s, 64)
+	return &degrees, err
 }

@@ -2,6 +2,7 @@ package city_test
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,19 +16,23 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	c, err := city.Read(strings.NewReader(head +
 		"2020-01-01T00:05:00,Illegal Dumping Pickup,Closed,34.19,-118.49,\"16815 W VANOWEN ST, 91406\",N\n" +
-		"2020-01-01T09:23:00,Multiple Streetlight Issue,Open,34.00,-118.26,704 E 43RD PL,Y\n"))
+		"2020-01-01T09:23:00,Multiple Streetlight Issue,Open,34.00,-118.26,704 E 43RD PL,Y\n" +
+		"2020-01-01T09:24:00,Other,Open,34.00,,,Y\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := city.Incident{
 		Category: "Street lights and signals", Title: "Multiple Streetlight Issue", Address: "704 E 43RD PL",
-		Latitude: 34, Longitude: -118.26, Anonymous: true,
+		Latitude: new(34.0), Longitude: new(-118.26), Anonymous: true,
 	}
-	if got := c.At(1); got != want {
+	if got := c.At(1); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if c.At(2) != c.At(0) || c.Hours[0] != 1 || c.Hours[9] != 1 {
-		t.Errorf("got third %+v and hours %v, want the first again, and hours 0 and 9", c.At(2), c.Hours)
+	if got := c.At(2); got.Latitude != nil || got.Longitude != nil || got.Category != city.Other {
+		t.Errorf("got %+v, want another thing without a position", got)
+	}
+	if c.At(3) != c.At(0) || c.Hours[0] != 1 || c.Hours[9] != 2 {
+		t.Errorf("got fourth %+v and hours %v, want the first again, and hours 0 and 9", c.At(3), c.Hours)
 	}
 }
 
@@ -52,7 +57,7 @@ func TestSyntheticIsTheSameAgain(t *testing.T) {
 	t.Parallel()
 	a, b := city.Synthetic(7), city.Synthetic(7)
 	for n := range a.Len() {
-		if a.At(n) != b.At(n) {
+		if !reflect.DeepEqual(a.At(n), b.At(n)) {
 			t.Fatalf("incident %d: %+v and %+v", n, a.At(n), b.At(n))
 		}
 	}

@@ -26,8 +26,8 @@ func Synthetic(seed uint64) *City {
 		c.incidents = append(c.incidents, Incident{
 			Category: categoryOf(title), Title: title,
 			Address:   fmt.Sprintf("%d Street No. %d", 1+random.IntN(400), 1+random.IntN(90)),
-			Latitude:  latitude + random.NormFloat64()*0.03,
-			Longitude: longitude + random.NormFloat64()*0.03,
+			Latitude:  new(latitude + random.NormFloat64()*0.03),
+			Longitude: new(longitude + random.NormFloat64()*0.03),
 			Anonymous: random.IntN(5) == 0,
 		})
 	}

@@ -140,7 +140,7 @@ func (w *work) newReport(number int) client.NewReport {
 	}
 	return client.NewReport{
 		Title: i.Title, Description: fmt.Sprintf("%s at %s. Number %d of a load test.", i.Title, i.Address, number),
-		CategoryID: w.categories[i.Category], Latitude: &i.Latitude, Longitude: &i.Longitude,
+		CategoryID: w.categories[i.Category], Latitude: i.Latitude, Longitude: i.Longitude,
 		Address: i.Address, PrivacyLevel: privacy,
 	}
 }

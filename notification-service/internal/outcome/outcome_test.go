@@ -1,0 +1,130 @@
+package outcome_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+func sql(code string) error {
+	return fmt.Errorf("apply batch: %w", &pgconn.PgError{Code: code, Message: "canary", Detail: "canary", ConstraintName: "c"})
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		err   error
+		want  outcome.Class
+		quick bool
+	}{
+		{"data", sql("22P02"), outcome.Permanent, false},
+		{"constraint", sql("23505"), outcome.Permanent, false},
+		{"serialization", sql("40001"), outcome.Transient, true},
+		{"deadlock", sql("40P01"), outcome.Transient, true},
+		{"lock timeout", sql("55P03"), outcome.Transient, false},
+		{"statement cancelled", sql("57014"), outcome.Transient, false},
+		{"shutting down", sql("57P01"), outcome.Away, false},
+		{"too many connections", sql("53300"), outcome.Away, false},
+		{"connection failure", sql("08006"), outcome.Away, true},
+		{"read-only", sql("25006"), outcome.Away, false},
+		{"missing table", sql("42P01"), outcome.Transient, false},
+		{"odd code", sql("4"), outcome.Transient, false},
+		{"reset", fmt.Errorf("read: %w", &net.OpError{Op: "read", Err: errors.New("reset")}), outcome.Away, true},
+		{"eof", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), outcome.Away, true},
+		{"deadline", fmt.Errorf("apply: %w", context.DeadlineExceeded), outcome.Transient, false},
+		{"unknown", errors.New("canary"), outcome.Transient, false},
+		{"ours", &outcome.Error{Class: outcome.Poison, Text: "x"}, outcome.Poison, false},
+	} {
+		if got := outcome.Classify(tt.err); got != tt.want {
+			t.Errorf("%s: class %s, want %s", tt.name, got, tt.want)
+		}
+		if got := outcome.Quick(tt.err); got != tt.quick {
+			t.Errorf("%s: quick %t, want %t", tt.name, got, tt.quick)
+		}
+		if text := outcome.Describe(tt.err); strings.Contains(text, "canary") {
+			t.Errorf("%s: described as %q, which quotes it", tt.name, text)
+		}
+	}
+}
+
+// FuzzUndecodable looks for a body that shows in the reason for its refusal.
+func FuzzUndecodable(f *testing.F) {
+	f.Add(`{"report_id":"`, `"}`)
+	f.Add(`{"vote_type":"`, `"`)
+	f.Add(`{"report_version":`, `}`)
+	f.Fuzz(func(t *testing.T, before, after string) {
+		const canary = "zq7canary"
+		_, err := event.Decode(event.VoteReceivedKey, []byte(before+canary+after))
+		if err == nil {
+			return
+		}
+		if text := outcome.Undecodable(err).Text; strings.Contains(text, canary) {
+			t.Errorf("the reason %q quotes the body", text)
+		}
+	})
+}
+
+func TestRetryThenDeadLetterThenReplay(t *testing.T) {
+	t.Parallel()
+	d := &amqp.Delivery{
+		MessageId: "m", Type: "report.created", Exchange: "x", RoutingKey: "k", Expiration: "5", Body: []byte("{}"),
+		Headers: amqp.Table{
+			event.TraceHeader: "00-1", event.RecipientHeader: "sealed",
+			"x-death": []any{}, "x-first-death-queue": "q", "x-last-death-reason": "r", "x-delivery-count": int64(3),
+		},
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first := outcome.Retry(d, outcome.Failure{Queue: "q", Class: outcome.Transient, Text: "slow", At: at})
+	if first.Expiration != "" || first.DeliveryMode != amqp.Persistent || first.MessageId != "m" {
+		t.Errorf("retry is published as %+v", first)
+	}
+	back := &amqp.Delivery{MessageId: "m", Headers: first.Headers, Exchange: "", RoutingKey: "q", Body: first.Body}
+	letter := outcome.DeadLetter(back, outcome.Failure{Queue: "q", Class: outcome.Permanent, Text: "broken", At: at.Add(time.Second)})
+	want := amqp.Table{
+		event.TraceHeader: "00-1", event.RecipientHeader: "sealed",
+		"x-retries": int32(1), "x-retry-reason": "transient: slow", "x-original-exchange": "x", "x-original-routing-key": "k",
+		"x-first-failed-at": "2026-01-02T03:04:05Z", "x-original-queue": "q", "x-final-error": "broken",
+		"x-final-error-class": "permanent", "x-final-retry-count": int32(1), "x-failed-at": "2026-01-02T03:04:06Z",
+	}
+	same(t, "dead letter", letter.Headers, want)
+	same(t, "essential headers", outcome.Essential(letter.Headers), want)
+	same(t, "replay", outcome.Replay(letter.Headers), amqp.Table{
+		event.TraceHeader: "00-1", event.RecipientHeader: "sealed", "x-original-exchange": "x", "x-original-routing-key": "k",
+	})
+}
+
+func same(t *testing.T, what string, got, want amqp.Table) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s is %v, want %v", what, name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: headers %v, want %v", what, got, want)
+	}
+}
+
+func TestRetriesOfForeignHeaders(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		value any
+		want  int
+	}{{nil, 0}, {int32(2), 2}, {int64(3), 3}, {"4", 4}, {int32(-1), 0}, {int64(-1), 0}, {int64(1) << 40, 1 << 20}, {"x", 0}, {2.5, 0}} {
+		if got := outcome.Retries(amqp.Table{outcome.RetriesHeader: tt.value}); got != tt.want {
+			t.Errorf("retries of %v are %d, want %d", tt.value, got, tt.want)
+		}
+	}
+}

@@ -58,3 +58,13 @@ fmt: ## format all Go sources
 
 generate: ## make the generated code anew from its sources
 	go generate ./platform/... ./report-service/... ./notification-service/...
+
+load: ## start the stack and put it under half a minute of load, with an audit
+	@scripts/load.sh
+
+bench-ingest: build ## what is taken in over HTTP, against a bare database client
+	@eval "$$(scripts/stack test-up)" && cd scripts/bench && GOWORK=off go run ./ingest \
+		-service ../../bin/report-service -migrate ../../bin/migrate
+
+bench-compare: ## measure BASE=revision and this tree in turn, with their ratios
+	@scripts/bench-compare.sh $(BASE)

@@ -3,7 +3,6 @@ module github.com/cityconnect/cityconnect/scripts/bench
 go 1.26.0
 
 require (
-	github.com/cityconnect/cityconnect/migrations v0.0.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
@@ -11,15 +10,11 @@ require (
 )
 
 require (
-	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
-	github.com/jackc/pgerrcode v0.0.0-20220416144525-469b46aa5efa // indirect
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
 
-replace (
-	github.com/cityconnect/cityconnect/migrations => ../../migrations
-	github.com/cityconnect/cityconnect/platform => ../../platform
-)
+replace github.com/cityconnect/cityconnect/platform => ../../platform

@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/cityconnect/cityconnect/migrations"
 )
 
-// newDatabase makes a migrated database on the server of the tests. drop
-// removes it.
-func newDatabase(ctx context.Context) (database string, drop func() error, err error) {
+// newDatabase makes a database on the server of the tests, and has the program
+// migrate it. drop removes it.
+func newDatabase(ctx context.Context, migrate string) (database string, drop func() error, err error) {
 	admin := os.Getenv("TEST_DATABASE_URL")
 	if admin == "" {
 		return "", nil, fmt.Errorf(`TEST_DATABASE_URL is not set: use eval "$(scripts/stack test-up)"`)
@@ -32,7 +32,12 @@ func newDatabase(ctx context.Context) (database string, drop func() error, err e
 	drop = func() error {
 		return execute(context.WithoutCancel(ctx), admin, "drop database "+name+" with (force)")
 	}
-	return u.String(), drop, migrations.Up(ctx, u.String(), migrations.Report)
+	up := exec.CommandContext(ctx, migrate, "up", "-database", "report")
+	up.Env = append(os.Environ(), "DATABASE_URL="+u.String())
+	if output, err := up.CombinedOutput(); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("migrate: %w: %s", err, output), drop())
+	}
+	return u.String(), drop, nil
 }
 
 func execute(ctx context.Context, database, sql string) error {

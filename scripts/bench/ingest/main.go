@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type bench struct {
 	passes  int
 	length  time.Duration // of a pass
 	reports int           // that spread votes go to
+	raw     bool          // no floor: lines as go test -bench writes them
 	service *service
 	floor   *floor
 	out     io.Writer
@@ -46,11 +48,13 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.passes, "passes", 5, "passes of each side, an odd number")
 	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
 	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
+	flags.BoolVar(&b.raw, "raw", false, "no comparison: lines for benchstat")
 	binary := flags.String("service", "bin/report-service", "report-service's `program`")
+	migrate := flags.String("migrate", "bin/migrate", "the `program` that migrates")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	database, drop, err := newDatabase(ctx)
+	database, drop, err := newDatabase(ctx, *migrate)
 	if err != nil {
 		return err
 	}
@@ -66,32 +70,63 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return b.measure(ctx)
 }
 
-// measure runs every comparison and prints the line.
+// measure makes every comparison and prints the line.
 func (b *bench) measure(ctx context.Context) error {
-	clients, err := b.service.connect(b.conns)
+	c, err := b.service.connect(b.conns)
 	if err != nil {
 		return err
 	}
-	defer clients.close()
-	create, err := b.compare(ctx, "creates", b.floor.create, clients.create)
-	if err != nil {
-		return err
+	defer c.close()
+	many, one := b.floor.reports, b.floor.reports[:1]
+	subjects := []subject{
+		{"creates", b.floor.create, c.create},
+		{"votes on many reports", b.floor.voteOn(many), c.voteOn(many)},
+		{"votes on one report", b.floor.voteOn(one), c.voteOn(one)},
 	}
-	spread, err := b.compare(ctx, "votes on many reports", b.floor.voteOn(b.floor.reports), clients.voteOn(b.floor.reports))
-	if err != nil {
-		return err
+	if b.raw {
+		return b.list(ctx, subjects)
 	}
-	hot, err := b.compare(ctx, "votes on one report", b.floor.voteOn(b.floor.reports[:1]), clients.voteOn(b.floor.reports[:1]))
-	if err != nil {
-		return err
+	var results []comparison
+	for _, s := range subjects {
+		result, err := b.compare(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		results = append(results, result)
 	}
-	p99, err := b.compareP99(ctx, create, clients)
+	p99, err := b.compareP99(ctx, results[0], c)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(b.out, "create_ratio=%.2f votes_spread_ratio=%.2f votes_hot_ratio=%.2f p99_ratio_half_load=%.2f\n",
-		create.ratio, spread.ratio, hot.ratio, p99)
+		results[0].ratio, results[1].ratio, results[2].ratio, p99)
 	return err
+}
+
+// A subject is what both sides do.
+type subject struct {
+	name        string
+	floor, ours action
+}
+
+// list prints what the service does, as go test prints benchmarks.
+func (b *bench) list(ctx context.Context, subjects []subject) error {
+	for _, s := range subjects {
+		for pass := range b.passes + 1 {
+			n, err := closedLoop(ctx, b.conns, b.length, s.ours)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			if pass == 0 || n == 0 {
+				continue // it only warms up
+			}
+			name := strings.ReplaceAll(s.name, " ", "_")
+			if _, err := fmt.Fprintf(b.out, "BenchmarkIngest/%s %d %d ns/op\n", name, n, b.length.Nanoseconds()/n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // A comparison has the medians of both sides, in a second, and of the ratios
@@ -101,15 +136,15 @@ type comparison struct {
 }
 
 // compare runs both sides in turn; the first pass of each only warms up.
-func (b *bench) compare(ctx context.Context, what string, floor, ours action) (comparison, error) {
+func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 	var rates [2][]float64
 	var ratios []float64
 	for pass := range b.passes + 1 {
 		var now [2]float64
-		for side, do := range []action{floor, ours} {
+		for side, do := range []action{s.floor, s.ours} {
 			n, err := closedLoop(ctx, b.conns, b.length, do)
 			if err != nil {
-				return comparison{}, fmt.Errorf("%s: %w", what, err)
+				return comparison{}, err
 			}
 			now[side] = float64(n) / b.length.Seconds()
 		}
@@ -122,7 +157,7 @@ func (b *bench) compare(ctx context.Context, what string, floor, ours action) (c
 		}
 	}
 	c := comparison{median(rates[0]), median(rates[1]), median(ratios)}
-	_, err := fmt.Fprintf(b.out, "%-24s floor %7.0f/s   over HTTP %7.0f/s   ratio %.2f\n", what, c.floor, c.ours, c.ratio)
+	_, err := fmt.Fprintf(b.out, "%-24s floor %7.0f/s   over HTTP %7.0f/s   ratio %.2f\n", s.name, c.floor, c.ours, c.ratio)
 	return c, err
 }
 

@@ -19,7 +19,7 @@ import (
 
 // relayLatency is the relay's own measure: from the row's transaction to the
 // broker's confirm.
-const relayLatency = "relay_confirm_latency_seconds"
+const relayLatency = "relay_commit_to_confirm_seconds"
 
 // linger is how long a run goes on after the last expected notification, so
 // that one that comes twice is noticed.

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Everything that runs, once: the stack with each of its processes, the main job
+# on sample reports, and half a minute of load with an audit of every event.
+# Arguments go to the load test.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+echo '== the stack' >&2
+scripts/stack up
+scripts/stack status
+echo '== the main job' >&2
+GATEWAY_URL=$(scripts/stack address) go run ./scripts/demo
+echo '== load' >&2
+scripts/load.sh "$@"

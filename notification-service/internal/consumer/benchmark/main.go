@@ -1,0 +1,161 @@
+// Command benchmark is the consumer's own part in `make bench-consumer`: it
+// consumes what waits in the vote queue and prints how long that took. The
+// other contestants, and what starts this one, are in scripts/bench/consumer.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "benchmark:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	good := flag.Int("good", 0, "how many messages must be done")
+	batch := flag.Int("batch", 10, "messages in one transaction at the most")
+	effect := flag.Bool("effect", true, "write to the database")
+	flag.Parse()
+	keyring, err := event.ParseKeyring(os.Getenv("RECIPIENT_KEY"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	watch := &stopwatch{Store: postgres.NewStore(pool), effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
+	log := zerolog.Nop()
+	post := courier.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
+	c, err := consumer.New(consumer.Config{
+		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Courier: post, Keyring: keyring,
+		Tuning: consumer.Tuning{
+			Prefetch: 10, Workers: 1, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
+			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
+		},
+		Rabbit: rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return err
+	}
+	var posting sync.WaitGroup
+	posting.Go(func() { _ = post.Run(ctx) })
+	err = c.Run(ctx)
+	posting.Wait()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(watch.result())
+}
+
+type nobody struct{}
+
+func (nobody) Announce(context.Context, notification.Batch) {}
+
+// A stopwatch is a store that takes the time, and fails for a second for the
+// messages that are marked to.
+type stopwatch struct {
+	consumer.Store
+	effect bool
+	done   func()
+
+	mu          sync.Mutex
+	left        int // good messages that are not done
+	began, last time.Time
+	stall       time.Duration
+	failing     map[string]time.Time // since when
+}
+
+func (s *stopwatch) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	s.mu.Lock()
+	if s.began.IsZero() {
+		s.began = time.Now()
+		s.last = s.began
+	}
+	s.mu.Unlock()
+	if s.sick(batch) {
+		return consumer.Applied{}, &pgconn.PgError{Code: "55P03"}
+	}
+	applied := consumer.Applied{}
+	if s.effect {
+		var err error
+		if applied, err = s.Store.Apply(ctx, queue, batch); err != nil {
+			return applied, err
+		}
+	}
+	s.count(batch)
+	return applied, nil
+}
+
+// sick tells whether a message in batch is in its first second.
+func (s *stopwatch) sick(batch []consumer.Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range batch {
+		if !strings.HasSuffix(m.ID, "-fails") {
+			continue
+		}
+		since, known := s.failing[m.ID]
+		if !known {
+			since = time.Now()
+			s.failing[m.ID] = since
+		}
+		if time.Since(since) < time.Second {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stopwatch) count(batch []consumer.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range batch {
+		if strings.HasSuffix(m.ID, "-fails") || s.left == 0 {
+			continue
+		}
+		now := time.Now()
+		s.stall = max(s.stall, now.Sub(s.last))
+		s.last = now
+		if s.left--; s.left == 0 {
+			s.done()
+		}
+	}
+}
+
+// A result is what the benchmark reads.
+type result struct {
+	Seconds float64 `json:"seconds"`  // until the good messages were done
+	StallMS float64 `json:"stall_ms"` // the longest time without a good one
+}
+
+func (s *stopwatch) result() result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return result{s.last.Sub(s.began).Seconds(), float64(s.stall.Microseconds()) / 1000}
+}

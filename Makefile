@@ -62,7 +62,8 @@ generate: ## make the generated code anew from its sources
 load: ## start the stack and put it under half a minute of load, with an audit
 	@scripts/load.sh
 
-bench-ingest: build ## what is taken in over HTTP, against a bare database client
+bench-ingest: ## what is taken in over HTTP, against a bare database client
+	@go build -o bin/ ./report-service/cmd/report-service ./migrations/cmd/migrate
 	@eval "$$(scripts/stack test-up)" && cd scripts/bench && GOWORK=off go run ./ingest \
 		-service ../../bin/report-service -migrate ../../bin/migrate
 

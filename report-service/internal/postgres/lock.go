@@ -42,7 +42,7 @@ func (r *reads) lock(id uuid.UUID) *locked {
 	if !r.patient {
 		sql += ` skip locked`
 	}
-	r.batch.Queue(sql, id).
+	r.batch.Queue(sql, key(id)).
 		QueryRow(optional(&l.found, &l.ID, &l.Title, &l.Privacy, &l.Status, &l.Score, &l.Version, &l.Reporter.ID))
 	return l
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -63,7 +64,7 @@ func (w *writes) queue(b *pgx.Batch) {
 		// One by one, because a join would be planned for a table that is still
 		// small, and be kept while it grows.
 		b.Queue(`update reports set status = $2, score = $3, version = $4, updated_at = $5 where id = $1`,
-			l.ID, string(l.Status), l.Score, l.Version, l.UpdatedAt)
+			key(l.ID), string(l.Status), l.Score, l.Version, l.UpdatedAt)
 	}
 	if len(w.history) > 0 {
 		w.queueHistory(b)
@@ -78,7 +79,7 @@ func (w *writes) queue(b *pgx.Batch) {
 }
 
 func (w *writes) queueFilings(b *pgx.Batch) {
-	ids := column(w.filings, func(f *report.Filing) uuid.UUID { return f.ID })
+	ids := column(w.filings, func(f *report.Filing) pgtype.UUID { return key(f.ID) })
 	b.Queue(`
 		insert into reports (id, title, description, category_id, latitude, longitude, address,
 			privacy_level, status, score, version, created_at, updated_at)
@@ -110,7 +111,7 @@ func (w *writes) queueHistory(b *pgx.Batch) {
 		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at
 		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
 			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at)`,
-		column(w.history, func(e entryRow) uuid.UUID { return e.reportID }),
+		column(w.history, func(e entryRow) pgtype.UUID { return key(e.reportID) }),
 		column(w.history, func(e entryRow) string { return string(e.From) }),
 		column(w.history, func(e entryRow) string { return string(e.To) }),
 		column(w.history, func(e entryRow) string { return e.Note }),
@@ -124,7 +125,7 @@ func (w *writes) queueVotes(b *pgx.Batch) {
 		insert into votes (report_id, voter_id, value, voted_at)
 		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])
 		on conflict (report_id, voter_id) do update set value = excluded.value, voted_at = excluded.voted_at`,
-		column(w.votes, func(v voteRow) uuid.UUID { return v.reportID }),
+		column(w.votes, func(v voteRow) pgtype.UUID { return key(v.reportID) }),
 		column(w.votes, func(v voteRow) string { return v.voter }),
 		column(w.votes, func(v voteRow) int16 { return int16(v.vote) }),
 		column(w.votes, func(v voteRow) time.Time { return v.at }))
@@ -139,20 +140,25 @@ func (w *writes) queueOutbox(b *pgx.Batch) {
 		from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[], $7::jsonb[])
 			with ordinality as new (id, routing_key, payload, report_id, report_version, shard, headers, place)
 		order by place`,
-		column(w.outbox, func(outboxRow) uuid.UUID { return uuid.Must(uuid.NewV7()) }),
+		column(w.outbox, func(outboxRow) pgtype.UUID { return key(uuid.Must(uuid.NewV7())) }),
 		column(w.outbox, func(r outboxRow) string { return r.key }),
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
-		column(w.outbox, func(r outboxRow) uuid.UUID { return r.reportID }),
+		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.reportID) }),
 		column(w.outbox, func(r outboxRow) int64 { return r.version }),
 		column(w.outbox, func(r outboxRow) int16 { return shardOf(r.reportID) }),
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 
-// column returns one value of each row.
-func column[R, V any](rows []R, value func(R) V) []V {
-	values := make([]V, len(rows))
+// column returns one value of each row, as a type that pgx encodes without
+// reflection.
+func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
+	values := make(pgtype.FlatArray[V], len(rows))
 	for i, row := range rows {
 		values[i] = value(row)
 	}
 	return values
 }
+
+// key returns id as a type that pgx does not take the long way round, by its
+// text.
+func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }

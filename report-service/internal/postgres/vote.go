@@ -43,7 +43,7 @@ func (c *ballot) scope() scope { return scope{c.id, c.voter} }
 // the one who held it before has voted.
 func (c *ballot) read(r *reads) {
 	c.locked, c.before = r.lock(c.id), report.None
-	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, c.id, c.voter).
+	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter).
 		QueryRow(optional(&c.voted, &c.before))
 }
 
@@ -61,7 +61,7 @@ func (c *ballot) write(w *writes) error {
 		return nil
 	}
 	if c.vote == report.None {
-		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, c.id, c.voter)
+		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter)
 	} else {
 		if err := c.store.enqueue(c.ctx, w, voted(&filing, c.voter, c.vote), filing.Reporter.ID); err != nil {
 			return err

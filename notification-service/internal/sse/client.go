@@ -39,6 +39,7 @@ type client struct {
 	lanes   [2]lane // one per stream that it follows; the second may be empty
 	born    time.Time
 	expires time.Time
+	seat    seat // guarded by the pulse's mutex
 
 	mu        sync.Mutex
 	queue     []entry // grown when needed, given back when empty

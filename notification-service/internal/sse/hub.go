@@ -194,6 +194,7 @@ func (h *Hub) remove(c *client, why reason) {
 			h.close(t)
 		}
 	}
+	h.pulse.drop(c)
 	if c.out != nil {
 		h.metrics.closed(c.kind(), why)
 	}

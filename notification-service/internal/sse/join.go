@@ -45,13 +45,16 @@ func greet(view notification.View, lastEventID string) welcome {
 }
 
 // opening returns the first bytes of a stream. A reset stands before ready:
-// an id must never reach a client before it was told what led there.
+// an id must never reach a client before it was told what led there. The id of
+// ready is where the stream goes on; its data has the present, and what is
+// unread there: what follows up to it is counted already.
 func (w welcome) opening() []byte {
 	b := appendRetry(nil, retryLost.pick())
 	if w.why != "" {
 		b = appendReset(b, w.why, w.start)
 	}
-	b = appendEvent(b, eventReady, fmt.Appendf(nil, `{"unread_count":%d}`, w.view.Unread))
+	b = appendEvent(b, eventReady, fmt.Appendf(nil, `{"unread_count":%d,"last_event_id":%q}`,
+		w.view.Unread, w.view.Cursor().String()))
 	return append(appendID(b, w.start), '\n')
 }
 

@@ -21,6 +21,12 @@ type pulse struct {
 	wheel [slots][]*client
 }
 
+// A seat is where the wheel has a client.
+type seat struct {
+	slot, index int
+	taken       bool
+}
+
 func newPulse(heartbeat time.Duration) *pulse { return &pulse{tick: heartbeat / beatTicks} }
 
 // add has c looked at after its first heartbeat's time.
@@ -31,8 +37,25 @@ func (p *pulse) put(c *client, now time.Time, d time.Duration) {
 	ticks := int(min(d, c.expires.Sub(now)) / p.tick)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slot := &p.wheel[(p.now+min(max(ticks, 1), slots-1))%slots]
-	*slot = append(*slot, c)
+	slot := (p.now + min(max(ticks, 1), slots-1)) % slots
+	c.seat = seat{slot, len(p.wheel[slot]), true}
+	p.wheel[slot] = append(p.wheel[slot], c)
+}
+
+// drop forgets c, which has ended.
+func (p *pulse) drop(c *client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !c.seat.taken {
+		return
+	}
+	c.seat.taken = false
+	slot := p.wheel[c.seat.slot]
+	last := len(slot) - 1
+	slot[c.seat.index] = slot[last]
+	slot[c.seat.index].seat.index = c.seat.index
+	slot[last] = nil
+	p.wheel[c.seat.slot] = slot[:last]
 }
 
 // run turns the wheel until ctx ends.
@@ -57,6 +80,9 @@ func (p *pulse) turn() []*client {
 	p.now = (p.now + 1) % slots
 	due := p.wheel[p.now]
 	p.wheel[p.now] = nil
+	for _, c := range due {
+		c.seat.taken = false
+	}
 	return due
 }
 

@@ -30,8 +30,9 @@ func TestResumeIsExact(t *testing.T) {
 					r.tell(batch...)
 				}
 				s := r.open("/ann", cursor)
-				if got := expect(t, s, "ready").ID; got != cursor {
-					t.Errorf("ready has id %s, want the cursor %s", got, cursor)
+				ready, head := expect(t, s, "ready"), fmt.Sprintf("v1.%s.%d", epoch, missed+1)
+				if ready.ID != cursor || !strings.Contains(ready.Data, head) {
+					t.Errorf("ready has id %s and data %s, want the cursor %s and the present %s", ready.ID, ready.Data, cursor, head)
 				}
 				for seq := range int64(missed) {
 					expectSeqs(t, s, epoch, seq+2)

@@ -24,6 +24,9 @@ type Parser struct {
 	Retry   time.Duration // what the stream asked for last
 }
 
+// LastID returns the last event id, as a client sends it when it comes back.
+func (p *Parser) LastID() string { return p.lastID }
+
 // maxLine has room for the largest event of the tests.
 const maxLine = 1 << 20
 

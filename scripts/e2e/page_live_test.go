@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// What an official does in his page is seen in the resident's, as it happens.
+func TestPageStatusLive(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	enter := c.readers()
+	anas := c.signIn("Ana", "resident")
+	report := file(t, anas, "Dark crossing")
+	ana := enter(anas).open("#/reports/" + report.ID.String())
+	olga := enter(c.signIn("Olga", "official")).open("#/queue")
+	olga.do(
+		browser.Click("button", "Change status: Dark crossing"),
+		browser.Click(".chip", "In progress"),
+		browser.Fill("Note", "A crew is on its way."),
+	)
+	pressed := time.Now()
+	olga.do(browser.Click("button", "Save"))
+	ana.do(browser.See(".meta .badge", "In progress"))
+	t.Logf("seen in the other page after %v", time.Since(pressed))
+	ana.do(
+		browser.See(".timeline", "A crew is on its way."),
+		browser.See(".toast", "Now: In progress"),
+		allRead, // it was looked at
+	)
+	olga.do(browser.Until(`!document.querySelector('.queue li')`)) // it is pending no more
+	olga.checkFaults()
+	ana.checkFaults()
+}
+
+// An official who decided on what is no longer so is told, and keeps his note.
+func TestPageStaleStatus(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	olga, otto := c.signIn("Olga", "official"), c.signIn("Otto", "official")
+	report := file(t, c.signIn("Ana", "resident"), "Dark crossing")
+	page := c.readers()(olga).open("#/reports/" + report.ID.String())
+	page.do(browser.Click(".chip", "Rejected"), browser.Fill("Why?", "Not ours."))
+	move(t, otto, report, "resolved", "Mended.")
+	page.do(
+		browser.See("[role=status]", "now “Resolved”"),
+		browser.Until(`document.querySelector('textarea').value === 'Not ours.'`),
+		browser.Until(`![...document.querySelectorAll('.chip')].some((chip) => chip.textContent.includes('Rejected'))`),
+	)
+	page.checkFaults()
+}
+
+// Two tabs share one stream, the bell's count and what is read; when the tab
+// that has the stream is closed, the other one goes on.
+func TestPageTabsShareOneStream(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, anas, "Dark crossing")
+	ana := c.readers()(anas)
+	first := ana.open("")
+	second := ana.open("#/mine")
+	c.awaitStreams(1)
+
+	vote(t, ben, report, "upvote")
+	first.do(unread("1"))
+	second.do(unread("1"), browser.Click(".bell", "Notifications"), browser.Click(".dot-button", "Mark as read"), allRead)
+	first.do(allRead)
+	c.awaitStreams(1)
+
+	first.Close()
+	second.do(live)
+	vote(t, ben, report, "downvote")
+	second.do(unread("1"))
+	c.awaitStreams(1)
+	second.checkFaults()
+}
+
+// awaitStreams returns when so many streams of notifications are open.
+func (c *city) awaitStreams(n int) {
+	c.t.Helper()
+	want := fmt.Sprintf("sse_connections{stream=%q} %d\n", "notifications", n)
+	eventually(c.t, strings.TrimSpace(want), func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.notification.url()+"/metrics", nil)
+		if err != nil {
+			return false
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		return err == nil && strings.Contains(string(body), want)
+	})
+}
+
+// A page that is reloaded again and again while votes come in shows each of
+// them once.
+func TestPageReloadMidStream(t *testing.T) {
+	t.Parallel()
+	const votes, reloads = 60, 5
+	c := startCity(t)
+	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, anas, "Dark crossing")
+	page := c.readers()(anas).open("")
+	voted := make(chan error, 1)
+	go func() {
+		for i := range votes {
+			if _, err := ben.Vote(t.Context(), report.ID, []string{"upvote", "downvote"}[i%2]); err != nil {
+				voted <- err
+				return
+			}
+		}
+		voted <- nil
+	}()
+	for range reloads {
+		page.do(browser.Reload(), live)
+	}
+	if err := <-voted; err != nil {
+		t.Fatalf("vote: %v", err)
+	}
+	page.do(unread(fmt.Sprint(votes)), browser.Click(".bell", "Notifications"))
+	for page.count("dialog button.wide") > 0 {
+		page.do(browser.Click("button.wide", "Show more"))
+	}
+	page.do(browser.Until(fmt.Sprintf(
+		`[...document.querySelectorAll('.group li')].reduce((sum, li) => sum + Number(li.dataset.count), 0) === %d`, votes)))
+	page.checkFaults()
+}
+
+// While the broker is away the page stays as it is and reports are taken;
+// once it is back, everything arrives without a reload.
+func TestPageBrokerAway(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	c := prepareCityAt(t, server.URL(), server.ManagementURL())
+	c.notification.start()
+	c.report.start()
+	c.awaitReady()
+	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, anas, "Dark crossing")
+	page := c.readers()(anas).open("")
+
+	server.Stop()
+	c.awaitHealth("degraded")
+	vote(t, ben, report, "upvote")
+	vote(t, ben, report, "downvote")
+	page.do(live)
+	server.Start()
+	page.do(unread("2"), browser.See(".score", "-1"))
+	page.checkFaults()
+}
+
+// The page says so when nothing is live, and is live again by itself.
+func TestPageReconnects(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	anas := c.signIn("Ana", "resident")
+	report := file(t, anas, "Dark crossing")
+	page := c.readers()(anas).open("")
+	c.notification.kill()
+	page.do(browser.See(".connection", "Reconnecting since"))
+	vote(t, c.signIn("Ben", "resident"), report, "upvote")
+	c.notification.start()
+	page.do(live, unread("1"))
+}
+
+// A session that ends is said to have ended; what was being written is kept,
+// and the city's public life goes on.
+func TestPageSessionEnds(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	const lifetime = 8 * time.Second
+	// The services forgive clocks 30 s; the token's end lies that far back.
+	expires := time.Now().Add(lifetime - 30*time.Second).Unix()
+	ana := c.As("ana", token(jwt.MapClaims{"sub": "ana", "name": "Ana", "exp": expires}))
+	page := c.readers()(ana).open("#/new")
+	page.do(
+		browser.Fill("What is wrong?", "Half a sentence"),
+		browser.See(".banner", "Your session has ended"),
+		browser.Click(".banner a", "Sign in"),
+		browser.Fill("Name", "Ana"),
+		browser.Click("button.primary", "Sign in"),
+		browser.Until(`document.querySelector('input[required]')?.value === 'Half a sentence'`),
+		live,
+	)
+}

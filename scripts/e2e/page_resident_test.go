@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// A resident files a report in the page; another votes on it, changes his mind
+// twice, and the reporter's page follows.
+func TestPageReportAndVote(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	enter := c.readers()
+	ana := enter(c.signIn("Ana", "resident")).open("#/new")
+	ana.do(
+		browser.Choose("Category", "Street lights"),
+		browser.Until(`document.querySelector('.leaflet-container')`),
+		browser.Click("button", "Use the map’s centre"),
+		browser.See("[role=status]", "Chosen:"),
+		browser.Fill("What is wrong?", "Lamp is dark"),
+		browser.Fill("Tell more", "Since <b>Monday</b>."),
+		browser.Click("button", "Send report"),
+		browser.See("h1", "Lamp is dark"),
+		browser.See(".story", "Since <b>Monday</b>."),
+		browser.See(".meta", "by Ana"),
+		browser.See(".votes", "your own report"),
+	)
+	ben := enter(c.signIn("Ben", "resident")).open("")
+	ben.do(
+		browser.Click("a", "Lamp is dark"),
+		browser.Click("button", "Matters to me too"),
+		browser.See("output", "1"),
+	)
+	ana.do(browser.See("output", "1"))
+	ben.do(browser.Click("button", "Less urgent"), browser.See("output", "-1"))
+	ana.do(browser.See("output", "-1"))
+	ben.do(
+		browser.Click("button", "Less urgent"), // again: withdraws
+		browser.Until(`document.querySelector('output').textContent === '0'`),
+		browser.Until(`!document.querySelector('.votes [aria-pressed=true]')`),
+	)
+	ana.checkFaults()
+	ben.checkFaults()
+}
+
+// What a resident was writing survives a reload, and a report that was sent
+// into the void is filed once when the city is back.
+func TestPageDraftSurvives(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	page := c.readers()(c.signIn("Ana", "resident")).open("#/new")
+	page.do(
+		browser.Choose("Category", "Graffiti"),
+		browser.Fill("What is wrong?", "Paint on the bridge"),
+		browser.Reload(),
+		browser.Until(`document.querySelector('input[required]')?.value === 'Paint on the bridge'`),
+	)
+	c.report.kill()
+	page.do(browser.Click("button", "Send report"), browser.See("[role=status]", "No answer yet"), browser.Reload())
+	c.report.start()
+	page.do(browser.Click("button", "Send again now"), browser.See("h1", "Paint on the bridge"))
+
+	var filed int
+	if err := c.reportDB.QueryRow(t.Context(), `select count(*) from reports`).Scan(&filed); err != nil || filed != 1 {
+		t.Errorf("filed %d times (error: %v), want once", filed, err)
+	}
+}
+
+// Whoever reports nearby is offered what is there already.
+func TestPageDuplicates(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
+	page := c.readers()(c.signIn("Ana", "resident")).open("#/new")
+	page.do(
+		browser.Choose("Category", "Street lights"),
+		browser.Until(`document.querySelector('.leaflet-container')`),
+		browser.Click("button", "Use the map’s centre"),
+		browser.See("section li", known.Title),
+		browser.Click("button", "Vote for it instead"),
+		browser.See(".toast", "you follow this report"),
+		browser.Click(".toast a", "follow"),
+		browser.See("output", "1"),
+		browser.See("button[aria-pressed=true]", "Following"),
+	)
+	page.checkFaults()
+}
+
+// An anonymous report shows its author to nobody but the author.
+func TestPageAnonymous(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	enter := c.readers()
+	const name = "Canary-7f3a91"
+	author := enter(c.signIn(name, "resident")).open("#/new")
+	author.do(
+		browser.Choose("Category", "Animals"),
+		browser.Fill("What is wrong?", "Dogs at the gate"),
+		browser.Click("label.option", "Anonymous"),
+		browser.See(".who-sees", "never your name"),
+		browser.Click("button", "Send report"),
+		browser.See(".meta", "anonymously"),
+		browser.See(".meta", "Filed by you"),
+		browser.Click("nav a", "My reports"),
+		browser.See(".card", "Dogs at the gate"),
+	)
+	for who, look := range map[string]struct{ role, address, selector string }{
+		"another resident": {"resident", "", ".card"},
+		"an official":      {"official", "#/queue", "li"},
+		"an operator":      {"operator", "", ".card"},
+	} {
+		page := enter(c.signIn("Somebody", look.role)).open(look.address)
+		page.do(browser.See(look.selector, "Dogs at the gate"), browser.Click("a", "Dogs at the gate"), browser.See(".meta", "anonymously"))
+		if html, err := browser.Ask[string](page.Tab, `document.documentElement.outerHTML`); err != nil || strings.Contains(html, name) {
+			t.Errorf("%s's page shows the author (error: %v)", who, err)
+		}
+	}
+}

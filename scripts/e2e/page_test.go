@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A reader is somebody who looks at the city's page.
+type reader struct {
+	t *testing.T
+	*browser.Person
+}
+
+// readers starts a browser and returns what lets people into it. A nil user is
+// nobody.
+func (c *city) readers() func(user *client.Client) reader {
+	c.t.Helper()
+	b, end, err := browser.Start(c.t.Context())
+	if err != nil {
+		c.t.Fatalf("browser: %v", err)
+	}
+	c.t.Cleanup(end)
+	return func(user *client.Client) reader {
+		c.t.Helper()
+		token := ""
+		if user != nil {
+			token = user.Token()
+		}
+		person, err := b.Person(c.gateway.URL, token)
+		if err != nil {
+			c.t.Fatalf("browser: %v", err)
+		}
+		return reader{c.t, person}
+	}
+}
+
+// A tab shows the page to a reader.
+type tab struct {
+	t *testing.T
+	*browser.Tab
+}
+
+// open opens the page at an address such as #/mine, and returns once it is
+// live. At its end the test fails if anything went wrong in the page.
+func (r reader) open(address string, first ...browser.Action) tab {
+	r.t.Helper()
+	opened, err := r.Open(address, first...)
+	if err != nil {
+		r.t.Fatalf("open the page: %v", err)
+	}
+	page := tab{r.t, opened}
+	page.do(live)
+	return page
+}
+
+// live is a page that hears of everything.
+var live = browser.Until(`document.querySelector('.connection[data-state=live]')`)
+
+// do does actions one after the other.
+func (p tab) do(actions ...browser.Action) {
+	p.t.Helper()
+	if err := p.Do(actions...); err != nil {
+		text, _ := browser.Ask[string](p.Tab, `location.href + '\n' + document.body.innerText`)
+		p.t.Fatalf("in the browser: %v\nthe page shows:\n%s", err, text)
+	}
+}
+
+// text returns what the page shows.
+func (p tab) text() string {
+	p.t.Helper()
+	text, err := browser.Ask[string](p.Tab, `document.body.innerText`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+// count returns how many elements a CSS selector finds.
+func (p tab) count(selector string) int {
+	p.t.Helper()
+	n, err := browser.Ask[int](p.Tab, `document.querySelectorAll("`+selector+`").length`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// unread waits until the bell counts as many.
+func unread(count string) browser.Action {
+	return browser.Until(`document.querySelector('.bell .count')?.textContent === '` + count + `'`)
+}
+
+// allRead waits until the bell counts nothing.
+var allRead = browser.Until(`document.querySelector('.bell') && !document.querySelector('.bell .count')`)
+
+// checkFaults fails the test if the page had an error, or tried what its
+// policy forbids.
+func (p tab) checkFaults() {
+	p.t.Helper()
+	faults, err := p.Faults()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(faults) > 0 {
+		p.t.Errorf("the page's own faults:\n%s", strings.Join(faults, "\n"))
+	}
+}

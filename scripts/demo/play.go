@@ -151,7 +151,7 @@ func (p *play) checkAnonymity(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Fprintf(p.out, "\n%s filed anonymously: nobody sees the name, and every notification still arrived.\n", anonymousName)
+	fmt.Fprintf(p.out, "\n%s filed anonymously: none of the others can see who it was.\n", anonymousName)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (s scene) shoot(b *browser.Browser, base, dir string) error {
 		return err
 	}
 	defer tab.Close()
-	if err := tab.Do(append(s.act, browser.See(".connection", "Live"), browser.Until(settled))...); err != nil {
+	if err := tab.Do(append(s.act, browser.Until(settled))...); err != nil {
 		return err
 	}
 	picture, err := tab.Picture()
@@ -98,5 +98,6 @@ func (s scene) shoot(b *browser.Browser, base, dir string) error {
 	return os.WriteFile(filepath.Join(dir, s.name+".webp"), picture, 0o644)
 }
 
-// settled says that the fonts have come and nothing is loading.
-const settled = `document.fonts.status === 'loaded' && !document.querySelector('[aria-busy=true]')`
+// settled says that the page is live, the fonts have come and nothing loads.
+const settled = `document.querySelector('.connection[data-state=live]') && document.fonts.status === 'loaded' &&
+	!document.querySelector('[aria-busy=true]')`

@@ -39,6 +39,8 @@ func scenes(t *town) []scene {
 		{"queue", t.olga, "#/queue", desk, "light", queue},
 		{"change-status", t.olga, "#/queue", desk, "light", change},
 		{"sign-in", nil, "#/sign-in", desk, "light", []browser.Action{browser.See("h1", "Sign in")}},
-		{"console-outbox", t.oskar, "#/ops", desk, "light", []browser.Action{browser.See("dt", "Waiting")}},
+		{"console-queues", t.oskar, "#/ops", desk, "light", []browser.Action{browser.See("h2", "queue.")}},
+		{"console-queues-phone", t.oskar, "#/ops", phone, "dark", []browser.Action{browser.See("h2", "queue.")}},
+		{"console-outbox", t.oskar, "#/ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting")}},
 	}
 }

@@ -118,7 +118,7 @@ func Width(width, height int) Action {
 
 // Theme sets the system's colours: light or dark.
 func Theme(theme string) Action {
-	return emulate(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme},
 			{Name: "prefers-reduced-motion", Value: "reduce"},
@@ -128,11 +128,12 @@ func Theme(theme string) Action {
 
 // Slow slows the processor down.
 func Slow(rate float64) Action {
-	return emulate(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
+	return command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
 }
 
-func emulate[P any](command cdp.Command[P, cdp.Empty], params P) Action {
-	return Action{"emulate", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+// command sends the browser a command of its own protocol.
+func command[P, R any](command cdp.Command[P, R], params P) Action {
+	return Action{string(command.Method), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, command, params)
 		return chromedp.Void{}, err
 	}}

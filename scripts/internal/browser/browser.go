@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -96,8 +97,19 @@ func (p *Person) Open(address string, first ...Action) (*Tab, error) {
 	if err := chromedp.Do(ctx); err != nil { // not under a deadline, which would end the tab
 		return nil, fmt.Errorf("open a tab: %w", err)
 	}
+	first = append(first, command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: recorder}))
 	return tab, tab.Do(append(first, Go(p.base+"/"+address))...)
 }
+
+// recorder keeps what goes wrong in a page: its own errors, and what its
+// policy forbade.
+const recorder = `globalThis.faults = [];
+addEventListener('error', (e) => faults.push(String(e.message)));
+addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)));
+addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirective + ' ' + e.blockedURI));`
+
+// Faults returns what went wrong in the page since it was loaded.
+func (t *Tab) Faults() ([]string, error) { return Ask[[]string](t, "globalThis.faults ?? []") }
 
 // Do does what a person does, one after the other, and waits for each.
 func (t *Tab) Do(actions ...Action) error {

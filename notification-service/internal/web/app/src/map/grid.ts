@@ -4,6 +4,8 @@ import L from 'leaflet';
 const STEPS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 90];
 /** What a line needs around it, and its label across it: in pixels. */
 const APART = 90;
+/** Nearer to the top, a row's label would lie on a column's. */
+const CORNER = 32;
 
 /** Draws the grid under everything else, and anew whenever the map moves. */
 export function grid(map: L.Map): void {
@@ -18,7 +20,8 @@ export function grid(map: L.Map): void {
     const { x: width, y: height } = map.getSize();
     for (const { at, label } of ticks(south, north, height)) {
       line([[at, west], [at, east]], layer);
-      mark([at, east], `${label}° ${at < 0 ? 'S' : 'N'}`, 'row', layer);
+      const fromTop = ((north - at) / (north - south)) * height;
+      if (fromTop > CORNER) mark([at, east], `${label}° ${at < 0 ? 'S' : 'N'}`, 'row', layer);
     }
     for (const { at, label } of ticks(west, east, width)) {
       line([[south, at], [north, at]], layer);

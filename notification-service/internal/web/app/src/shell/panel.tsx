@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import type { Notification } from '../api/client';
-import { t } from '../lang/i18n';
+import { number, t, tn } from '../lang/i18n';
 import { loadOlder, mark, markAll, markReport, notifications, older, unread } from '../state/notifications';
 import { describe } from '../ui/describe';
 import { Icon } from '../ui/icons';
@@ -62,25 +62,50 @@ function Group({ group, onClose, act }: GroupProps) {
         {newest.report_title}
       </a>
       <ul>
-        {group.map((n) => (
-          <li key={n.id} data-unread={!n.read}>
-            <span class="what">
-              {describe(n)}
-              {n.note && <q>{n.note}</q>}
-              <small>
-                <Time at={n.happened_at} />
-              </small>
-            </span>
-            <button
-              type="button"
-              class="plain dot-button"
-              aria-label={`${t(n.read ? 'notifications.mark-unread' : 'notifications.mark-read')}: ${describe(n)}`}
-              aria-pressed={n.read}
-              onClick={() => act(mark([n.id], !n.read))}
-            />
-          </li>
+        {folded(group).map((line) => (
+          <Line key={line[0].id} line={line} act={act} />
         ))}
       </ul>
     </li>
   );
+}
+
+/** What is told in one line: one event, or votes that followed each other. */
+type Told = [Notification, ...Notification[]];
+
+function Line({ line, act }: { line: Told; act: GroupProps['act'] }) {
+  const [newest] = line;
+  const text = line.length > 1 ? tn('event.votes', line.length, { score: number(newest.score ?? 0) }) : describe(newest);
+  const { read } = newest;
+  return (
+    <li data-unread={!read} data-count={line.length}>
+      <span class="what">
+        {text}
+        {newest.note && <q>{newest.note}</q>}
+        <small>
+          <Time at={newest.happened_at} />
+        </small>
+      </span>
+      <button
+        type="button"
+        class="plain dot-button"
+        aria-label={`${t(read ? 'notifications.mark-unread' : 'notifications.mark-read')}: ${text}`}
+        aria-pressed={read}
+        onClick={() => act(mark(line.map((n) => n.id), !read))}
+      />
+    </li>
+  );
+}
+
+/** Makes one line of votes that followed each other and are as read. */
+function folded(group: Notification[]): Told[] {
+  const lines: Told[] = [];
+  for (const n of group) {
+    const last = lines.at(-1);
+    const [newest] = last ?? [];
+    const joins = n.type === 'report.vote.received' && newest?.type === n.type && newest.read === n.read;
+    if (last && joins) last.push(n);
+    else lines.push([n]);
+  }
+  return lines;
 }

@@ -1,10 +1,11 @@
 /** What the user was told, and what of it is unread. */
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 
 import { must, notificationService, type Notification } from '../api/client';
 import { describe } from '../ui/describe';
 import { href } from '../ui/router';
 import { onChange, onStream, startAfter, tellOtherTabs } from '../live/live';
+import { ahead, furthest } from '../live/position';
 import { toast } from './toasts';
 
 /** An open page holds no more; older ones are a request away. */
@@ -17,16 +18,29 @@ export const unread = signal(0);
 /** Where older ones begin, if there are any. */
 export const older = signal<string | undefined>();
 
-/** Up to where the list is complete: what came later stays unread. */
-let position: string | undefined;
+/** Up to where the unread are counted. */
+let counted = '';
+/** What came while a page of the list was on its way, and may not be on it. */
+let meanwhile: Arrival[] | undefined;
+
+type Arrival = { notification: Notification; id: string };
 
 export async function loadNotifications(): Promise<void> {
+  const arrivals: Arrival[] = (meanwhile = []);
   const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE } } }));
-  notifications.value = page.notifications;
-  unread.value = page.unread_count;
-  older.value = page.next_cursor;
-  position = page.last_event_id;
+  batch(() => {
+    notifications.value = page.notifications;
+    older.value = page.next_cursor;
+    count(page.unread_count, page.last_event_id);
+    for (const arrival of arrivals) take(arrival);
+  });
+  if (meanwhile === arrivals) meanwhile = undefined;
   startAfter(page.last_event_id);
+}
+
+function count(unreadCount: number, upTo: string): void {
+  unread.value = unreadCount;
+  counted = upTo;
 }
 
 export async function loadOlder(): Promise<void> {
@@ -42,8 +56,12 @@ export async function mark(ids: string[], read: boolean): Promise<void> {
     ids.map((id) => must(notificationService.PATCH('/notifications/{id}', { params: { path: { id } }, body: { read } }))),
   );
   const byId = new Map(marked.map((n) => [n.id, n]));
-  notifications.value = notifications.value.map((n) => byId.get(n.id) ?? n);
-  await recount();
+  const changed = notifications.value.filter((n) => byId.has(n.id) && n.read !== read).length;
+  batch(() => {
+    notifications.value = notifications.value.map((n) => byId.get(n.id) ?? n);
+    unread.value += read ? -changed : changed;
+  });
+  tellOtherTabs('notifications');
 }
 
 /** Marks a report's notifications as read, once it was looked at. */
@@ -53,34 +71,39 @@ export async function markReport(reportId: string): Promise<void> {
 }
 
 export async function markAll(): Promise<void> {
-  const body = position ? { last_event_id: position } : {};
-  const left = await must(notificationService.POST('/notifications/read-all', { body }));
-  unread.value = left.unread_count;
+  // What comes after what is shown stays unread.
+  const body = counted ? { last_event_id: counted } : {};
+  await must(notificationService.POST('/notifications/read-all', { body }));
   await loadNotifications();
   tellOtherTabs('notifications');
 }
 
-async function recount(): Promise<void> {
-  unread.value = (await must(notificationService.GET('/notifications/unread-count'))).unread_count;
-  tellOtherTabs('notifications');
+/** Adds what is new; what was on its way twice, or counted before, is no more for that. */
+function take({ notification, id }: Arrival): boolean {
+  if (ahead(id, counted)) {
+    unread.value++;
+    counted = furthest(id, counted);
+  }
+  if (notifications.value.some((n) => n.id === notification.id)) return false;
+  notifications.value = [notification, ...notifications.value].slice(0, MOST);
+  if (notifications.value.length === MOST) older.value = undefined;
+  return true;
 }
 
-function receive(notification: Notification, id: string): void {
-  position = id;
-  // Between two leading tabs, an event may come by both ways.
-  if (notifications.value.some((n) => n.id === notification.id)) return;
-  notifications.value = [notification, ...notifications.value].slice(0, MOST);
-  unread.value++;
-  if (document.visibilityState !== 'visible') return;
+function receive(arrival: Arrival): void {
+  meanwhile?.push(arrival);
+  const { notification } = arrival;
+  if (!take(arrival) || document.visibilityState !== 'visible') return;
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 
 /** Keeps the list current. */
 export function followNotifications(): void {
   onStream('mine', ({ type, data, id }) => {
-    if (type === 'notification') receive(data as Notification, id);
-    else if (type === 'reset') void loadNotifications();
-    else unread.value = (data as { unread_count: number }).unread_count;
+    if (type === 'notification') return receive({ notification: data as Notification, id });
+    if (type === 'reset') return void loadNotifications();
+    const ready = data as { unread_count: number; last_event_id: string };
+    count(ready.unread_count, ready.last_event_id);
   });
   onChange((what) => {
     if (what === 'notifications') void loadNotifications();

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
 )
@@ -76,12 +77,28 @@ func (s *subscription) together(work context.Context, jobs []*job) {
 		case len(now) == 1:
 			s.fail(work, now[0], err)
 		default:
-			for _, j := range now {
-				s.together(work, []*job{j})
-			}
+			s.apart(work, now)
 		}
 		jobs = jobs[len(now):]
 	}
+}
+
+// apartAtOnce is how many messages of a batch that failed are tried at the
+// same time: one commit after another would hold up the good ones among them
+// for as many disk writes.
+const apartAtOnce = 8
+
+// apart tries each job by itself.
+func (s *subscription) apart(work context.Context, jobs []*job) {
+	var g errgroup.Group
+	g.SetLimit(apartAtOnce)
+	for _, j := range jobs {
+		g.Go(func() error {
+			s.together(work, []*job{j})
+			return nil
+		})
+	}
+	_ = g.Wait() // there are no errors: each job came to its outcome
 }
 
 func (s *subscription) apply(ctx context.Context, jobs []*job) (Applied, error) {

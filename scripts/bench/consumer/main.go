@@ -1,0 +1,163 @@
+// Command consumer measures how fast notification-service's consumer empties
+// a queue, against raw amqp091-go, which does nothing with what it gets,
+// wagslane/go-rabbitmq and watermill-amqp.
+//
+// The passes of the contestants alternate on the same broker and database, so
+// that whatever else the machine does meets all of them. All write the same:
+// the record of handled messages, idempotently. Ours is shown a second time
+// with its whole effect: the record, the numbered notification and the
+// stream's head.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"text/tabwriter"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "consumer:", err)
+		os.Exit(1)
+	}
+}
+
+// A bench is what the command line says, and what it is measured on.
+type bench struct {
+	place    *place
+	program  string // our contestant
+	messages int
+	failing  int // messages of the passes with failures
+	passes   int
+	out      io.Writer
+	results  map[string][]result
+}
+
+// A result is one pass of a contestant.
+type result struct {
+	Messages int
+	Seconds  float64 `json:"seconds"`  // until the good messages were done
+	StallMS  float64 `json:"stall_ms"` // the longest time without a good one
+	CutOff   bool    // it took longer than anyone wants to wait
+}
+
+func (r result) perSecond() float64 { return float64(r.Messages) / r.Seconds }
+
+// A contestant empties the queue once.
+type contestant struct {
+	name string
+	load load
+	run  func(ctx context.Context, url string, l load) (result, error)
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	b := &bench{out: out, results: make(map[string][]result)}
+	flags := flag.NewFlagSet("consumer", flag.ContinueOnError)
+	flags.IntVar(&b.messages, "messages", 30_000, "messages of 512 bytes in the queue")
+	flags.IntVar(&b.failing, "failing", 30_000, "messages in the passes with failures")
+	flags.IntVar(&b.passes, "passes", 3, "passes of each contestant, an odd number")
+	service := flags.String("service", "../../notification-service", "the `folder` of notification-service")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if b.place, err = newPlace(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.place.close()) }()
+	if b.program, err = build(ctx, *service, b.place.folder); err != nil {
+		return err
+	}
+	for pass := range b.passes {
+		for _, c := range b.contestants() {
+			if err := b.pass(ctx, pass, c); err != nil {
+				return err
+			}
+		}
+	}
+	return b.report()
+}
+
+func (b *bench) contestants() []contestant {
+	all := load{messages: b.messages}
+	list := []contestant{
+		{"raw, no effect", all, b.raw},
+		{"ours, no effect", all, b.ours("-effect=nothing")},
+		{"ours", all, b.ours("-effect=record")},
+		{"ours, one message a transaction", all, b.ours("-effect=record", "-batch=1")},
+		{"ours, whole effect", all, b.ours("-effect=whole")},
+		{"wagslane", all, b.wagslane},
+		{"watermill", all, b.watermill},
+	}
+	for _, percent := range []int{1, 10} {
+		l := load{messages: b.failing, failing: b.failing * percent / 100}
+		list = append(list,
+			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours("-effect=record")},
+			contestant{fmt.Sprintf("wagslane, %d %% fail", percent), l, b.wagslane},
+			contestant{fmt.Sprintf("watermill, %d %% fail", percent), l, b.watermill})
+	}
+	return list
+}
+
+// pass fills a fresh queue and lets c empty it.
+func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
+	url, drop, err := b.place.fill(ctx, c.load)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	r, err := c.run(ctx, url, c.load)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	r.Messages = c.load.good()
+	b.results[c.name] = append(b.results[c.name], r)
+	note := ""
+	if r.CutOff {
+		note = ", cut off"
+	}
+	fmt.Fprintf(b.out, "pass %d  %-34s %8.0f/s  %8.2f s  longest stall %7.1f ms%s\n", pass+1, c.name, r.perSecond(), r.Seconds, r.StallMS, note)
+	return drop()
+}
+
+// report prints the medians, and last the line that is compared over time.
+func (b *bench) report() error {
+	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\ncontestant\tmessages/s\ts until the good are done\tlongest stall ms\t")
+	for _, c := range b.contestants() {
+		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%.1f\t\n", c.name, b.rate(c.name), b.median(c.name, seconds), b.median(c.name, stall))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, percent := range []string{", 1 % fail", ", 10 % fail"} {
+		ours := b.median("ours"+percent, seconds)
+		fmt.Fprintf(b.out, "with failures%s: wagslane needs %.1f times as long, watermill %.1f times\n", percent,
+			b.median("wagslane"+percent, seconds)/ours, b.median("watermill"+percent, seconds)/ours)
+	}
+	_, err := fmt.Fprintf(b.out, "drain_per_s=%.0f effect_per_s=%.0f single_tx_ratio=%.2f wagslane_ratio=%.2f watermill_ratio=%.2f stall_ms_1pct=%.1f stall_ms_10pct=%.1f\n",
+		b.rate("ours, no effect"), b.rate("ours"), b.rate("ours")/b.rate("ours, one message a transaction"),
+		b.rate("ours")/b.rate("wagslane"), b.rate("ours")/b.rate("watermill"),
+		b.median("ours, 1 % fail", stall), b.median("ours, 10 % fail", stall))
+	return err
+}
+
+func seconds(r result) float64 { return r.Seconds }
+func stall(r result) float64   { return r.StallMS }
+
+func (b *bench) rate(name string) float64 { return b.median(name, result.perSecond) }
+
+func (b *bench) median(name string, of func(result) float64) float64 {
+	var values []float64
+	for _, r := range b.results[name] {
+		values = append(values, of(r))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

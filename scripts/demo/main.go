@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
-	p := &play{cast: everyone, audit: a, out: out, began: time.Now()}
+	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
 	err = p.perform(ctx, sample, ids)

@@ -12,8 +12,9 @@ import (
 )
 
 // patience is how long a notification may take before the play goes on
-// without it; the audit at the end waits for it once more.
-const patience = 15 * time.Second
+// without it; the audit at the end waits for it once more. After one that did
+// not come, the play waits no longer than shortPatience for the others.
+const patience, shortPatience = 15 * time.Second, time.Second
 
 // The types of notification, as the API names them.
 const (
@@ -28,6 +29,7 @@ type play struct {
 	audit   *audit
 	out     io.Writer
 	began   time.Time
+	wait    time.Duration // for the next notification
 	reports []filed
 }
 
@@ -48,11 +50,13 @@ func (p *play) act(ctx context.Context, who, what, screen, typ string, do func()
 	}
 	s := sight{screen, typ, id, version}
 	p.audit.expect(s, start)
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	shown := "not yet"
 	if took, ok := p.audit.wait(s, waiting.Done()); ok {
 		shown = millis(took) + " ms"
+	} else {
+		p.wait = shortPatience
 	}
 	fmt.Fprintf(p.out, "%6.2f s  %-4s  %-58s  → %-4s  %9s\n", time.Since(p.began).Seconds(), who, what, screen, shown)
 	return ctx.Err()

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	stdlog "log"
 	"net/http"
@@ -67,7 +68,7 @@ func Recover(log zerolog.Logger) func(http.Handler) http.Handler {
 				if v == nil {
 					return
 				}
-				if v == http.ErrAbortHandler {
+				if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 					panic(v) // the handler wants the connection cut
 				}
 				requestEvent(log.Error(), r).Interface("panic", v).

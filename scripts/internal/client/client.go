@@ -33,7 +33,7 @@ type Client struct {
 // New returns an anonymous client of the stack whose gateway is at base, such
 // as http://127.0.0.1:8080.
 func New(base string) *Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented to be one
+	transport := http.DefaultTransport.(*http.Transport).Clone() // documented to be one
 	transport.MaxIdleConnsPerHost = 256                          // two would make a load test measure handshakes
 	return &Client{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport}}
 }

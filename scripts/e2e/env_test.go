@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -35,10 +36,12 @@ func TestWrongEnvironmentStopsTheStart(t *testing.T) {
 		{"AUTH_JWKS_URL", "https://id.example.org/certs"}, // beside the secret
 	}
 	only := map[string][]struct{ variable, value string }{
-		"report-service": {},
+		"report-service": {
+			{"RELAY_WINDOW", "many"}, {"RELAY_WINDOW", "0"}, {"RELAY_LEASE", "1s"}, {"RELAY_MAX_ATTEMPTS", "0"},
+		},
 		"notification-service": {
 			{"PREFETCH", "many"}, {"PREFETCH", "0"}, {"RETRY_MAX_ATTEMPTS", "-1"},
-			{"RETRY_DELAYS", "soon"}, {"CONSUMER_BATCH_WAIT", "-1s"},
+			{"RETRY_DELAYS", "soon"}, {"CONSUMER_BATCH_WAIT", "-1s"}, {"DRAIN_WINDOW", "-1s"}, {"STREAM_HEARTBEAT", "often"},
 		},
 	}
 	for name, own := range only {
@@ -77,7 +80,9 @@ func TestDevelopmentSignInIsRefusedOutside(t *testing.T) {
 // startAndFail starts a service, wants it to refuse, and returns its output.
 func startAndFail(t *testing.T, name string, env map[string]string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, name))
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // of one that starts after all
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(binaries, name))
 	cmd.Env = []string{} // nothing of ours
 	for variable, value := range env {
 		cmd.Env = append(cmd.Env, variable+"="+value)

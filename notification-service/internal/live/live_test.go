@@ -1,0 +1,194 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/live"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+const patience = time.Minute
+
+// A hub notes what it is told.
+type hub struct {
+	batches  chan notification.Batch
+	compares chan struct{}
+}
+
+func newHub() *hub {
+	return &hub{make(chan notification.Batch, 1000), make(chan struct{}, 1000)}
+}
+
+func (h *hub) Deliver(b notification.Batch, _ time.Time) {
+	if len(b.Notifications)+len(b.Feed) == 0 {
+		return
+	}
+	select {
+	case h.batches <- b:
+	default: // the test has seen enough
+	}
+}
+
+func (h *hub) Compare() { h.compares <- struct{}{} }
+
+// next returns what arrives next.
+func next[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// start runs an exchange for the test's time.
+func start(t *testing.T, url string, keys *event.Keyring) (*live.Exchange, *hub) {
+	t.Helper()
+	h := newHub()
+	x := live.New(live.Config{Hub: h, Keyring: keys, Metrics: prometheus.NewRegistry(),
+		Rabbit: rabbit.Config{URL: url, Log: zerolog.Nop()}})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := x.Run(ctx); err != nil {
+			t.Errorf("live: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	next(t, "the subscription", h.compares)
+	return x, h
+}
+
+func newKeys(t *testing.T) *event.Keyring {
+	t.Helper()
+	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func batchFor(user string, seq int64) notification.Batch {
+	return notification.Batch{
+		Notifications: []notification.Notification{{
+			Stream: notification.UserStream(user), Epoch: "epoch42", Seq: seq, ID: uuid.New(),
+			Data: json.RawMessage(`{"type":"report.created"}`), CreatedAt: time.Now().UTC().Truncate(time.Microsecond),
+		}},
+		Feed: []notification.Data{{ReportTitle: "Pothole"}},
+	}
+}
+
+// What one announces, it has itself at once, and the other soon; each once.
+func TestAnnounce(t *testing.T) {
+	t.Parallel()
+	url, keys := rabbittest.Vhost(t), newKeys(t)
+	a, hubA := start(t, url, keys)
+	_, hubB := start(t, url, keys)
+	for seq := range int64(50) {
+		want := batchFor("ann", seq+1)
+		a.Announce(t.Context(), want)
+		for name, h := range map[string]*hub{"own": hubA, "other": hubB} {
+			got := next(t, "a batch", h.batches)
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("the %s hub got %v, want %v", name, got, want)
+			}
+		}
+	}
+	if len(hubA.batches) > 0 {
+		t.Error("a replica hears its own announcement")
+	}
+}
+
+// Nobody who looks into the queues learns whom a notification is for, or
+// which of them belong together.
+func TestQueuesTellNobody(t *testing.T) {
+	t.Parallel()
+	url, keys := rabbittest.Vhost(t), newKeys(t)
+	x, _ := start(t, url, keys)
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the vhost goes with the test
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := ch.QueueDeclare("", false, true, true, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind(q.Name, "", event.Topology{}.LiveExchange(), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(q.Name, "", true, true, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Announce(t.Context(), batchFor("canary-of-ann", 4711))
+	d := next(t, "the announcement", deliveries)
+	for bytes.Contains(d.Body, []byte(`"compare"`)) {
+		d = next(t, "the announcement", deliveries)
+	}
+	for _, secret := range []string{"canary", "ann", "epoch42", "4711", "user:"} {
+		if strings.Contains(fmt.Sprintf("%s %v %s", d.Body, d.Headers, d.RoutingKey), secret) {
+			t.Errorf("the message shows %q: %s", secret, d.Body)
+		}
+	}
+}
+
+// After a lost connection, to hear or to speak, everyone compares.
+func TestCompareAfterConnectionLost(t *testing.T) {
+	t.Parallel()
+	broker, keys := rabbittest.StartServer(t), newKeys(t)
+	a, hubA := start(t, broker.URL(), keys)
+	_, hubB := start(t, broker.URL(), keys)
+	broker.Stop()
+	for range 2000 { // more than are kept; it must not block
+		a.Announce(t.Context(), batchFor("ann", 1))
+		<-hubA.batches
+	}
+	for _, h := range []*hub{hubA, hubB} {
+		for len(h.compares) > 0 {
+			<-h.compares
+		}
+	}
+	broker.Start()
+	for _, h := range []*hub{hubA, hubB} {
+		next(t, "a comparison", h.compares)
+	}
+	next(t, "what was kept", hubB.batches)
+}
+
+// Something unreadable is counted, and makes the replica look for itself.
+func TestUnreadableAnnouncement(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Vhost(t)
+	_, h := start(t, url, newKeys(t))
+	other, _ := start(t, url, newKeys(t)) // with another key
+	for len(h.compares) > 0 {
+		<-h.compares
+	}
+	other.Announce(t.Context(), batchFor("ann", 1))
+	next(t, "a comparison", h.compares)
+	if len(h.batches) > 0 {
+		t.Error("a batch was delivered that cannot be read")
+	}
+}

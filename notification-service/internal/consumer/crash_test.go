@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +60,7 @@ func child() error {
 type killer struct {
 	consumer.Store
 	point, id, flag string
+	neighbours      atomic.Int64 // that have had their effect
 }
 
 func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
@@ -67,13 +70,14 @@ func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Messa
 		die()
 	case concerned && k.point == "before commit":
 		k.dieOnce()
-	case concerned && k.point == "after confirm" && !k.died():
+	case concerned && strings.HasSuffix(k.point, "confirm") && !k.died():
 		return consumer.Applied{}, errTransient
 	}
 	applied, err := k.Store.Apply(ctx, queue, batch)
 	if concerned && err == nil && k.point == "after commit" {
 		k.dieOnce()
 	}
+	k.neighbours.Add(int64(len(batch)))
 	return applied, err
 }
 
@@ -97,13 +101,20 @@ func die() {
 	select {}
 }
 
-// A killingCourier kills its process between the confirm and the ack.
+// A killingCourier kills its process between the confirm and the ack, or
+// before the confirm, after the neighbours were acknowledged.
 type killingCourier struct {
 	consumer.Courier
 	k *killer
 }
 
 func (c killingCourier) Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
+	if msg.MessageId == c.k.id && c.k.point == "before confirm" {
+		for c.k.neighbours.Load() < 40 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		c.k.dieOnce()
+	}
 	err := c.Courier.Deliver(ctx, exchange, key, msg)
 	if err == nil && msg.MessageId == c.k.id && c.k.point == "after confirm" {
 		c.k.dieOnce()
@@ -141,7 +152,7 @@ func keepAlive(t *testing.T, r *rigtest.Rig, point, id string) *atomic.Int64 {
 
 func TestKilledAt(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"before commit", "after commit", "after confirm"} {
+	for _, point := range []string{"before commit", "after commit", "before confirm", "after confirm"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			r := rigtest.New(t)

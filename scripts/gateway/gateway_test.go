@@ -134,6 +134,36 @@ func TestStreamIsToldToComeBack(t *testing.T) {
 	}
 }
 
+// Replicas that were all away for a moment get their streams back at once:
+// none of them waits for the others to end.
+func TestStreamsComeBackTogether(t *testing.T) {
+	t.Parallel()
+	replicas := freePorts(t, 2)
+	g := start(t, []string{away}, replicas)
+	for range 4 {
+		if _, got := g.do(t, "GET", g.url+"/notifications/stream", nil); !strings.HasPrefix(got, "retry:") {
+			t.Fatalf("got %q, want to be told when to come back", got)
+		}
+	}
+	for _, addr := range replicas {
+		serveAt(t, addr, func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "event: ready\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+	}
+	for n := range 20 {
+		res, err := g.client.Get(g.url + "/notifications/stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		if line, _ := bufio.NewReader(res.Body).ReadString('\n'); line != "event: ready\n" {
+			t.Errorf("stream %d: got %q, want it open", n, line)
+		}
+	}
+}
+
 // Every event passes at once and as it is, over plain HTTP/1.1 and over HTTP/2.
 func TestStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()

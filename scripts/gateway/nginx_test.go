@@ -50,8 +50,8 @@ func start(t *testing.T, reports, notifications []string) gateway {
 	fillIn(t, "templates/gateway.conf.template", filepath.Join(dir, "gateway.conf"), map[string]string{
 		"GATEWAY_LISTEN":               ports[0],
 		"GATEWAY_LISTEN_TLS":           ports[1],
-		"GATEWAY_REPORT_SERVERS":       servers(reports),
-		"GATEWAY_NOTIFICATION_SERVERS": servers(notifications),
+		"GATEWAY_REPORT_SERVERS":       servers(reports, "fail_timeout=2s"),
+		"GATEWAY_NOTIFICATION_SERVERS": servers(notifications, "max_fails=0"),
 		"GATEWAY_ACCESS_LOG":           g.accessLog,
 		"GATEWAY_CERTIFICATES":         dir,
 	})
@@ -129,6 +129,20 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.Listener.Addr().String()
 }
 
+// serveAt runs a replica at the address.
+func serveAt(t *testing.T, addr string, handler http.HandlerFunc) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+}
+
 // fillIn writes a template with its variables replaced, as envsubst does.
 func fillIn(t *testing.T, template, file string, values map[string]string) {
 	t.Helper()
@@ -152,10 +166,10 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-func servers(addrs []string) string {
+func servers(addrs []string, parameter string) string {
 	var lines strings.Builder
 	for _, addr := range addrs {
-		fmt.Fprintf(&lines, "server %s fail_timeout=2s; ", addr)
+		fmt.Fprintf(&lines, "server %s %s; ", addr, parameter)
 	}
 	return lines.String()
 }

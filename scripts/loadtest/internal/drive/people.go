@@ -20,10 +20,6 @@ import (
 // entering is how many people sign in or open their screens at a time.
 const entering = 32
 
-// maxRetry makes a screen come back soon after a replica has gone: how long
-// the server asks it to wait is not what is measured.
-const maxRetry = 3 * time.Second
-
 // A person takes part, most with a screen, which is an open stream.
 type person struct {
 	*client.Client
@@ -98,7 +94,7 @@ func (p *people) openScreens(ctx, stream context.Context, a *audit.Audit) error 
 func (p *people) open(ctx, stream context.Context, who *person, a *audit.Audit) error {
 	ready := make(chan struct{})
 	var once sync.Once
-	who.stream = &client.Stream{Client: who.Client, Path: "/notifications/stream", MaxWait: maxRetry, Handle: func(e client.Event) {
+	who.stream = &client.Stream{Client: who.Client, Path: "/notifications/stream", Handle: func(e client.Event) {
 		if e.Type == client.Ready {
 			once.Do(func() { close(ready) })
 		}

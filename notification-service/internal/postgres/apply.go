@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -85,10 +86,10 @@ type number struct {
 type applyArgs struct {
 	ids        []string // of the messages; the other slices are by draft
 	messageIDs []string
-	streams    []notification.Stream
-	draftIDs   []uuid.UUID
+	streams    []string
+	draftIDs   pgtype.FlatArray[pgtype.UUID] // which pgx encodes without a detour by their text
 	types      []string
-	reports    []uuid.UUID
+	reports    pgtype.FlatArray[pgtype.UUID]
 	versions   []int64
 	data       []json.RawMessage
 	now        time.Time
@@ -104,10 +105,10 @@ func newApplyArgs(batch []consumer.Message) (*applyArgs, error) {
 				return nil, fmt.Errorf("encode notification: %w", err)
 			}
 			a.messageIDs = append(a.messageIDs, m.ID)
-			a.streams = append(a.streams, d.Stream)
-			a.draftIDs = append(a.draftIDs, d.ID)
+			a.streams = append(a.streams, string(d.Stream))
+			a.draftIDs = append(a.draftIDs, pgtype.UUID{Bytes: d.ID, Valid: true})
 			a.types = append(a.types, string(d.Data.Type))
-			a.reports = append(a.reports, d.Data.ReportID)
+			a.reports = append(a.reports, pgtype.UUID{Bytes: d.Data.ReportID, Valid: true})
 			a.versions = append(a.versions, d.Data.ReportVersion)
 			a.data = append(a.data, data)
 		}
@@ -134,9 +135,9 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer
 		}
 	}
 	for i, id := range a.draftIDs {
-		if n, ok := place[id]; ok {
+		if n, ok := place[id.Bytes]; ok {
 			result.Batch.Notifications = append(result.Batch.Notifications, notification.Notification{
-				Stream: a.streams[i], Epoch: *n.Epoch, Seq: *n.Seq, ID: id, Data: a.data[i], CreatedAt: a.now,
+				Stream: notification.Stream(a.streams[i]), Epoch: *n.Epoch, Seq: *n.Seq, ID: id.Bytes, Data: a.data[i], CreatedAt: a.now,
 			})
 		}
 	}

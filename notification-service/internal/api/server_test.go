@@ -1,0 +1,210 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// source is the document that everything else is made from.
+const source = "../../../docs/openapi/notification-service.yaml"
+
+// contract is the document, with every object closed: an answer that tells
+// more than it says is a fault.
+var contract = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(source)
+	if err != nil {
+		return nil, err
+	}
+	doc.Servers = nil // the router would look for the host of "/"
+	for _, ref := range doc.Components.Schemas {
+		if len(ref.Value.Properties) > 0 {
+			closed := false
+			ref.Value.AdditionalProperties = openapi3.BoolSchema{Has: &closed}
+		}
+	}
+	return legacy.NewRouter(doc)
+})
+
+// A testServer is the API on a database of the test's own.
+type testServer struct {
+	t     *testing.T
+	url   string
+	pool  *pgxpool.Pool
+	store *postgres.Store
+}
+
+func newServer(t *testing.T) *testServer {
+	t.Helper()
+	pool := pgtest.Notification(t)
+	s := &testServer{t: t, pool: pool, store: postgres.NewStore(pool)}
+	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
+	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
+		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := sse.New(sse.Config{Heartbeat: time.Second, Lifetime: time.Minute, WriteTimeout: time.Second,
+		CompareEvery: time.Minute, MaxStreams: 100, MaxPerUser: 8, Writer: sse.Shared}, s.store, log, metrics)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
+	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
+		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
+		Admin:  admin.New(s.store, nil).Handlers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { cancel(); running.Wait() })
+	s.url = server.URL
+	return s
+}
+
+// A call is a request as the tests write it down.
+type call struct {
+	method, path string
+	token        string
+	body         string
+	headers      map[string]string
+}
+
+// do sends c, wants the status, compares the answer with the document, and
+// reads it into answer unless that is nil.
+func (s *testServer) do(c call, status int, answer any) http.Header {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if c.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for name, value := range c.headers {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	checkAnswer(s.t, req, res, body)
+	if res.StatusCode != status {
+		s.t.Fatalf("%s %s: status %d, want %d: %s", c.method, c.path, res.StatusCode, status, body)
+	}
+	if answer != nil {
+		if err := json.Unmarshal(body, answer); err != nil {
+			s.t.Fatalf("%s %s: %v in %s", c.method, c.path, err, body)
+		}
+	}
+	return res.Header
+}
+
+// checkAnswer compares an answer with the document.
+func checkAnswer(t *testing.T, req *http.Request, res *http.Response, body []byte) {
+	t.Helper()
+	router, err := contract()
+	if err != nil {
+		t.Fatalf("the document: %v", err)
+	}
+	route, params, err := router.FindRoute(req)
+	if err != nil {
+		return // the development issuer and what does not exist
+	}
+	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
+		Status:                 res.StatusCode,
+		Header:                 res.Header,
+		Body:                   io.NopCloser(bytes.NewReader(body)),
+		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	})
+	if err != nil {
+		t.Errorf("%s %s: the answer breaks the document: %v\n%s", req.Method, req.URL.Path, err, body)
+	}
+}
+
+// token signs in at the development issuer.
+func (s *testServer) token(sub string, role auth.Role) string {
+	s.t.Helper()
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	s.do(call{method: "POST", path: "/dev/token", body: `{"name":"Test","role":"` + string(role) + `","sub":"` + sub + `"}`}, 200, &answer)
+	return answer.Token
+}
+
+// votes writes notifications for the user.
+func (s *testServer) votes(user string, n int) {
+	s.t.Helper()
+	var batch []consumer.Message
+	for range n {
+		m := &event.VoteReceived{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", VoterID: "canary-voter",
+			VoteType: event.Upvote, NewScore: new(int64(0)), Timestamp: time.Now().Unix()}
+		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
+	}
+	s.apply(batch)
+}
+
+// report writes a notification for the officials.
+func (s *testServer) report() {
+	s.t.Helper()
+	m := &event.ReportCreated{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", CategoryID: 1,
+		CategoryName: "Light", PrivacyLevel: event.Anonymous, Timestamp: time.Now().Unix()}
+	s.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
+}
+
+func (s *testServer) apply(batch []consumer.Message) {
+	s.t.Helper()
+	if _, err := s.store.Apply(s.t.Context(), "test", batch); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestEmbeddedDocumentIsTheSource(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("openapi.yaml is not docs/openapi/notification-service.yaml: run go generate ./internal/api")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -54,6 +55,7 @@ func (o Outcome) Err() error {
 // mandatory, with a bounded number of messages in flight. It lives as long as
 // its connection.
 type Publisher struct {
+	conn    *amqp.Connection
 	ch      *amqp.Channel
 	returns chan amqp.Return
 	closed  chan *amqp.Error
@@ -86,7 +88,8 @@ func NewPublisher(conn *amqp.Connection, window int) (*Publisher, error) {
 		return nil, fmt.Errorf("enter confirm mode: %w", err)
 	}
 	p := &Publisher{
-		ch: ch,
+		conn: conn,
+		ch:   ch,
 		// At most window returns can be unread; a full listener would lose one
 		// after five seconds, and a lost return looks like success.
 		returns: ch.NotifyReturn(make(chan amqp.Return, window)),
@@ -152,8 +155,11 @@ func (p *Publisher) PublishWait(ctx context.Context, exchange, key string, msg a
 }
 
 // Close closes the channel and waits until everything in flight is settled,
-// as Lost if the broker has not answered.
+// as Lost if the broker has not answered. A broker that does not answer this
+// either loses the whole connection.
 func (p *Publisher) Close() {
+	hung := time.AfterFunc(closeTimeout, func() { hangUp(p.conn) })
+	defer hung.Stop()
 	_ = p.ch.Close() // its answer changes nothing: the channel is gone
 	<-p.done
 }

@@ -52,7 +52,7 @@ type Config struct {
 // An Observer is told what happens to a connection. Any field may be nil.
 type Observer struct {
 	Connected    func()
-	Disconnected func(cause error)
+	Disconnected func(cause error)   // after a session, and when there is no connecting
 	Blocked      func(reason string) // the broker takes no publishes: an alarm
 	Unblocked    func()
 }

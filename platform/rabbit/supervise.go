@@ -36,6 +36,9 @@ func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context
 		if errors.Is(err, errURL) {
 			return err
 		}
+		if cfg.Observer.Disconnected != nil {
+			cfg.Observer.Disconnected(err)
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -74,9 +77,6 @@ func once(ctx context.Context, cfg Config, session func(context.Context, *amqp.C
 	}
 	end(nil)
 	<-watched
-	if cfg.Observer.Disconnected != nil {
-		cfg.Observer.Disconnected(err)
-	}
 	return err
 }
 

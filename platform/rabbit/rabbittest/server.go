@@ -49,6 +49,12 @@ func StartServer(t testing.TB) *Server {
 // URL returns the AMQP URL of the node.
 func (s *Server) URL() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", s.amqp) }
 
+// Vhost returns the URL of a fresh virtual host of the node.
+func (s *Server) Vhost() string {
+	s.t.Helper()
+	return newVhost(s.t, s.URL(), s.ManagementURL())
+}
+
 // Addr returns the node's host and port, for a proxy in between.
 func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.amqp) }
 

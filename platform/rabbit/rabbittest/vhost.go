@@ -29,13 +29,23 @@ func Vhost(t testing.TB) string {
 	t.Helper()
 	base := mustEnv(t, "TEST_RABBITMQ_URL")
 	management := mustEnv(t, "TEST_RABBITMQ_MANAGEMENT_URL")
+	made := newVhost(t, base, management)
+	t.Cleanup(func() {
+		u, _ := url.Parse(made)
+		Manage(t, management, http.MethodDelete, "/api/vhosts"+u.Path, nil)
+	})
+	return made
+}
+
+// newVhost makes a virtual host and returns its URL.
+func newVhost(t testing.TB, base, management string) string {
+	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
-		t.Fatal("rabbittest: TEST_RABBITMQ_URL is not a URL")
+		t.Fatal("rabbittest: the broker's address is not a URL")
 	}
 	name := "test-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	Manage(t, management, http.MethodPut, "/api/vhosts/"+name, nil)
-	t.Cleanup(func() { Manage(t, management, http.MethodDelete, "/api/vhosts/"+name, nil) })
 	u.Path = "/" + name
 	return u.String()
 }

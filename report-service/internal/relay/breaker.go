@@ -14,7 +14,7 @@ const (
 	tripsAfter = 3
 	// Then one message of the kind is tried, again and again.
 	minProbe = time.Second
-	maxProbe = 15 * time.Second
+	maxProbe = 5 * time.Second
 )
 
 // breakers hold back a kind of message that its queue does not take, instead

@@ -14,9 +14,10 @@ const (
 	// cleanerShard elects the cleaner: whoever owns it.
 	cleanerShard = 0
 	// cleanEvery is how often the cleaner looks; cleanPause lets others at the
-	// disk between two batches.
+	// disk between two batches. Who is not elected looks again after electEvery.
 	cleanEvery = time.Minute
 	cleanPause = 100 * time.Millisecond
+	electEvery = 2 * time.Second
 	// A batch that takes longer than cleanTimeout is given up and halved.
 	cleanTimeout = 2 * time.Second
 	minClean     = 50
@@ -27,11 +28,11 @@ const (
 func (r *Relay) runCleaner(ctx context.Context) {
 	batch := maxClean
 	for ctx.Err() == nil {
-		wait := cleanEvery
+		wait := electEvery
 		if r.own.owns(cleanerShard) {
-			var full bool
-			batch, full = r.cleanOnce(ctx, batch)
-			if full {
+			var more bool
+			wait = cleanEvery
+			if batch, more = r.cleanOnce(ctx, batch); more {
 				wait = cleanPause
 			}
 		}

@@ -105,7 +105,7 @@ func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
 	}
 }
 
-// bindQueue makes the queue that takes messages of key, and binds it.
+// bindQueue makes the queues that take messages of keys, and binds them.
 func bindQueue(t testing.TB, url string, keys ...event.Key) {
 	t.Helper()
 	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})

@@ -100,7 +100,7 @@ func (h *horizon) accept(p page, now time.Time) (bool, error) {
 
 // advance moves the floors up to the mark if nothing can appear below it.
 func (h *horizon) advance(p page, running []uint64, now time.Time) {
-	if h.next.xid == 0 {
+	if h.next.xid == 0 || len(p.shut) > 0 { // a page without the kinds that are held back does not show what is lowest
 		return
 	}
 	open := slices.DeleteFunc(running, func(xid uint64) bool { return xid >= h.next.xid })

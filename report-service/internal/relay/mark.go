@@ -15,10 +15,11 @@ const (
 	// batch published and unmarked, which is then published again.
 	markBatch = 500
 	markDelay = 20 * time.Millisecond
-	// markTimeout ends an attempt to mark; markRetry is the pause before the
-	// next one. There is no last one while the relay runs.
-	markTimeout = 10 * time.Second
-	markRetry   = 250 * time.Millisecond
+	// markTimeout ends an attempt to mark; the pause before the next one doubles
+	// from minMarkRetry. There is no last one while the relay runs.
+	markTimeout  = 10 * time.Second
+	minMarkRetry = 250 * time.Millisecond
+	maxMarkRetry = 2 * time.Second
 )
 
 // A verdict is what is to be written down about a row.
@@ -84,7 +85,7 @@ func (m *marker) collect(first verdict) []verdict {
 
 // write tries until it succeeds or ctx ends: what is published must be marked.
 func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err error) {
-	for {
+	for retry := minMarkRetry; ; retry = min(2*retry, maxMarkRetry) {
 		began := time.Now()
 		xid, err = m.relay.mark(ctx, batch)
 		if err == nil {
@@ -97,7 +98,7 @@ func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err er
 		m.relay.cfg.Log.Warn().Err(err).Int("rows", len(batch)).Msg("marking delayed")
 		select {
 		case <-ctx.Done():
-		case <-time.After(markRetry):
+		case <-time.After(retry):
 		}
 	}
 }

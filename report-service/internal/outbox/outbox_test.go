@@ -1,0 +1,125 @@
+package outbox_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+)
+
+// What operators do to failed rows changes them, and only them, and is audited.
+func TestMending(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	store := outbox.NewStore(pool)
+	pending := insert(t, pool, "pending", 0)
+	retried, discarded := insert(t, pool, "failed", 5), insert(t, pool, "failed", 5)
+	for range 3 {
+		insert(t, pool, "failed", 5)
+	}
+
+	for _, tt := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"retry a failed row", store.Retry(ctx, "op-1", retried), nil},
+		{"retry it again", store.Retry(ctx, "op-1", retried), outbox.ErrNotFailed},
+		{"retry what is not there", store.Retry(ctx, "op-1", uuid.New()), outbox.ErrNotFound},
+		{"discard a failed row", store.Discard(ctx, "op-2", discarded, "obsolete"), nil},
+		{"discard it again", store.Discard(ctx, "op-2", discarded, "obsolete"), outbox.ErrNotFound},
+		{"discard a pending row", store.Discard(ctx, "op-2", pending, "no"), outbox.ErrNotFailed},
+	} {
+		if !errors.Is(tt.err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
+		}
+	}
+	for _, want := range []int64{3, 0} {
+		if n, err := store.RetryAll(ctx, "op-3", "report.created"); err != nil || n != want {
+			t.Errorf("RetryAll = %d, %v; want %d", n, err, want)
+		}
+	}
+	audit, err := store.Audit(ctx, 10)
+	if err != nil || len(audit) != 5 {
+		t.Fatalf("audit has %d lines (error %v), want 5: %+v", len(audit), err, audit)
+	}
+	if second := audit[3]; second.Action != "discard" || second.Actor != "op-2" || second.Reason != "obsolete" || second.MessageID != discarded {
+		t.Errorf("audit line %+v, want the discard with its reason", second)
+	}
+	stats, err := store.Stats(ctx)
+	if err != nil || stats.Pending != 5 || stats.Failed != 0 || stats.Delayed != 0 {
+		t.Errorf("stats %+v (error %v), want 5 pending rows with all their attempts before them", stats, err)
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	store := outbox.NewStore(pool)
+	var ids []uuid.UUID
+	for range 5 {
+		ids = append(ids, insert(t, pool, "failed", 5))
+	}
+	insert(t, pool, "pending", 0)
+
+	var got []uuid.UUID
+	filter := outbox.Filter{Status: outbox.Failed, Limit: 2}
+	for {
+		page, err := store.List(ctx, filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Messages {
+			got = append(got, m.ID)
+		}
+		if filter.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ids) {
+		t.Errorf("pages hold %v, want %v", got, ids)
+	}
+	if page, err := store.List(ctx, outbox.Filter{Status: outbox.Failed, RoutingKey: "report.vote.received", Limit: 2}); err != nil || len(page.Messages) != 0 {
+		t.Errorf("another kind: %d rows (error %v), want none", len(page.Messages), err)
+	}
+	if _, err := store.List(ctx, outbox.Filter{Status: outbox.Failed, Cursor: "?", Limit: 2}); !errors.Is(err, outbox.ErrCursor) {
+		t.Errorf("malformed cursor: %v, want ErrCursor", err)
+	}
+}
+
+func TestStatsByShard(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	store := outbox.NewStore(pool)
+	insert(t, pool, "pending", 1)
+	insert(t, pool, "failed", 5)
+	if _, err := pool.Exec(t.Context(), `update outbox_messages set created_at = now() - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := store.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := stats.Shards[7]
+	if len(stats.Shards) != 16 || shard.Pending != 1 || shard.Delayed != 1 || shard.Failed != 1 || shard.OldestAge.Hours() < 0.9 {
+		t.Errorf("shard 7 of %d: %+v, want a delayed and a failed row, an hour old", len(stats.Shards), shard)
+	}
+}
+
+// insert writes a row of shard 7 in the given state.
+func insert(t *testing.T, pool *pgxpool.Pool, status string, attempts int) uuid.UUID {
+	t.Helper()
+	id := uuid.New()
+	_, err := pool.Exec(t.Context(), `
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, status, retry_count)
+		values ($1, 'report.created', '{}', $1, 1, 7, $2, $3)`, id, status, attempts)
+	if err != nil {
+		t.Fatalf("insert: %v", err)
+	}
+	return id
+}

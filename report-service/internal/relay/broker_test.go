@@ -1,0 +1,73 @@
+package relay_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+// Whatever happens to the broker, rows are written meanwhile, and once it is
+// back all of them arrive, in order; no row is failed for it.
+//
+// It is one queue throughout, and a clean restart comes first: RabbitMQ 3.10
+// saves its list of quorum queues now and then only, and a queue that is
+// younger than the last save does not survive a kill.
+func TestBrokerFaults(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	pool, url := pgtest.Report(t), server.URL()
+	bindQueue(t, url, event.VoteReceivedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	r := start(t, pool, url, func(c *relay.Config) {
+		// Attempts that were counted would be used up at once.
+		c.RetryMin, c.RetryMax = time.Millisecond, time.Millisecond
+		c.ConfirmTimeout = 2 * time.Second
+	})
+	for _, fault := range []struct {
+		name        string
+		break_, fix func()
+		noticed     func(relay.State) bool
+	}{
+		{"restarted", server.Stop, server.Start, isAway},
+		{"killed", server.Kill, server.Start, isAway},
+		{"frozen", server.Pause, server.Resume, isAway},
+		{
+			"disk alarm", func() { server.SetDiskAlarm(true) }, func() { server.SetDiskAlarm(false) },
+			func(s relay.State) bool { return s.Blocked != "" },
+		},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			seen, doubledBefore, _ := arrived.figures()
+			stopWriting := writeSteadily(t, pool)
+			waitFor(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > seen+100 })
+
+			fault.break_()
+			waitFor(t, "the fault noticed", func() bool { return fault.noticed(r.State()) })
+			if r.Probe(t.Context()) == nil {
+				t.Error("the health check says that all is well")
+			}
+			before := countRows(t, pool, "pending")
+			waitFor(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
+			fault.fix()
+			rows := stopWriting()
+			arrived.wait(t, rows)
+			waitEmpty(t, pool)
+
+			_, doubled, inverted := arrived.figures()
+			failed := countRows(t, pool, "failed")
+			t.Logf("%d rows: 0 lost, %d failed, %d inverted, %d published twice", len(rows), failed, inverted, doubled-doubledBefore)
+			if failed != 0 || inverted != 0 || doubled-doubledBefore > 2*unmarked {
+				t.Errorf("%d failed, %d inverted, want none; %d doubled, want at most %d", failed, inverted, doubled-doubledBefore, 2*unmarked)
+			}
+			if s := r.State(); !s.Connected || s.Blocked != "" {
+				t.Errorf("state afterwards %+v, want connected and not blocked", s)
+			}
+		})
+	}
+}
+
+func isAway(s relay.State) bool { return !s.Connected }

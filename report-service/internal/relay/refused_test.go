@@ -1,0 +1,188 @@
+package relay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+// impatient makes attempts follow each other quickly.
+func impatient(c *relay.Config) {
+	c.RetryMin, c.RetryMax = 10*time.Millisecond, 20*time.Millisecond
+}
+
+// What can never be published fails alone, after its attempts; the rest flows,
+// the later rows of its report included.
+func TestPoisonFailsAlone(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*outboxRow){
+		"oversize body":     func(r *outboxRow) { r.payload = fmt.Sprintf(`{"x": %q}`, strings.Repeat("x", rabbit.MaxBody)) },
+		"oversize header":   func(r *outboxRow) { r.headers = fmt.Sprintf(`{"x": %q}`, strings.Repeat("x", rabbit.MaxHeaders)) },
+		"nested header":     func(r *outboxRow) { r.headers = `{"x": {"y": 1}}` },
+		"unknown kind":      func(r *outboxRow) { r.key = "report.unheard.of" },
+		"headers no object": func(r *outboxRow) { r.headers = `[]` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+			bindQueue(t, url, event.VoteReceivedKey)
+			arrived := count(t, url, event.VoteReceivedKey)
+			rows := newRows(20, 10)
+			poison := newRow(rows[0].report, 0)
+			spoil(&poison)
+			insert(t, pool, append([]outboxRow{poison}, rows...)...)
+
+			start(t, pool, url, impatient)
+			arrived.wait(t, rows)
+			waitEmpty(t, pool)
+			_, doubled, inverted := arrived.figures()
+			if doubled != 0 || inverted != 0 {
+				t.Errorf("%d doubled, %d inverted, want none", doubled, inverted)
+			}
+			wantFailed(t, pool, poison.id)
+		})
+	}
+}
+
+func wantFailed(t *testing.T, pool *pgxpool.Pool, id uuid.UUID) {
+	t.Helper()
+	var attempts int
+	var reason string
+	err := pool.QueryRow(t.Context(), `
+		select retry_count, last_error from outbox_messages
+		where id = $1 and status = 'failed' and next_attempt_at is null`, id).Scan(&attempts, &reason)
+	if err != nil || attempts != 5 || reason == "" {
+		t.Errorf("poison row: %d attempts, reason %q (error %v); want failed after 5 with a reason", attempts, reason, err)
+	}
+	if failed := countRows(t, pool, "failed"); failed != 1 {
+		t.Errorf("%d rows failed, want the poison alone", failed)
+	}
+}
+
+// While a refused row waits for its next attempt, the later rows of its report
+// wait behind it, and other reports do not.
+func TestLaterRowsWait(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	first, other := newRow(uuid.New(), 1), newRow(uuid.New(), 1)
+	first.headers = `[]` // cannot be published, until it is mended below
+	later := newRow(first.report, 2)
+	insert(t, pool, first, later, other)
+	start(t, pool, url, func(c *relay.Config) { c.RetryMin, c.MaxAttempts = 300*time.Millisecond, 1000 })
+
+	arrived.wait(t, []outboxRow{other})
+	waitFor(t, "some attempts", func() bool {
+		var attempts int
+		_ = pool.QueryRow(t.Context(), `select retry_count from outbox_messages where id = $1`, first.id).Scan(&attempts)
+		return attempts >= 3
+	})
+	if arrived.missing([]outboxRow{later}) == 0 {
+		t.Error("the later row overtook the refused one")
+	}
+	if _, err := pool.Exec(t.Context(), `update outbox_messages set headers = '{}' where id = $1`, first.id); err != nil {
+		t.Fatal(err)
+	}
+	arrived.wait(t, []outboxRow{first, later})
+	if _, _, inverted := arrived.figures(); inverted != 0 {
+		t.Errorf("%d inverted, want 0", inverted)
+	}
+}
+
+// With the exchange deleted and made anew without its bindings, every message
+// comes back. The breaker holds them, no row fails, and all arrive in the end.
+func TestExchangeDeleted(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	stopWriting := writeSteadily(t, pool)
+	r := start(t, pool, url, impatient)
+	waitFor(t, "flow", func() bool { seen, _, _ := arrived.figures(); return seen > 100 })
+
+	onBroker(t, url, func(ch *amqp.Channel) error {
+		return ch.ExchangeDelete(event.Topology{}.Exchange(), false, false)
+	})
+	waitFor(t, "votes held back", func() bool { return r.State().HeldBack[string(event.VoteReceivedKey)] != "" })
+	if r.Probe(t.Context()) == nil {
+		t.Error("the health check says that all is well")
+	}
+	waitFor(t, "several tries", func() bool { return countRows(t, pool, "pending") > 1000 })
+	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
+	rows := stopWriting()
+	arrived.wait(t, rows)
+	waitEmpty(t, pool)
+	_, doubled, inverted := arrived.figures()
+	failed := countRows(t, pool, "failed")
+	t.Logf("%d rows: 0 lost, %d failed, %d inverted, %d published twice", len(rows), failed, inverted, doubled)
+	if failed != 0 || inverted != 0 || len(r.State().HeldBack) != 0 {
+		t.Errorf("%d failed, %d inverted, want none; still held back: %v", failed, inverted, r.State().HeldBack)
+	}
+}
+
+// A queue that is full refuses with nacks. Its kind is held back, the other
+// kinds flow, and nothing fails.
+func TestFullQueueSparesOthers(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.StatusUpdatedKey)
+	var topology event.Topology
+	full := topology.Queue(event.VoteReceivedKey)
+	onBroker(t, url, func(ch *amqp.Channel) error {
+		args := amqp.Table{"x-max-length": 10, "x-overflow": "reject-publish"}
+		if _, err := ch.QueueDeclare(full, true, false, false, false, args); err != nil {
+			return err
+		}
+		return ch.QueueBind(full, string(event.VoteReceivedKey), topology.Exchange(), false, nil)
+	})
+	updates := count(t, url, event.StatusUpdatedKey)
+	votes := newRows(50, 4)
+	statuses := newRows(50, 4)
+	for i := range statuses {
+		statuses[i].key = event.StatusUpdatedKey
+	}
+	insertMany(t, pool, votes)
+	r := start(t, pool, url, impatient)
+	waitFor(t, "votes held back", func() bool { return r.State().HeldBack[string(event.VoteReceivedKey)] != "" })
+	insertMany(t, pool, statuses)
+	updates.wait(t, statuses)
+
+	arrived := count(t, url, event.VoteReceivedKey) // makes room
+	arrived.wait(t, votes)
+	waitEmpty(t, pool)
+	_, doubled, inverted := arrived.figures()
+	t.Logf("%d votes to a full queue, %d statuses beside them: 0 failed, %d inverted, %d published twice",
+		len(votes), len(statuses), inverted, doubled)
+	if failed := countRows(t, pool, "failed"); failed != 0 {
+		t.Errorf("%d rows failed, want none", failed)
+	}
+}
+
+// onBroker does something to the broker behind everyone's back.
+func onBroker(t testing.TB, url string, do func(*amqp.Channel) error) {
+	t.Helper()
+	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err == nil {
+		err = do(ch)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

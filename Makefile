@@ -62,10 +62,11 @@ generate: ## make the generated code anew from its sources
 load: ## start the stack and put it under half a minute of load, with an audit
 	@scripts/load.sh
 
+bench: ## all benchmarks and the load test, with a table of their results
+	@scripts/bench.sh
+
 bench-ingest: ## what is taken in over HTTP, against a bare database client
-	@go build -o bin/ ./report-service/cmd/report-service ./migrations/cmd/migrate
-	@eval "$$(scripts/stack test-up)" && cd scripts/bench && GOWORK=off go run ./ingest \
-		-service ../../bin/report-service -migrate ../../bin/migrate
+	@scripts/bench.sh ingest
 
 bench-compare: ## measure BASE=revision and this tree in turn, with their ratios
 	@scripts/bench-compare.sh $(BASE)

@@ -49,8 +49,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
 	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
 	flags.BoolVar(&b.raw, "raw", false, "no comparison: lines for benchstat")
-	binary := flags.String("service", "bin/report-service", "report-service's `program`")
-	migrate := flags.String("migrate", "bin/migrate", "the `program` that migrates")
+	binary := flags.String("service", "../../bin/report-service", "report-service's `program`")
+	migrate := flags.String("migrate", "../../bin/migrate", "the `program` that migrates")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs the benchmarks in scripts/bench and then the load test, or those whose
+# names are given, and ends with a table of their last lines: bench.sh ingest load
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+names=("$@")
+if (($# == 0)); then
+  for main in scripts/bench/*/main.go; do
+    names+=("$(basename "$(dirname "$main")")")
+  done
+  names+=(load)
+fi
+go build -o bin/ ./report-service/cmd/report-service ./migrations/cmd/migrate
+addresses=$(scripts/stack test-up)
+eval "$addresses"
+
+# bench runs one of them; they find the programs in ../../bin.
+bench() {
+  if [[ $1 == load ]]; then
+    scripts/load.sh
+  else
+    (cd scripts/bench && GOWORK=off go run "./$1")
+  fi
+}
+
+table='' failed=0
+for name in "${names[@]}"; do
+  echo "== $name" >&2
+  log=$(mktemp)
+  bench "$name" | tee "$log" || failed=1
+  table+=$(printf '%-12s %s' "$name" "$(tail -n 1 "$log")")$'\n'
+  rm -f "$log"
+done
+printf '\n%s' "$table"
+exit "$failed"

@@ -132,9 +132,9 @@ func Slow(rate float64) Action {
 }
 
 // command sends the browser a command of its own protocol.
-func command[P, R any](command cdp.Command[P, R], params P) Action {
-	return Action{string(command.Method), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, t, command, params)
+func command[P, R any](method cdp.Command[P, R], params P) Action {
+	return Action{string(method.Method), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, method, params)
 		return chromedp.Void{}, err
 	}}
 }

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -132,4 +135,18 @@ func Ask[T any](t *Tab, expression string) (T, error) {
 		return v, fmt.Errorf("ask %s: %w", expression, err)
 	}
 	return v, nil
+}
+
+// Heap returns how many bytes the page's objects take once all garbage is gone.
+func (t *Tab) Heap() (float64, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		return 0, fmt.Errorf("collect the page's garbage: %w", err)
+	}
+	usage, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		return 0, fmt.Errorf("ask for the page's heap: %w", err)
+	}
+	return usage.UsedSize, nil
 }

@@ -26,6 +26,7 @@ function places(): Place[] {
 export function Header() {
   const [menu, setMenu] = useState(false);
   const here = route.value.path[0] ?? '';
+  const who = session.value ? session.value.name || t(`role.${session.value.role}`) : t('sign-in');
   return (
     <header class="top">
       <a class="brand" href={href('')}>
@@ -42,9 +43,9 @@ export function Header() {
       <div class="tools">
         <ConnectionState />
         {session.value && <Bell />}
-        <button type="button" class="plain" aria-haspopup="dialog" aria-label={t('menu')} onClick={() => setMenu(true)}>
+        <button type="button" class="plain" aria-haspopup="dialog" aria-label={`${who}: ${t('menu')}`} onClick={() => setMenu(true)}>
           <Icon name="person" />
-          <span class="who">{session.value ? session.value.name || t(`role.${session.value.role}`) : t('sign-in')}</span>
+          <span class="who">{who}</span>
         </button>
       </div>
       {menu && <Menu onClose={() => setMenu(false)} />}

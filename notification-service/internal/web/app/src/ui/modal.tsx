@@ -32,12 +32,12 @@ export function Modal({ title, onClose, drawer, children }: Props) {
       onClick={(event) => event.target === ref.current && onClose()}
     >
       <div class="dialog-body">
-        <header class="dialog-head">
+        <div class="dialog-head">
           <h2 id={id}>{title}</h2>
           <button type="button" class="plain" aria-label={t('close')} onClick={onClose}>
             <Icon name="close" />
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </dialog>

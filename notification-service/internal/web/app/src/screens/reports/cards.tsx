@@ -1,3 +1,5 @@
+import { useEffect } from 'preact/hooks';
+
 import type { Report } from '../../api/client';
 import { number, t } from '../../lang/i18n';
 import type { Point } from '../../map/plot';
@@ -12,6 +14,7 @@ import { Time } from '../../ui/time';
 export function Cards({ list, empty }: { list: ReportList; empty: string }) {
   const reports = list.reports.value;
   const state = list.state.value;
+  useEffect(markUsable, [state]);
   return (
     <div aria-busy={state === 'loading'} class="cards-box">
       <Fault error={list.error.value} retry={() => void list.more()} />
@@ -28,6 +31,11 @@ export function Cards({ list, empty }: { list: ReportList; empty: string }) {
       )}
     </div>
   );
+}
+
+/** Notes in the browser's own timeline when the first list could be used. */
+function markUsable(): void {
+  if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
 
 function Card({ report }: { report: Report }) {

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/google/uuid"
+)
+
+// axe is the npm package axe-core 4.14.1 (MPL-2.0), as it is.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// Every screen is free of what axe finds, in both themes, in a window and on a
+// phone, where nothing scrolls sideways.
+func TestPageAccessible(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	c.awaitConsumers()
+	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	olga, oskar := c.signIn("Olga", "official"), c.signIn("Oskar", "operator")
+	report := file(t, ana, "Dark crossing with a title that is long enough for a phone to break its line")
+	vote(t, ben, report, "upvote")
+	move(t, olga, report, "in_progress", "A crew is on its way.")
+	file(t, ben, "Another one")
+	c.publish(c.channel(), event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
+
+	detail := "#/reports/" + report.ID.String()
+	panel := browser.Click(".bell", "Notifications")
+	screens := []struct {
+		name    string
+		user    *client.Client
+		address string
+		act     []browser.Action
+	}{
+		{"list", ana, "", []browser.Action{browser.See(".card", "Another one"), dotShown}},
+		{"list of nobody", nil, "", []browser.Action{browser.See(".card", "Another one")}},
+		{"no results", ana, "#/?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
+		{"own report", ana, detail, []browser.Action{browser.See(".timeline", "A crew is on its way."), dotShown}},
+		{"another's report", ben, detail, []browser.Action{browser.See("button", "Follow")}},
+		{"official's report", olga, detail, []browser.Action{browser.See("form", "Change status")}},
+		{"new", ana, "#/new", []browser.Action{browser.See(".who-sees", "your name"), mapShown}},
+		{"mine", ana, "#/mine", []browser.Action{browser.See(".card", "Dark crossing")}},
+		{"sign-in", nil, "#/sign-in", []browser.Action{browser.See("label", "Name")}},
+		{"menu", ana, "", []browser.Action{browser.Click("button", "Menu"), browser.See("legend", "Appearance")}},
+		{"notifications", olga, "", []browser.Action{panel, browser.See(".group a", "Another one")}},
+		{"queue", olga, "#/queue", []browser.Action{browser.See("li", "Another one")}},
+		{"change status", olga, "#/queue", []browser.Action{browser.Click("button", "Change status"), browser.See(".chip", "Resolved")}},
+		{"queues", oskar, "#/ops/queues", []browser.Action{browser.See("h2", "queue.")}},
+		{"outbox", oskar, "#/ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
+		{"dead letters", oskar, "#/ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
+		{"replay", oskar, "#/ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Try with")}},
+		{"dead letter", oskar, "#/ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
+		{"edit", oskar, "#/ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
+		{"replays", oskar, "#/ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
+		{"audit", oskar, "#/ops/audit", []browser.Action{browser.See(".empty", "Nothing")}},
+	}
+	enter := c.readers()
+	for _, s := range screens {
+		page := enter(s.user).open(s.address, browser.Width(1200, 900), browser.Theme("light"))
+		page.do(s.act...)
+		page.checkAccessible(s.name + ", light")
+		page.do(browser.Theme("dark"))
+		page.checkAccessible(s.name + ", dark")
+		page.do(browser.Width(360, 740))
+		page.checkAccessible(s.name + ", dark, on a phone")
+		page.do(browser.Theme("light"))
+		page.checkAccessible(s.name + ", light, on a phone")
+		page.checkNarrow(s.name)
+		page.checkFaults()
+		page.Close()
+	}
+}
+
+var (
+	mapShown = browser.Until(`document.querySelector('.leaflet-container')`)
+	dotShown = browser.Until(`document.querySelector('.dot')`)
+)
+
+// checkAccessible fails the test with what axe finds.
+func (p tab) checkAccessible(name string) {
+	p.t.Helper()
+	found, err := browser.Ask[[]string](p.Tab, axe+`; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+		violations.map((v) => v.id + ': ' + v.help + '\n' + v.nodes.map((n) => '  ' + n.html + '\n  ' + n.failureSummary).join('\n')))`)
+	if err != nil {
+		p.t.Fatalf("axe on %s: %.300s", name, fmt.Sprint(err))
+	}
+	if len(found) > 0 {
+		p.t.Errorf("%s:\n%s", name, strings.Join(found, "\n"))
+	}
+}
+
+// checkNarrow fails the test if anything is wider than the window.
+func (p tab) checkNarrow(name string) {
+	p.t.Helper()
+	wide, err := browser.Ask[[]string](p.Tab, `[...document.querySelectorAll('*')].filter((e) =>
+		e === document.documentElement ? e.scrollWidth > innerWidth
+			: e.scrollWidth > e.clientWidth && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)).map((e) => e.outerHTML.slice(0, 200))`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(wide) > 0 {
+		p.t.Errorf("%s scrolls sideways at 360 px:\n%s", name, strings.Join(wide, "\n"))
+	}
+}

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// The first load on a processor slowed down four times, as a figure.
+func TestPageFirstLoad(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range 50 {
+		file(t, ana, fmt.Sprintf("Report %d", i))
+	}
+	page := c.readers()(ana).open("", browser.Slow(4))
+	// Marked by the page itself, when it has painted the list.
+	ms, err := browser.Ask[float64](page.Tab, `performance.getEntriesByName('list')[0].startTime`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := browser.Ask[float64](page.Tab, `performance.getEntriesByType('resource')
+		.filter((e) => e.name.endsWith('.js') && !e.name.includes('/plot-')).reduce((sum, e) => sum + e.encodedBodySize, 0) / 1000`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the list is usable after %.0f ms; %.0f kB of script, compressed", ms, script)
+	if script > 150 {
+		t.Errorf("%.0f kB of script are more than 150", script)
+	}
+}
+
+// An open page does not grow, whatever it hears.
+func TestPageMemory(t *testing.T) {
+	t.Parallel()
+	const events, reports = 5000, 10
+	c := startCity(t)
+	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	page := c.readers()(ana).open("")
+	var filed []client.Report
+	for i := range reports {
+		filed = append(filed, file(t, ana, fmt.Sprintf("Report %d", i)))
+	}
+	votes := func(n int) { // on each report at the same time
+		var group sync.WaitGroup
+		for _, report := range filed {
+			group.Go(func() {
+				for i := range n / reports {
+					if _, err := ben.Vote(t.Context(), report.ID, []string{"upvote", "downvote"}[i%2]); err != nil {
+						t.Errorf("vote: %v", err)
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+	const warm = 400 // beyond what the page keeps
+	votes(warm)
+	page.do(unread("99+"), page.heard(warm))
+	before := must(page.Heap())
+	votes(events)
+	page.do(page.heard(warm + events))
+	after := must(page.Heap())
+	t.Logf("heap before %.1f MB, after %d events %.1f MB", before/1e6, events, after/1e6)
+	if after > before*1.2 {
+		t.Errorf("the heap grew by %.0f %%", (after/before-1)*100)
+	}
+	page.checkFaults()
+}
+
+// heard waits until the bell has counted as many.
+func (p tab) heard(n int) browser.Action {
+	return browser.Until(fmt.Sprintf(`document.querySelector('.bell').getAttribute('aria-label').replaceAll(/\D/g, '') === '%d'`, n))
+}

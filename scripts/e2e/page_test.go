@@ -68,16 +68,6 @@ func (p tab) do(actions ...browser.Action) {
 	}
 }
 
-// text returns what the page shows.
-func (p tab) text() string {
-	p.t.Helper()
-	text, err := browser.Ask[string](p.Tab, `document.body.innerText`)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return text
-}
-
 // count returns how many elements a CSS selector finds.
 func (p tab) count(selector string) int {
 	p.t.Helper()

@@ -25,6 +25,7 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 	if err != nil {
 		return nil, err
 	}
+	doc.Servers = nil // the router would look for the host of "/"
 	for _, ref := range doc.Components.Schemas {
 		if len(ref.Value.Properties) > 0 {
 			closed := false
@@ -43,7 +44,10 @@ func checkAnswer(t testing.TB, req *http.Request, res *http.Response, body []byt
 	}
 	route, params, err := router.FindRoute(req)
 	if err != nil {
-		return // 404 and 405 are answered without the document
+		if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed && req.Method != http.MethodHead {
+			t.Errorf("%s %s: not in the document (%v), and answered %d", req.Method, req.URL.Path, err, res.StatusCode)
+		}
+		return
 	}
 	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},

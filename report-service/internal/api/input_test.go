@@ -115,7 +115,7 @@ func TestBadReports(t *testing.T) {
 			"/title", "/title", "/description", "/category_id", "/privacy_level", "/latitude", "/longitude", "/extra"),
 		malformed("broken JSON", `{"title":`),
 		malformed("more than one value", newReport+newReport),
-		malformed("no UTF-8", with("title", `"x"`)[:10]+"\xff"),
+		malformed("no UTF-8", strings.Replace(newReport, "Dark", "D\xffrk", 1)),
 		malformed("white space", "  "),
 		{"body over the limit", post(with("description", text(33_000))), http.StatusRequestEntityTooLarge, "body-too-large", nil},
 		typed("text/plain"), typed("application/json; charset=latin1"), typed("application/x-www-form-urlencoded"), typed("nonsense/"),

@@ -12,12 +12,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A thousand mixed votes on five reports, some changed and some withdrawn, and
-// status changes among them: the scores equal a recount, and the outbox has
-// each version of each report once and in order.
+// A thousand mixed votes on five reports through two replicas, some changed
+// and some withdrawn, and status changes among them: the scores equal a
+// recount, and the outbox has each version of each report once and in order.
 func TestConcurrentChangesAddUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	replicas := []*fixture{f, f.replica()}
 	ids := make([]uuid.UUID, 5)
 	for i := range ids {
 		ids[i] = f.file(ann, draft(report.Anonymous)).ID
@@ -28,12 +29,12 @@ func TestConcurrentChangesAddUp(t *testing.T) {
 			for range 125 {
 				voter := fmt.Sprintf("voter-%d", rand.IntN(40)) // of all workers
 				vote := []report.Vote{report.Upvote, report.Upvote, report.Downvote, report.None}[rand.IntN(4)]
-				if _, err := f.Vote(t.Context(), ids[rand.IntN(len(ids))], voter, vote); err != nil {
+				if _, err := replicas[worker%2].Vote(t.Context(), ids[rand.IntN(len(ids))], voter, vote); err != nil {
 					t.Errorf("Vote: %v", err)
 				}
 			}
 			to := []report.Status{report.Pending, report.InProgress}[worker%2]
-			if _, err := f.Move(t.Context(), ids[0], report.Move{To: to, By: "olga"}); err != nil {
+			if _, err := replicas[worker/4].Move(t.Context(), ids[0], report.Move{To: to, By: "olga"}); err != nil {
 				t.Errorf("Move: %v", err)
 			}
 		})
@@ -77,6 +78,7 @@ func (f *fixture) checkOrder() {
 func TestIfMatchLetsOneWin(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	replicas := []*fixture{f, f.replica()}
 	id := f.file(ann, draft(report.Public)).ID
 	seen, err := report.ParseIfMatch(`"1"`)
 	if err != nil {
@@ -84,9 +86,9 @@ func TestIfMatchLetsOneWin(t *testing.T) {
 	}
 	var won, stale atomic.Int64
 	var wg sync.WaitGroup
-	for range 8 {
+	for i := range 8 {
 		wg.Go(func() {
-			switch _, err := f.Move(t.Context(), id, report.Move{To: report.InProgress, By: "olga", IfMatch: seen}); {
+			switch _, err := replicas[i%2].Move(t.Context(), id, report.Move{To: report.InProgress, By: "olga", IfMatch: seen}); {
 			case err == nil:
 				won.Add(1)
 			case report.KindOf(err) == report.Stale:

@@ -78,6 +78,7 @@ func TestShardIsStable(t *testing.T) {
 	for id, want := range map[string]int16{
 		"00000000-0000-0000-0000-000000000000": 5,
 		"01a1fd66-6b3e-7924-96d5-b6204a0caa8c": 11,
+		"0198c0de-0000-7000-8000-000000000001": 1, // 13 by FNV-1
 	} {
 		rep := filing(draft(report.Public), ann, time.Now())
 		rep.ID = uuid.MustParse(id)

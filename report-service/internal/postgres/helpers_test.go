@@ -68,6 +68,13 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 	return f
 }
 
+// replica returns another store on the same database, as another process has
+// one.
+func (f *fixture) replica() *fixture {
+	f.t.Helper()
+	return openFixture(f.t, f.pool.Config().ConnString())
+}
+
 func draft(privacy report.Privacy) report.Draft {
 	return report.Draft{
 		Title: "Dark lamp", Description: "at the crossing", Category: report.Category{ID: 2, Name: "Street lights and signals"},

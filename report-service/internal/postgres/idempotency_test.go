@@ -80,11 +80,12 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 func TestManyAtOnceFileOneReport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	replicas := []*fixture{f, f.replica()}
 	var filed, repeated, running atomic.Int64
 	var wg sync.WaitGroup
-	for range 24 {
+	for i := range 24 {
 		wg.Go(func() {
-			answer, err := f.fileOnce(once("key", "body"))
+			answer, err := replicas[i%2].fileOnce(once("key", "body"))
 			switch {
 			case report.KindOf(err) == report.StillRunning:
 				running.Add(1)

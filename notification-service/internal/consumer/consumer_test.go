@@ -34,11 +34,13 @@ func TestStatusUpdatesGoFirst(t *testing.T) {
 	_, stop := r.Start()
 	r.WaitSubscribed(1)
 	stop()
-	const n = 300
+	const n = 1500 // long enough for both to be at it
 	r.Publish(r.Votes(n, "alice")...)
-	for range n {
-		r.Publish(r.Status("bob"))
+	updates := make([]rigtest.Message, n)
+	for i := range updates {
+		updates[i] = r.Status("bob")
 	}
+	r.Publish(updates...)
 	r.Start()
 	r.WaitEffects(2 * n)
 	votesBefore := r.Count(`

@@ -184,6 +184,9 @@ func TestRetryTiersKeepTheirTime(t *testing.T) {
 		}
 		if d.MessageId == "30s" {
 			t.Logf("a retry of 30 s among %d of 1 s took %s", rounds, took)
+			if rounds == 0 {
+				t.Error("no retry of 1 s came back before the one of 30 s")
+			}
 			return
 		}
 		rounds++

@@ -5,6 +5,7 @@ import { render } from 'preact';
 import { App } from './app';
 import { preferredLanguage, useLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
+import { loadEarly } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
 import { loadConfig } from './state/config';
 import { followFeed } from './state/feed';
@@ -13,6 +14,7 @@ import { followNotifications, loadNotifications } from './state/notifications';
 import { loadSession, session } from './state/session';
 
 async function start(): Promise<void> {
+  loadEarly();
   await Promise.all([loadConfig(), loadSession(), useLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
   if (location.search.includes('code=') || location.search.includes('error=')) {
     await (await import('./state/oidc')).finishSignIn();

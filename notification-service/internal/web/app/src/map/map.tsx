@@ -10,7 +10,16 @@ interface Props extends PlotOptions {
   onReady?(plot: Plot): void;
 }
 
-/** A map, once its code has come. */
+/** After so long the map is begun, however busy the page is. */
+const IDLE_MS = 500;
+
+/** What everybody reads comes first; not every browser says when it is idle. */
+function whenIdle(task: () => void): void {
+  if ('requestIdleCallback' in window) requestIdleCallback(task, { timeout: IDLE_MS });
+  else setTimeout(task, IDLE_MS);
+}
+
+/** A map, once it is to be seen and its code has come. */
 export function Map({ points = [], picked, onReady, ...options }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<Plot>();
@@ -22,22 +31,26 @@ export function Map({ points = [], picked, onReady, ...options }: Props) {
   useEffect(() => {
     let made: Plot | undefined;
     let gone = false;
-    import('./plot').then(
-      ({ createPlot }) => {
-        if (gone || !element.current) return;
-        const { label, onOpen, onPick, onMove } = latest.current;
-        made = createPlot(element.current, {
-          label,
-          onOpen: onOpen && ((id) => latest.current.onOpen?.(id)),
-          onPick: onPick && ((position) => latest.current.onPick?.(position)),
-          onMove: onMove && ((bbox) => latest.current.onMove?.(bbox)),
-        });
-        setPlot(made);
-        onReady?.(made);
-      },
-      () => setFailed(true),
-    );
-    const sizes = new ResizeObserver(() => made?.resize());
+    let begun = false;
+    const create = ({ createPlot }: typeof import('./plot')) => {
+      if (gone || !element.current) return;
+      const { label, onOpen, onPick, onMove } = latest.current;
+      made = createPlot(element.current, {
+        label,
+        onOpen: onOpen && ((id) => latest.current.onOpen?.(id)),
+        onPick: onPick && ((position) => latest.current.onPick?.(position)),
+        onMove: onMove && ((bbox) => latest.current.onMove?.(bbox)),
+      });
+      setPlot(made);
+      onReady?.(made);
+    };
+    // Without a size it is hidden, as on a phone that shows the list.
+    const sizes = new ResizeObserver(([entry]) => {
+      made?.resize();
+      if (begun || !entry?.contentRect.width) return;
+      begun = true;
+      whenIdle(() => void import('./plot').then(create, () => setFailed(true)));
+    });
     sizes.observe(element.current!);
     return () => {
       gone = true;

@@ -14,7 +14,7 @@ const list = createList('mine');
 /** The reader's own reports, also the anonymous ones, and those he follows. */
 export function MineScreen() {
   useEffect(() => {
-    void list.load(noFilters);
+    list.load(noFilters);
     return list.watch();
   }, []);
   return (

@@ -19,7 +19,7 @@ export function QueueScreen() {
   const shown = status ?? 'pending';
   const [moving, setMoving] = useState<string>();
   useEffect(() => list.watch(), []);
-  useEffect(() => void list.load({ ...noFilters, status: [shown], oldestFirst: true }), [shown]);
+  useEffect(() => list.load({ ...noFilters, status: [shown], oldestFirst: true }), [shown]);
   const reports = list.reports.value.filter((report) => report.status === shown);
   return (
     <>

@@ -65,10 +65,12 @@ export function createList(of: 'all' | 'mine') {
   };
 
   const load = (wanted: Filters) => {
+    // It may be on its way since the page began.
+    if (asked > 0 && state.value === 'loading' && JSON.stringify(wanted) === JSON.stringify(filters)) return;
     filters = wanted;
     next.value = undefined;
     state.value = 'loading';
-    return run(undefined, (page) => page);
+    void run(undefined, (page) => page);
   };
   const more = () => run(next.value, (page) => unique([...reports.value, ...page]));
   const refresh = () =>

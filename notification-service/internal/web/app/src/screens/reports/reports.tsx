@@ -23,12 +23,17 @@ function filters(): Filters {
   };
 }
 
+/** Asks for the list before the page itself is there, if that is where it leads. */
+export function loadEarly(): void {
+  if (route.value.path.length === 0) list.load(filters());
+}
+
 /** All reports, as a list and on a map. */
 export function ReportsScreen() {
   const [view, setView] = useState<'list' | 'map'>('list');
   const wanted = filters();
   useEffect(() => list.watch(), []);
-  useEffect(() => void list.load(wanted), [JSON.stringify(wanted)]);
+  useEffect(() => list.load(wanted), [JSON.stringify(wanted)]);
   return (
     <>
       <div class="title-row">

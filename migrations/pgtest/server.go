@@ -117,15 +117,23 @@ func (s *Server) end(signal syscall.Signal) {
 // before a kill holds the shared memory until it notices, and until then the
 // server does not start again. All of them work in the data folder.
 func (s *Server) waitGone() {
-	for deadline := time.Now().Add(setupTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		folders, err := filepath.Glob("/proc/[0-9]*/cwd")
-		if err != nil || !slices.ContainsFunc(folders, func(link string) bool {
-			folder, err := os.Readlink(link)
-			return err == nil && folder == s.data()
-		}) {
+	deadline, tick := time.After(setupTimeout), time.Tick(5*time.Millisecond)
+	for s.lives() {
+		select {
+		case <-tick:
+		case <-deadline:
+			s.t.Error("pgtest: the server's processes do not end")
 			return
 		}
 	}
+}
+
+func (s *Server) lives() bool {
+	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // its only error is a wrong pattern
+	return slices.ContainsFunc(folders, func(link string) bool {
+		folder, err := os.Readlink(link)
+		return err == nil && folder == s.data()
+	})
 }
 
 func (s *Server) signalAll(signal syscall.Signal) {

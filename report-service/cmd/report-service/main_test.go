@@ -78,8 +78,11 @@ func (r *running) end() {
 // eventually polls until ok, because a service tells nobody how it is doing.
 func (r *running) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline, tick := time.After(patience), time.Tick(10*time.Millisecond)
+	for !ok() {
+		select {
+		case <-tick:
+		case <-deadline:
 			r.t.Fatalf("in vain: %s\n%s", what, r.logs)
 		}
 	}

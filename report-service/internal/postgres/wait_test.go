@@ -5,11 +5,13 @@ import "time"
 // eventually polls until ok, because the database tells nobody.
 func (f *fixture) eventually(what string, ok func() bool) {
 	f.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); {
-		if time.Now().After(deadline) {
+	deadline, tick := time.After(patience), time.Tick(5*time.Millisecond)
+	for !ok() {
+		select {
+		case <-tick:
+		case <-deadline:
 			f.t.Fatalf("in vain: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

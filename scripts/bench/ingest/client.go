@@ -33,14 +33,15 @@ type client struct {
 }
 
 // connect opens n connections, each of a user of its own.
-func (s *service) connect(n int) (*clients, error) {
+func (s *service) connect(ctx context.Context, n int) (*clients, error) {
+	dialer := net.Dialer{Timeout: requestTimeout}
 	c := &clients{}
 	for i := range n {
 		token, err := s.token(fmt.Sprintf("user-%d", i))
 		if err != nil {
 			return nil, fmt.Errorf("sign a token: %w", err)
 		}
-		conn, err := net.DialTimeout("tcp", s.addr, requestTimeout)
+		conn, err := dialer.DialContext(ctx, "tcp", s.addr)
 		if err != nil {
 			return nil, err
 		}

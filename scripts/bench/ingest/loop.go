@@ -51,7 +51,7 @@ func openLoop(ctx context.Context, conns int, length time.Duration, rate float64
 					return nil
 				}
 				due := start.Add(time.Duration(float64(n) / rate * float64(time.Second)))
-				time.Sleep(time.Until(due))
+				<-time.After(time.Until(due))
 				if err := do(ctx, conn, k); err != nil {
 					return err
 				}

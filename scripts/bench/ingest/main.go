@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // measure makes every comparison and prints the line.
 func (b *bench) measure(ctx context.Context) error {
-	c, err := b.service.connect(b.conns)
+	c, err := b.service.connect(ctx, b.conns)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,8 +19,8 @@ const ticks = 100
 // A Sample is what one process, with those that it started, took.
 type Sample struct {
 	CPU time.Duration // since it started
-	// Memory is resident without what is shared between processes: PostgreSQL's
-	// buffers would count once per connection otherwise.
+	// Memory is resident. Of what a group shares, files count once, and memory
+	// never: PostgreSQL's buffers would count once per connection otherwise.
 	Memory int64 // bytes
 }
 
@@ -114,17 +115,32 @@ func (t *Table) sum(pid int) (Sample, bool) {
 	if !ok {
 		return Sample{}, false
 	}
-	s := Sample{CPU: cpu, Memory: memory(pid)}
-	for _, child := range t.children[pid] {
-		below, _ := t.sum(child)
-		s.CPU += below.CPU
-		s.Memory += below.Memory
+	s := Sample{CPU: cpu, Memory: memory(pid, "RssAnon", "RssFile")}
+	for below := range t.descendants(pid) {
+		s.CPU += t.cpu[below]
+		s.Memory += memory(below, "RssAnon")
 	}
 	return s, true
 }
 
-// memory reads the resident memory without the shared part.
-func memory(pid int) int64 {
+// descendants yields all processes below one.
+func (t *Table) descendants(pid int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, child := range t.children[pid] {
+			if !yield(child) {
+				return
+			}
+			for below := range t.descendants(child) {
+				if !yield(below) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// memory adds up kinds of a process's resident memory.
+func memory(pid int, kinds ...string) int64 {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
 		return 0
@@ -132,7 +148,7 @@ func memory(pid int) int64 {
 	var kib int64
 	for line := range strings.Lines(string(data)) {
 		name, value, _ := strings.Cut(line, ":")
-		if slices.Contains([]string{"RssAnon", "RssFile"}, name) {
+		if slices.Contains(kinds, name) {
 			n, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
 			kib += n
 		}

@@ -29,7 +29,7 @@ type metrics struct {
 }
 
 // latencies reach from a local broker to a confirm timeout.
-var latencies = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 15, 60}
+var latencies = []float64{.0005, .001, .002, .003, .004, .005, .0075, .01, .015, .02, .03, .04, .05, .075, .1, .2, .5, 1, 2, 5, 15, 60}
 
 func newMetrics(registry prometheus.Registerer, window int) *metrics {
 	f := promauto.With(registry)

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+// writers commit at the same time at most.
+const writers = 8
+
+// write commits rows at an even rate, each in a transaction of its own.
+func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d time.Duration) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	began := time.Now()
+	for n := range int(d.Seconds() * float64(rate)) {
+		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+		g.Go(func() error {
+			if err := writeOne(ctx, pool); err != nil {
+				return err
+			}
+			r.Wake()
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+func writeOne(ctx context.Context, pool *pgxpool.Pool) error {
+	report := uuid.New()
+	hash := fnv.New32a()
+	hash.Write(report[:])
+	_, err := pool.Exec(ctx, `
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
+		values ($1, 'report.vote.received', jsonb_build_object('report_id', $2::uuid), $2::uuid, 1, $3, '{}')`,
+		uuid.Must(uuid.NewV7()), report, int16(hash.Sum32()%16))
+	return err
+}

@@ -1,0 +1,163 @@
+// Command relay measures the outbox relay against its peers, in one run and
+// interleaved: raw publishing with the same window (the floor), Watermill's
+// forwarder, and River as a relay. All publish the same messages to the same
+// durable quorum queue, with confirms, from the same PostgreSQL with fsync.
+//
+// It needs the servers that TEST_DATABASE_URL and the TEST_RABBITMQ_… variables
+// name, as `scripts/stack test-up` prints them. Its last line is
+//
+//	relay_per_s= floor_ratio= watermill_ratio= river_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options are how much is measured.
+type options struct {
+	passes     int
+	rows, slow int // a pass of the fast ones, and of Watermill
+	history    []int
+	seconds    int
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.passes, "passes", 5, "interleaved passes; medians count")
+	flag.IntVar(&o.rows, "rows", 30_000, "rows of a pass")
+	flag.IntVar(&o.slow, "watermill-rows", 3_000, "rows of a pass of Watermill, which would take minutes otherwise")
+	flag.IntVar(&o.seconds, "seconds", 10, "how long 1,000 rows a second are kept up")
+	history := flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")
+	flag.Parse()
+	for field := range strings.SplitSeq(*history, ",") {
+		if n, err := strconv.Atoi(field); err == nil {
+			o.history = append(o.history, n)
+		}
+	}
+	if err := run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench relay:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	p, err := newPlace(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, p.close()) }()
+	rates, wal, err := race(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	if err := grow(ctx, p, o); err != nil {
+		return err
+	}
+	idle, busy, err := latencies(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	relay := median(rates["relay"])
+	fmt.Printf("relay_per_s=%.0f floor_ratio=%.2f watermill_ratio=%.1f river_ratio=%.2f wal_bytes_per_row=%.0f idle_p50_ms=%.1f p99_ms_at_1k=%.1f\n",
+		relay, relay/median(rates["floor"]), relay/median(rates["watermill"]), relay/median(rates["river"]),
+		median(wal), idle, busy)
+	return nil
+}
+
+// race runs all contestants in turn, several times.
+func race(ctx context.Context, p *place, o options) (rates map[string][]float64, wal []float64, err error) {
+	rates = make(map[string][]float64)
+	contestants := []struct {
+		name string
+		rows int
+		run  func(context.Context, *place, int) (time.Duration, error)
+	}{{"floor", o.rows, runFloor}, {"relay", o.rows, runRelay}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
+	for pass := range o.passes {
+		for _, c := range contestants {
+			if err := p.fresh(ctx); err != nil {
+				return nil, nil, err
+			}
+			took, err := c.run(ctx, p, c.rows)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			rate := float64(c.rows) / took.Seconds()
+			rates[c.name] = append(rates[c.name], rate)
+			fmt.Printf("pass %d  %-10s %7.0f/s", pass+1, c.name, rate)
+			if c.name == "relay" {
+				perRow := float64(p.walBytes) / float64(c.rows)
+				wal = append(wal, perRow)
+				fmt.Printf("  %.0f bytes of WAL a row", perRow)
+			}
+			fmt.Println()
+		}
+	}
+	return rates, wal, nil
+}
+
+// grow shows the relay's rate over ever more published history.
+func grow(ctx context.Context, p *place, o options) error {
+	for _, rows := range o.history {
+		var rates []float64
+		for range min(o.passes, 3) {
+			if err := p.fresh(ctx); err != nil {
+				return err
+			}
+			if err := p.addHistory(ctx, rows); err != nil {
+				return err
+			}
+			took, err := runRelay(ctx, p, o.rows)
+			if err != nil {
+				return err
+			}
+			rates = append(rates, float64(o.rows)/took.Seconds())
+		}
+		fmt.Printf("history %9d rows: %7.0f/s\n", rows, median(rates))
+	}
+	return nil
+}
+
+// latencies measures commit to confirm: five rows a second, and a thousand.
+func latencies(ctx context.Context, p *place, o options) (idleP50, busyP99 float64, err error) {
+	for _, load := range []struct{ rate, seconds int }{{5, o.seconds}, {1000, o.seconds}} {
+		if err := p.fresh(ctx); err != nil {
+			return 0, 0, err
+		}
+		result, err := measureAt(ctx, p, load.rate, load.seconds)
+		if err != nil {
+			return 0, 0, err
+		}
+		fmt.Printf("%4d rows/s: commit to confirm p50 %.1f ms, p99 %.1f ms, %.1f reads/s\n",
+			load.rate, result.P50, result.P99, result.Reads/float64(load.seconds))
+		if load.rate == 1000 {
+			busyP99 = result.P99
+		} else {
+			idleP50 = result.P50
+		}
+	}
+	return idleP50, busyP99, nil
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)/2]
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// A relay is the real one, in its own process.
+type relay struct {
+	cmd      *exec.Cmd
+	commands io.WriteCloser
+	out      *bytes.Buffer
+}
+
+// A result is what the relay measured itself.
+type result struct {
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+	Reads float64 `json:"reads"`
+}
+
+// startRelay returns once the relay owns all shards.
+func startRelay(ctx context.Context, p *place) (*relay, error) {
+	r := &relay{cmd: exec.CommandContext(ctx, p.program, "-database", p.database, "-broker", p.broker), out: new(bytes.Buffer)}
+	r.cmd.Stdout, r.cmd.Stderr = r.out, os.Stderr
+	var err error
+	if r.commands, err = r.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return r, p.until(ctx, `select count(*) = 16 from relay_shards where owner is not null and lease_until > now()`)
+}
+
+// stop drains the relay and returns what it measured.
+func (r *relay) stop() (result, error) {
+	_ = r.commands.Close()
+	if err := r.cmd.Wait(); err != nil {
+		return result{}, fmt.Errorf("relay: %w", err)
+	}
+	var measured result
+	return measured, json.Unmarshal(r.out.Bytes(), &measured)
+}
+
+// runRelay returns how long the relay takes for n pending rows, from the
+// moment of their commit to the last mark.
+func runRelay(ctx context.Context, p *place, n int) (time.Duration, error) {
+	r, err := startRelay(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.addPending(ctx, n); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	before, err := p.wal(ctx)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintln(r.commands, "wake")
+	if err := p.until(ctx, `select not exists (select from outbox_messages where status = 'pending')`); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	after, err := p.wal(ctx)
+	p.walBytes = after - before
+	_, stopErr := r.stop()
+	return took, firstOf(err, stopErr)
+}
+
+// measureAt lets the relay's process commit rows at an even rate.
+func measureAt(ctx context.Context, p *place, rate, seconds int) (result, error) {
+	r, err := startRelay(ctx, p)
+	if err != nil {
+		return result{}, err
+	}
+	fmt.Fprintf(r.commands, "rate %d %d\n", rate, seconds)
+	return r.stop()
+}
+
+// addPending commits n rows at once.
+func (p *place) addPending(ctx context.Context, n int) error {
+	ids := make([]uuid.UUID, reports)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	_, err := p.pool.CopyFrom(ctx, pgx.Identifier{"outbox_messages"},
+		[]string{"id", "routing_key", "payload", "report_id", "report_version", "shard", "headers"},
+		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+			id, version := ids[i%reports], i/reports+1
+			hash := fnv.New32a()
+			hash.Write(id[:])
+			return []any{
+				uuid.Must(uuid.NewV7()), string(key), json.RawMessage(body(id, version)), id, int64(version),
+				int16(hash.Sum32() % 16), headers(),
+			}, nil
+		}))
+	if err != nil {
+		return fmt.Errorf("add pending rows: %w", err)
+	}
+	return nil
+}
+
+// addHistory adds published rows and lets vacuum and the planner know.
+func (p *place) addHistory(ctx context.Context, n int) error {
+	_, err := p.pool.Exec(ctx, `
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers, status, published_at)
+		select gen_random_uuid(), $2, $3, gen_random_uuid(), 1, n % 16, $4, 'published', now() - n * interval '1 ms'
+		from generate_series(1, $1::bigint) n`, n, string(key), json.RawMessage(body(uuid.New(), 1)), headers())
+	if err == nil {
+		_, err = p.pool.Exec(ctx, `vacuum analyze outbox_messages`)
+	}
+	if err != nil {
+		return fmt.Errorf("add history: %w", err)
+	}
+	return nil
+}
+
+func (p *place) wal(ctx context.Context) (bytes int64, err error) {
+	err = p.pool.QueryRow(ctx, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&bytes)
+	return bytes, err
+}
+
+// until asks until the answer is yes.
+func (p *place) until(ctx context.Context, question string) error {
+	for {
+		var yes bool
+		if err := p.pool.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

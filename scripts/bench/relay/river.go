@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// An announcement is a message as a job of River.
+type announcement struct {
+	Report  uuid.UUID         `json:"report"`
+	Body    []byte            `json:"body"`
+	Headers map[string]string `json:"headers"`
+}
+
+// Kind names the job.
+func (announcement) Kind() string { return "announcement" }
+
+// A courier publishes announcements, many at once on one pipelined channel.
+type courier struct {
+	river.WorkerDefaults[announcement]
+
+	publisher *rabbit.Publisher
+	exchange  string
+}
+
+// Work returns once the broker has the message.
+func (c *courier) Work(ctx context.Context, job *river.Job[announcement]) error {
+	table := amqp.Table{}
+	for name, value := range job.Args.Headers {
+		table[name] = value
+	}
+	return c.publisher.PublishWait(ctx, c.exchange, string(key), amqp.Publishing{
+		MessageId: uuid.NewString(), Type: string(key), ContentType: "application/json", AppId: "bench",
+		Timestamp: job.CreatedAt, DeliveryMode: amqp.Persistent, Headers: table, Body: job.Args.Body,
+	})
+}
+
+// runRiver works n jobs off with as many workers as the window, and returns
+// when the last is marked. It keeps no order.
+func runRiver(ctx context.Context, p *place, n int) (time.Duration, error) {
+	pool, err := pgxpool.New(ctx, p.database)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.broker, Name: "river"})
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close() //nolint:errcheck // all is confirmed
+	publisher, err := rabbit.NewPublisher(conn, window)
+	if err != nil {
+		return 0, err
+	}
+	client, err := newRiver(ctx, pool, &courier{publisher: publisher, exchange: p.topology.Exchange()})
+	if err != nil {
+		return 0, err
+	}
+	if err := addJobs(ctx, client, n); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := client.Start(ctx); err != nil {
+		return 0, err
+	}
+	err = p.until(ctx, `select not exists (select from river_job where state <> 'completed')`)
+	took := time.Since(began)
+	return took, firstOf(err, client.Stop(ctx))
+}
+
+func newRiver(ctx context.Context, pool *pgxpool.Pool, c *courier) (*river.Client[pgx.Tx], error) {
+	driver := riverpgxv5.New(pool)
+	migrator, err := rivermigrate.New(driver, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return nil, err
+	}
+	if _, err := pool.Exec(ctx, `truncate river_job`); err != nil {
+		return nil, err
+	}
+	workers := river.NewWorkers()
+	river.AddWorker(workers, c)
+	return river.NewClient(driver, &river.Config{
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: window}},
+		FetchCooldown:     river.FetchCooldownMin,
+		FetchPollInterval: 10 * time.Millisecond,
+		Workers:           workers,
+		Logger:            slog.New(slog.DiscardHandler),
+	})
+}
+
+func addJobs(ctx context.Context, client *river.Client[pgx.Tx], n int) error {
+	const batch = 5000
+	for from := 0; from < n; from += batch {
+		jobs := make([]river.InsertManyParams, 0, batch)
+		for i := from; i < min(from+batch, n); i++ {
+			id := uuid.New()
+			jobs = append(jobs, river.InsertManyParams{Args: announcement{id, body(id, 1), headers()}})
+		}
+		if _, err := client.InsertManyFast(ctx, jobs); err != nil {
+			return fmt.Errorf("add jobs: %w", err)
+		}
+	}
+	return nil
+}

@@ -137,7 +137,10 @@ func (c *client) offer(t *topic, f *frame) (wake bool) {
 		c.last[lane] = f.seq
 	}
 	if len(c.queue) >= queueFrames || (len(c.queue) > 0 && c.bytes+len(f.bytes) > queueBytes) {
-		return c.cutLocked(reasonOverflow)
+		if wake = c.cutLocked(reasonOverflow); !wake {
+			c.out.interrupt() // its writer is waiting for it
+		}
+		return wake
 	}
 	c.queue = append(c.queue, entry{f, int8(lane)})
 	c.bytes += len(f.bytes)

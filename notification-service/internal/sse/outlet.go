@@ -21,6 +21,8 @@ type outlet interface {
 	// wake tells the writer of c that there is something to do. It never
 	// blocks.
 	wake(c *client)
+	// interrupt ends a write that is waiting for the client.
+	interrupt()
 }
 
 // A carrier makes outlets out of requests.
@@ -87,6 +89,10 @@ func (o *httpOutlet) wake(*client) {
 	case o.bell <- struct{}{}:
 	default: // it rings already
 	}
+}
+
+func (o *httpOutlet) interrupt() {
+	_ = o.rc.SetWriteDeadline(time.Now()) // fails only on a connection that is gone
 }
 
 func (o *httpOutlet) run(c *client) {

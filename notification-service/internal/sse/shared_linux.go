@@ -117,6 +117,10 @@ func (o *sharedOutlet) run(c *client) {
 
 func (o *sharedOutlet) wake(c *client) { o.writer.push(c) }
 
+func (o *sharedOutlet) interrupt() {
+	_ = o.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is gone
+}
+
 func (o *sharedOutlet) close() {
 	o.writer.carrier.watch.remove(o)
 	_ = o.conn.Close() // what is lost with it comes again with the cursor

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// page opens an EventSource and leaves it alone. It tells the test what it
+// hears.
+const page = `<!doctype html><script>
+let telling = Promise.resolve();
+const tell = (e) => { telling = telling.then(() => fetch('/seen', {method: 'POST', body: JSON.stringify(e)})); };
+const stream = new EventSource('/notifications/stream');
+for (const type of ['ready', 'notification', 'reset'])
+  stream.addEventListener(type, (e) => tell({Type: type, ID: e.lastEventId}));
+stream.addEventListener('error', () => { if (stream.readyState === EventSource.CLOSED) tell({Type: 'closed'}); });
+</script>`
+
+// A browser's own EventSource goes through three rolling restarts of two
+// replicas, and hears of everything once.
+func TestBrowserSurvivesRollingRestarts(t *testing.T) {
+	t.Parallel()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed; `make test` installs it")
+	}
+	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	g := newGateway(t, c.start(), c.start())
+	p := c.publisher()
+	browse(t, chromium, g.server.URL)
+	g.waitFor(0) // it is ready
+
+	sent := 0
+	vote := func() {
+		t.Helper()
+		if err := p.vote(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		sent++
+	}
+	for range 3 {
+		for _, r := range g.replicas {
+			vote()
+			if code := r.stop(); code != 0 {
+				t.Errorf("exit code %d, want 0", code)
+			}
+			vote() // while the browser may be between two connections
+			r.start()
+			vote()
+		}
+		g.waitFor(sent)
+	}
+	ledger := g.state()
+	t.Logf("sent=%d received=%d missing=%d doubled=%d resets=%d connects=%d", sent, ledger.Received, ledger.Missing, ledger.Doubled, ledger.Resets, g.readies)
+	if ledger.Received != sent || ledger.Missing != 0 || ledger.Doubled != 0 || ledger.Resets != 0 {
+		t.Error("want each notification once")
+	}
+}
+
+// browse opens the address in a browser for the test's time.
+func browse(t *testing.T, chromium, address string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--remote-debugging-port=0", // keeps it open
+		"--user-data-dir="+t.TempDir(), address)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = cmd.Wait() }) // killed, so this is an error
+}
+
+// A gateway is one origin for the page and the replicas, as nginx is, and
+// hears from the page.
+type gateway struct {
+	t        *testing.T
+	server   *httptest.Server
+	replicas []*replica
+	token    string
+
+	mu      sync.Mutex
+	ledger  ssetest.Ledger
+	readies int
+}
+
+func newGateway(t *testing.T, replicas ...*replica) *gateway {
+	t.Helper()
+	g := &gateway{t: t, replicas: replicas, token: replicas[0].token("ann", "resident")}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(page)) // the browser asks again if it must
+	})
+	mux.HandleFunc("POST /seen", g.seen)
+	mux.HandleFunc("GET /notifications/stream", g.pass)
+	g.server = httptest.NewServer(mux)
+	t.Cleanup(g.server.CloseClientConnections)
+	return g
+}
+
+// pass hands a request to the first replica that takes it.
+func (g *gateway) pass(w http.ResponseWriter, r *http.Request) {
+	r.Header.Set("Authorization", "Bearer "+g.token) // in the place of a cookie
+	for _, replica := range g.replicas {
+		target, err := url.Parse(replica.url(""))
+		if err != nil {
+			g.t.Error(err)
+			return
+		}
+		failed := false
+		proxy := &httputil.ReverseProxy{
+			Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target); p.Out.Host = p.In.Host },
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
+				failed = true // the replica is away
+			},
+			FlushInterval: -1,
+		}
+		if proxy.ServeHTTP(w, r); !failed {
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = w.Write([]byte("retry: 200\n\n")) // as nginx answers for nobody
+}
+
+// seen takes down what the page heard.
+func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
+	var e ssetest.Event
+	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+		g.t.Errorf("the page says: %v", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.Type == "closed" {
+		g.t.Error("the browser gave up")
+	}
+	if e.Type == "ready" {
+		g.readies++
+	}
+	if err := g.ledger.Note(e); err != nil {
+		g.t.Error(err)
+	}
+}
+
+func (g *gateway) state() ssetest.Ledger {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ledger
+}
+
+// waitFor waits until the page has heard of n notifications, or of the first
+// ready event.
+func (g *gateway) waitFor(n int) {
+	g.t.Helper()
+	eventually(g.t, "the page has heard of it", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.readies > 0 && g.ledger.Received >= n
+	})
+}

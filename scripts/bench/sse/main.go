@@ -1,0 +1,140 @@
+// Command sse measures the hub of the live streams beside other servers of
+// Server-Sent Events, in one run on one machine: Nchan (nginx), go-sse and
+// r3labs/sse. Its last line sums up.
+//
+//	cd scripts/bench && GOWORK=off go run ./sse
+//
+// The hub runs alone, with positions in memory: what is measured is what it
+// does with clients, not what a database does.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// A plan is how much is measured.
+type plan struct {
+	idle    int           // connections whose memory is weighed
+	fanout  int           // connections that get the same event
+	unicast int           // connections that get one each, at rate
+	rate    int           // events a second for unicast
+	passes  int           // of each measurement, the servers in turn
+	length  time.Duration // of each pass
+}
+
+func main() {
+	var p plan
+	serve := flag.String("serve", "", "serve as a peer: gosse or r3labs (used by the command itself)")
+	addr := flag.String("addr", "", "where to serve")
+	flag.IntVar(&p.idle, "idle", 10_000, "connections whose memory is weighed")
+	flag.IntVar(&p.fanout, "fanout", 5000, "connections that get the same event")
+	flag.IntVar(&p.unicast, "unicast", 5000, "connections that get events of their own")
+	flag.IntVar(&p.rate, "rate", 1000, "such events a second")
+	flag.IntVar(&p.passes, "passes", 3, "passes of each measurement, of which the median counts")
+	flag.DurationVar(&p.length, "length", 4*time.Second, "length of a pass")
+	flag.Parse()
+	do := func() error { return run(p) }
+	if *serve != "" {
+		do = func() error { return servePeer(*serve, *addr) }
+	}
+	if err := do(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench sse:", err)
+		os.Exit(1)
+	}
+}
+
+// A result has the medians of one server.
+type result struct {
+	name                           string
+	kbPerConn, perSecond, cpuMicro float64
+	unicastP99                     time.Duration
+	stall                          stallResult
+}
+
+func run(p plan) error {
+	servers, cleanup, err := allServers()
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	results := make([]result, len(servers))
+	passes := make([][]result, len(servers))
+	for n := range p.passes { // in turn, so that a busy minute harms all alike
+		for i, s := range servers {
+			fmt.Fprintf(os.Stderr, "pass %d of %d: %s\n", n+1, p.passes, s.name)
+			r, err := pass(s, p)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			passes[i] = append(passes[i], r)
+		}
+	}
+	for i, s := range servers {
+		fmt.Fprintf(os.Stderr, "a stalled reader: %s\n", s.name)
+		results[i] = median(s.name, passes[i])
+		if results[i].stall, err = stalled(s); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	report(results)
+	return nil
+}
+
+// pass starts a server for each measurement, so that none inherits memory.
+func pass(s server, p plan) (result, error) {
+	r := result{name: s.name}
+	for _, measure := range []func(*process) error{
+		func(proc *process) (err error) { r.kbPerConn, err = weigh(proc, p); return err },
+		func(proc *process) (err error) { r.perSecond, r.cpuMicro, err = fanOut(proc, p); return err },
+		func(proc *process) (err error) { r.unicastP99, err = unicast(proc, p); return err },
+	} {
+		proc, err := s.start()
+		if err != nil {
+			return r, err
+		}
+		err = measure(proc)
+		proc.stop()
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func median(name string, passes []result) result {
+	pick := func(get func(result) float64) float64 {
+		values := make([]float64, len(passes))
+		for i, r := range passes {
+			values[i] = get(r)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return result{
+		name:       name,
+		kbPerConn:  pick(func(r result) float64 { return r.kbPerConn }),
+		perSecond:  pick(func(r result) float64 { return r.perSecond }),
+		cpuMicro:   pick(func(r result) float64 { return r.cpuMicro }),
+		unicastP99: time.Duration(pick(func(r result) float64 { return float64(r.unicastP99) })),
+	}
+}
+
+func report(results []result) {
+	fmt.Printf("%-22s %12s %14s %14s %14s %12s %26s\n", "", "KB/idle conn", "deliveries/s", "CPU µs each", "unicast p99", "stalled gone", "others' p99 before, during")
+	best := 0.0
+	for i, r := range results {
+		fmt.Printf("%-22s %12.1f %14.0f %14.1f %14s %12s %26s\n", r.name, r.kbPerConn, r.perSecond, r.cpuMicro,
+			r.unicastP99.Round(10*time.Microsecond), r.stall.gone(), r.stall.others())
+		if i >= ownServers {
+			best = max(best, r.perSecond)
+		}
+	}
+	own := results[0]
+	fmt.Printf("rss_per_conn_kb=%.1f fanout_per_s=%.0f best_peer_ratio=%.2f cpu_us_per_delivery=%.1f unicast_p99_ms=%.2f stalled_gone_s=%.1f\n",
+		own.kbPerConn, own.perSecond, own.perSecond/best, own.cpuMicro,
+		float64(own.unicastP99)/float64(time.Millisecond), own.stall.after.Seconds())
+}

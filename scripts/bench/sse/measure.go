@@ -1,0 +1,99 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// eventSize is that of a notification.
+const eventSize = 200
+
+// settleTime is what memory and sockets need to come to rest.
+const settleTime = time.Second
+
+// weigh returns the memory per idle connection in KB, each a user's own.
+func weigh(proc *process, p plan) (float64, error) {
+	before := proc.memory()
+	c, err := gather(proc, p.idle, p.idle)
+	if err != nil {
+		return 0, err
+	}
+	defer c.leave()
+	proc.collect()
+	time.Sleep(settleTime)
+	return float64(proc.memory()-before) / float64(p.idle), nil
+}
+
+// fanOut publishes to everyone, the next event once all have the one before.
+func fanOut(proc *process, p plan) (perSecond, cpuMicro float64, err error) {
+	c, err := gather(proc, p.fanout, 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer c.leave()
+	time.Sleep(settleTime)
+	began, cpu := time.Now(), proc.cpu()
+	for sent := int64(1); time.Since(began) < p.length; sent++ {
+		if err := publish(proc, "t0", eventSize); err != nil {
+			return 0, 0, err
+		}
+		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(p.fanout)-c.dead.Load() && time.Now().Before(patience); {
+			time.Sleep(200 * time.Microsecond)
+		}
+	}
+	got := float64(c.received.Load())
+	return got / time.Since(began).Seconds(), (proc.cpu() - cpu).Seconds() * 1e6 / got, nil
+}
+
+// unicast publishes to one client after the other, at a fixed rate, and
+// returns the latency that 99 of 100 stay below.
+func unicast(proc *process, p plan) (time.Duration, error) {
+	c, err := gather(proc, p.unicast, p.unicast)
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(settleTime)
+	err = paced(p.rate, p.length, func() error {
+		return publish(proc, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
+	})
+	time.Sleep(settleTime)
+	return percentile(c.leave(), 0.99), err
+}
+
+// paced calls do at a rate, from four goroutines.
+func paced(rate int, length time.Duration, do func() error) error {
+	const callers = 4
+	var calling sync.WaitGroup
+	var failed atomic.Pointer[error]
+	began := time.Now()
+	for range callers {
+		calling.Go(func() {
+			tick := time.NewTicker(callers * time.Second / time.Duration(rate))
+			defer tick.Stop()
+			for time.Since(began) < length {
+				<-tick.C
+				if err := do(); err != nil {
+					failed.Store(&err)
+					return
+				}
+			}
+		})
+	}
+	calling.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func percentile(latencies []time.Duration, share float64) time.Duration {
+	if len(latencies) == 0 {
+		return 0
+	}
+	slices.Sort(latencies)
+	return latencies[int(float64(len(latencies)-1)*share)]
+}

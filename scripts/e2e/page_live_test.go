@@ -86,6 +86,28 @@ func TestPageTabsShareOneStream(t *testing.T) {
 	second.checkFaults()
 }
 
+// A tab that is looked at takes the stream over from one that was frozen, which
+// lets go of it once it is thawed.
+func TestPageFrozenTab(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, anas, "Dark crossing")
+	ana := c.readers()(anas)
+	first := ana.open("")
+	second := ana.open("#/mine")
+	c.awaitStreams(1)
+	first.do(browser.Freeze(true))
+	vote(t, ben, report, "upvote")
+	second.do(unread("1"))
+	c.awaitStreams(2) // the frozen one cannot close its own
+	first.do(browser.Freeze(false), unread("1"))
+	c.awaitStreams(1)
+	vote(t, ben, report, "downvote")
+	first.do(unread("2"))
+	second.do(unread("2"))
+}
+
 // awaitStreams returns when so many streams of notifications are open.
 func (c *city) awaitStreams(n int) {
 	c.t.Helper()

@@ -1,7 +1,10 @@
 // Command screenshots takes a picture of every screen of a running stack, in a
 // small town that it founds there.
 //
-//	go run ./screenshots -out ../docs/screenshots http://127.0.0.1:8080
+//	go run ./scripts/screenshots "$(scripts/stack address)"
+//
+// Dead letters are something that a healthy stack does not have: with the
+// broker's URL (-amqp, as the services have it in RABBITMQ_URL) some are made.
 package main
 
 import (
@@ -30,6 +33,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("screenshots", flag.ContinueOnError)
 	out := flags.String("out", "docs/screenshots", "folder for the pictures")
+	broker := flags.String("amqp", "", "URL of the stack's broker, to make dead letters")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -40,6 +44,11 @@ func run(ctx context.Context, args []string) error {
 	town, err := found(ctx, client.New(base))
 	if err != nil {
 		return fmt.Errorf("found the town: %w", err)
+	}
+	if *broker != "" {
+		if err := town.breakMessages(ctx, *broker); err != nil {
+			return fmt.Errorf("make dead letters: %w", err)
+		}
 	}
 	b, end, err := browser.Start(ctx)
 	if err != nil {

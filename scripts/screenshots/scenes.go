@@ -25,7 +25,7 @@ func scenes(t *town) []scene {
 	change := append(queue, browser.Click("button", "Change status"), browser.Click(".chip", "Rejected"),
 		browser.Fill("Why?", "This wall belongs to a shop; we have told its owner."))
 
-	return []scene{
+	all := []scene{
 		{"reports", t.ana, "", desk, "light", reports},
 		{"reports-dark", t.ana, "", desk, "dark", reports},
 		{"reports-phone", t.ana, "", phone, "light", reports[:1]},
@@ -43,4 +43,16 @@ func scenes(t *town) []scene {
 		{"console-queues-phone", t.oskar, "#/ops", phone, "dark", []browser.Action{browser.See("h2", "queue.")}},
 		{"console-outbox", t.oskar, "#/ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting")}},
 	}
+	if !t.deadLetters {
+		return all
+	}
+	groups := []browser.Action{browser.See(".rows strong", "message")}
+	group := append(groups, browser.Click(".rows a", "report_title"), browser.See(".state", "Open"))
+	return append(all,
+		scene{"console-dead-letters", t.oskar, "#/ops/dead-letters", desk, "light", groups},
+		scene{"console-replay", t.oskar, "#/ops/dead-letters", desk, "light",
+			append(groups, browser.Click(".rows button", "Replay"), browser.Click("button", "Dry run"), browser.See(".note", "would send"))},
+		scene{"console-dead-letter", t.oskar, "#/ops/dead-letters", desk, "light",
+			append(group, browser.Click(".rows a", "report_title"), browser.See("pre", "category_name"))},
+	)
 }

@@ -13,6 +13,7 @@ type town struct {
 	ana, ben, olga, oskar *client.Client
 	lamp                  client.Report // Ana's, and much voted for
 	lastPending           string        // the title of a report that waits
+	deadLetters           bool          // whether there are any
 }
 
 // A problem is a report as it will be filed.

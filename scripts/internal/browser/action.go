@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -129,6 +130,16 @@ func Theme(theme string) Action {
 // Slow slows the processor down.
 func Slow(rate float64) Action {
 	return command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
+}
+
+// Freeze stops everything in the tab, as browsers do with tabs that nobody
+// looks at; thawed it goes on.
+func Freeze(frozen bool) Action {
+	state := page.SetWebLifecycleStateStateActive
+	if frozen {
+		state = page.SetWebLifecycleStateStateFrozen
+	}
+	return command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
 // command sends the browser a command of its own protocol.

@@ -13,14 +13,25 @@ const MOST = 3;
 const SHOWN_MS = 7_000;
 
 export const toasts = signal<Toast[]>([]);
+const timers = new Map<number, number>();
 let last = 0;
 
+/** Shows text for a while. News about what a toast is about already go into that one. */
 export function toast(text: string, href?: string): void {
-  const id = ++last;
-  toasts.value = [...toasts.value.slice(1 - MOST), href ? { id, text, href } : { id, text }];
-  setTimeout(() => dismiss(id), SHOWN_MS);
+  const shown = href ? toasts.value.find((each) => each.href === href) : undefined;
+  const id = shown?.id ?? ++last;
+  if (shown) toasts.value = toasts.value.map((each) => (each === shown ? { ...shown, text } : each));
+  else toasts.value = [...toasts.value, href ? { id, text, href } : { id, text }];
+  for (const surplus of toasts.value.slice(0, -MOST)) dismiss(surplus.id);
+  clearTimeout(timers.get(id));
+  timers.set(
+    id,
+    window.setTimeout(() => dismiss(id), SHOWN_MS),
+  );
 }
 
 export function dismiss(id: number): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 }

@@ -59,9 +59,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := r.WriteText(stdout); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(stdout, r.Line()); err != nil {
-		return err
-	}
 	if !r.Good() {
 		return errBroken
 	}

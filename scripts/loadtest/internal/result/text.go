@@ -17,7 +17,8 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// WriteText writes the result for a terminal, without its last line.
+// WriteText writes the result for a terminal; its last line is for other
+// programs.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s: %d requests planned, %d accepted in %.1f s (%.1f a second)\n",
@@ -42,6 +43,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	r.writeErrors(&text)
 	r.writeAudit(&text)
+	fmt.Fprintln(&text, r.Line())
 	_, err := io.WriteString(w, text.String())
 	return err
 }

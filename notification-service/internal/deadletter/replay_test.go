@@ -99,22 +99,9 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	stop()
 	cause.mended.Store(true)
 
-	var clicks sync.WaitGroup
-	var taken, refused atomic.Int64
-	for range 2 {
-		clicks.Go(func() {
-			replay, err := r.Store.OrderReplay(t.Context(), "operator", everyVote)
-			taken.Add(int64(replay.Total))
-			if errors.Is(err, deadletter.ErrNothing) {
-				refused.Add(1)
-			} else if err != nil {
-				t.Errorf("order replay: %v", err)
-			}
-		})
-	}
-	clicks.Wait()
-	if taken.Load() != n {
-		t.Errorf("the two orders took %d dead letters, want %d", taken.Load(), n)
+	taken, refused := clickThrice(t, r)
+	if taken != n {
+		t.Errorf("the orders took %d dead letters, want %d", taken, n)
 	}
 	kill := startReplayer(t, r)
 	r.Eventually("progress", func() string {
@@ -129,8 +116,29 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	r.EventuallyEqual("resolved dead letters", n, func() int { return inState(r, deadletter.Resolved) })
 	r.EventuallyEqual("replays that run", 0, func() int { return r.Count(`select count(*) from replays where state <> 'done'`) })
 	r.CheckStreams(n)
-	t.Logf("%d dead letters, two orders (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
-		n, refused.Load(), atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+	t.Logf("%d dead letters, ordered three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
+		n, refused, atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+}
+
+// clickThrice orders the same replay twice at the same moment, and once more.
+func clickThrice(t *testing.T, r *rigtest.Rig) (taken, refused int64) {
+	t.Helper()
+	var total, nothing atomic.Int64
+	click := func() {
+		replay, err := r.Store.OrderReplay(t.Context(), "operator", everyVote)
+		total.Add(int64(replay.Total))
+		if errors.Is(err, deadletter.ErrNothing) {
+			nothing.Add(1)
+		} else if err != nil {
+			t.Errorf("order replay: %v", err)
+		}
+	}
+	var clicks sync.WaitGroup
+	clicks.Go(click)
+	clicks.Go(click)
+	clicks.Wait()
+	click()
+	return total.Load(), nothing.Load()
 }
 
 func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
@@ -192,44 +200,63 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	r := rigtest.New(t)
 	r.StartArchive()
 	cause := fail(t, r, n)
+	r.Publish(r.Status("bob"), r.Status("bob")) // for other replays
+	r.EventuallyEqual("open dead letters", n+2, func() int { return inState(r, deadletter.Open) })
 	cause.mended.Store(true)
 	order := everyVote
 	order.PerSecond = 20 // slow enough to be caught at it
 	replay := mustOrder(t, r, order)
-	steer := func(state deadletter.ReplayState) deadletter.Replay {
+	steer := func(state deadletter.ReplayState) {
 		t.Helper()
-		now, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, state)
-		if err != nil {
+		if _, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, state); err != nil {
 			t.Fatal(err)
 		}
-		return now
 	}
-	r.Eventually("first resolved", func() string {
-		if inState(r, deadletter.Resolved) == 0 {
-			return "none"
-		}
-		return ""
-	})
-	if now := steer(deadletter.Paused); now.Pending == 0 {
-		t.Fatal("everything was sent before the pause")
-	}
+	awaitProgress(r)
+	steer(deadletter.Paused)
+	checkPaused(t, r, replay.ID)
 	steer(deadletter.Running)
-	before := inState(r, deadletter.Resolved)
-	r.Eventually("progress after resuming", func() string {
-		if inState(r, deadletter.Resolved) == before {
-			return "none"
-		}
-		return ""
-	})
+	awaitProgress(r)
 	steer(deadletter.Cancelled)
 	r.EventuallyEqual("dead letters on their way", 0, func() int { return inState(r, deadletter.Replaying) })
 	open, resolved := inState(r, deadletter.Open), inState(r, deadletter.Resolved)
 	t.Logf("cancelled: %d resolved, %d open again", resolved, open)
-	if open == 0 || open+resolved != n {
-		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n)
+	if open == 0 || open+resolved != n+2 {
+		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n+2)
 	}
 	if _, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
 		t.Errorf("resuming a cancelled replay: %v, want ErrEnded", err)
 	}
 	r.CheckStreams(resolved)
+}
+
+// awaitProgress waits until more is resolved than was.
+func awaitProgress(r *rigtest.Rig) {
+	before := inState(r, deadletter.Resolved)
+	r.Eventually("progress", func() string {
+		if inState(r, deadletter.Resolved) == before {
+			return "none"
+		}
+		return ""
+	})
+}
+
+// checkPaused lets other replays run from beginning to end. The first ends
+// after what was being sent at the pause; during the second the paused one
+// must not get on.
+func checkPaused(t *testing.T, r *rigtest.Rig, id uuid.UUID) {
+	t.Helper()
+	other := deadletter.Order{Selection: deadletter.Selection{Queue: r.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
+	pendingAfterAnother := func() int {
+		waitEnded(t, r, mustOrder(t, r, other).ID)
+		replay, err := r.Store.Replay(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return replay.Pending
+	}
+	before, after := pendingAfterAnother(), pendingAfterAnother()
+	if before == 0 || after != before {
+		t.Errorf("%d were pending in the paused replay, and later %d", before, after)
+	}
 }

@@ -6,7 +6,7 @@ SHELL := bash
 
 page := notification-service/internal/web/app
 
-.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate
+.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate bench-sse chaos-stream
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,14 @@ bench: ## all benchmarks and the load test, with a table of their results
 
 bench-ingest: ## what is taken in over HTTP, against a bare database client
 	@scripts/bench.sh ingest
+
+bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
+	@scripts/bench.sh sse
+
+chaos-stream: ## three minutes of kills, cuts and restarts under the live streams
+	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \
+	CHAOS_USERS=$${CHAOS_USERS:-50} CHAOS_CLIENTS=$${CHAOS_CLIENTS:-4} \
+	go test -count=1 -timeout 1h -v -run TestStreamChaos ./cmd/notification-service
 
 bench-compare: ## measure BASE=revision and this tree in turn, with their ratios
 	@scripts/bench-compare.sh $(BASE)

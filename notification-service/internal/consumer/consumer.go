@@ -62,6 +62,7 @@ func New(cfg Config) (*Consumer, error) {
 		topology: cfg.Topology, tuning: cfg.Tuning, priority: newPriority(len(keys)), metrics: m, log: cfg.Log,
 	}
 	d.gate = newGate(d.databaseChanged)
+	m.watchConnection(&cfg.Rabbit.Observer)
 	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit, doctor: cfg.Doctor, declared: make(chan struct{}), unroutable: make(chan struct{}, 1)}
 	for rank, key := range keys {
 		c.lanes = append(c.lanes, newLane(d, rank, key))

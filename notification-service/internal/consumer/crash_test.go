@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,7 +46,7 @@ func child() error {
 	}
 	defer pool.Close()
 	store := postgres.NewStore(pool)
-	k := &killer{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG")}
+	k := &killer{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG"), enough: make(chan struct{})}
 	p, err := rigtest.Assemble(os.Getenv("CRASH_RABBITMQ"), store, zerolog.Nop(), prometheus.NewRegistry(),
 		rigtest.WithStore(k), func(c *consumer.Config) { c.Courier = killingCourier{c.Courier, k} })
 	if err != nil {
@@ -61,6 +60,8 @@ type killer struct {
 	consumer.Store
 	point, id, flag string
 	neighbours      atomic.Int64 // that have had their effect
+	once            sync.Once
+	enough          chan struct{} // closed when they are so many that earlier ones were acknowledged
 }
 
 func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
@@ -77,7 +78,10 @@ func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Messa
 	if concerned && err == nil && k.point == "after commit" {
 		k.dieOnce()
 	}
-	k.neighbours.Add(int64(len(batch)))
+	const enough = 40 // four times the prefetch
+	if k.neighbours.Add(int64(len(batch))) >= enough {
+		k.once.Do(func() { close(k.enough) })
+	}
 	return applied, err
 }
 
@@ -110,9 +114,7 @@ type killingCourier struct {
 
 func (c killingCourier) Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
 	if msg.MessageId == c.k.id && c.k.point == "before confirm" {
-		for c.k.neighbours.Load() < 40 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		<-c.k.enough
 		c.k.dieOnce()
 	}
 	err := c.Courier.Deliver(ctx, exchange, key, msg)

@@ -118,10 +118,7 @@ func TestPriorityYieldsToProgressOnly(t *testing.T) {
 			t.Errorf("yielded for %s to nobody", took)
 		}
 		p.add(0, 2)
-		go func() {
-			time.Sleep(20 * time.Millisecond)
-			p.add(0, -2)
-		}()
+		time.AfterFunc(20*time.Millisecond, func() { p.add(0, -2) })
 		if took := yielded(); took != 20*time.Millisecond {
 			t.Errorf("yielded for %s, want the 20ms that it took", took)
 		}

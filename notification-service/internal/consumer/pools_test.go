@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestPoolOutOfRange(t *testing.T) {
 	if _, err := c.ChangePool(t.Context(), "operator", r.Topology.Queue(event.VoteReceivedKey), consumer.PoolChange{Concurrency: new(65)}); err == nil {
 		t.Error("65 workers are accepted")
 	}
-	if _, err := c.ChangePool(t.Context(), "operator", "other", consumer.PoolChange{}); err != consumer.ErrNoQueue {
+	if _, err := c.ChangePool(t.Context(), "operator", "other", consumer.PoolChange{}); !errors.Is(err, consumer.ErrNoQueue) {
 		t.Errorf("unknown queue: %v", err)
 	}
 }

@@ -62,6 +62,12 @@ func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange,
 // observer hears of it.
 func (c *Courier) observe(o *rabbit.Observer) {
 	next := *o
+	o.Connected = func() {
+		c.metrics.up.Set(1)
+		if next.Connected != nil {
+			next.Connected()
+		}
+	}
 	o.Blocked = func(reason string) {
 		c.blocked.Store(true)
 		c.metrics.blocked.Set(1)
@@ -78,6 +84,7 @@ func (c *Courier) observe(o *rabbit.Observer) {
 	}
 	o.Disconnected = func(cause error) {
 		unblock()
+		c.metrics.up.Set(0)
 		if next.Disconnected != nil {
 			next.Disconnected(cause)
 		}

@@ -6,6 +6,7 @@ type metrics struct {
 	published prometheus.Histogram
 	failed    prometheus.Counter
 	blocked   prometheus.Gauge
+	up        prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -16,7 +17,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		failed:  prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_publish_failures_total", Help: "Publishes that have to be tried again."}),
 		blocked: prometheus.NewGauge(prometheus.GaugeOpts{Name: "rabbitmq_connection_blocked", Help: "1 while the broker takes no publishes, for want of memory or disk."}),
+		up: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rabbitmq_connection_up", Help: "1 while connected to the broker.", ConstLabels: prometheus.Labels{"connection": "courier"},
+		}),
 	}
-	reg.MustRegister(m.published, m.failed, m.blocked)
+	reg.MustRegister(m.published, m.failed, m.blocked, m.up)
 	return m
 }

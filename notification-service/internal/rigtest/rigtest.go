@@ -178,16 +178,17 @@ func (deaf) Announce(context.Context, notification.Batch) {}
 // Eventually waits until check has nothing more to wish for.
 func (r *Rig) Eventually(what string, check func() (missing string)) {
 	r.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.After(patience)
 	for {
 		missing := check()
 		if missing == "" {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-deadline:
 			r.t.Fatalf("%s: %s", what, missing)
+		case <-time.After(10 * time.Millisecond):
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestQueuesTellNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the vhost goes with the test
+	defer conn.Close()
 	ch, err := conn.Channel()
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package sse_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,7 +21,7 @@ import (
 // expectBounce wants an answer that makes an EventSource come back.
 func expectBounce(t *testing.T, s *ssetest.Stream) {
 	t.Helper()
-	if e, err := s.Next(); err != io.EOF {
+	if e, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("got event %q and error %v, want the end", e.Type, err)
 	}
 	if s.Status != 200 || s.Retry == 0 || s.Header.Get("Content-Type") != "text/event-stream" {

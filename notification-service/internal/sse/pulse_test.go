@@ -57,7 +57,7 @@ func TestPulse(t *testing.T) {
 			c.out, c.scheduled = &outlets[i], false
 			h.pulse.add(c, start)
 		}
-		time.Sleep(life)
+		<-time.After(life)
 		synctest.Wait()
 		for i := range outlets {
 			o := &outlets[i]

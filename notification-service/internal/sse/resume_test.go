@@ -18,7 +18,7 @@ func TestResumeIsExact(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, config(w))
 				first := r.open("/ann", "")
-				epoch := strings.Split(expect(t, first, "ready").ID, ".")[1]
+				epoch := seqEpoch(expect(t, first, "ready").ID)
 				r.tell("ann")
 				cursor := expect(t, first, "notification").ID
 				first.Close()
@@ -126,6 +126,25 @@ func TestResetAfterRestore(t *testing.T) {
 	})
 }
 
+// A client may know more than the hub: it was at another replica, or has read
+// the list. It is not told again what the hub catches up with.
+func TestClientAheadOfHub(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		r := newRig(t, config(w))
+		behind := r.open("/ann", "")
+		epoch := seqEpoch(expect(t, behind, "ready").ID)
+		r.commit("ann", "ann", "ann") // announced to nobody
+		ahead := r.open("/ann", "v1."+epoch+".3")
+		expect(t, ahead, "ready")
+		expectSeqs(t, behind, epoch, 1, 2, 3)
+		r.tell("ann")
+		expectSeqs(t, behind, epoch, 4)
+		expectSeqs(t, ahead, epoch, 4)
+	})
+}
+
+func seqEpoch(id string) string { return strings.Split(id, ".")[1] }
+
 // Clients that come and go while the stream is busy miss nothing and see
 // nothing twice: the switch from the database to live has no gap.
 func TestSwitchHasNoGap(t *testing.T) {
@@ -143,14 +162,14 @@ func TestSwitchHasNoGap(t *testing.T) {
 				}
 			}
 		}()
-		cursor, last := "", int64(-1)
+		cursor := ""
 		for range rounds {
 			s := r.open("/ann", cursor)
 			ready := expect(t, s, "ready")
 			if cursor != "" && ready.ID != cursor {
 				t.Fatalf("ready with id %s, want %s", ready.ID, cursor)
 			}
-			last = seqOf(t, ready.ID)
+			last := seqOf(t, ready.ID)
 			for range 30 {
 				e := expect(t, s, "notification")
 				if got := seqOf(t, e.ID); got != last+1 {

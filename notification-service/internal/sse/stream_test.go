@@ -51,7 +51,7 @@ func TestAnnouncementsMayBeAnything(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		r := newRig(t, config(w))
 		s := r.open("/ann", "")
-		epoch := strings.Split(expect(t, s, "ready").ID, ".")[1]
+		epoch := seqEpoch(expect(t, s, "ready").ID)
 		var batches []notification.Batch
 		for range 10 {
 			batches = append(batches, r.commit("ann"))

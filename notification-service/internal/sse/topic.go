@@ -197,13 +197,6 @@ func (t *topic) leave(c *client) {
 	c.setPlace(t, -1)
 }
 
-// clients returns the receivers of this moment.
-func (t *topic) clients() []*client {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.subs)
-}
-
 // oldest returns the receivers beyond the newest limit of those that are not
 // on their way out.
 func (t *topic) oldest(limit int) []*client {

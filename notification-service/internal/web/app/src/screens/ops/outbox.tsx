@@ -17,17 +17,21 @@ const readFailed = () => must(reportService.GET('/admin/outbox/messages', { para
 export function Outbox() {
   const stats = usePoll(readStats);
   const failed = usePoll(readFailed);
+  const fault = <Fault error={stats.error ?? failed.error} retry={stats.again} />;
+  // All at once: nothing moves away from under a finger.
+  if (!stats.value || !failed.value) return fault;
+  const { messages } = failed.value;
   return (
     <div class="stack">
-      <Fault error={stats.error ?? failed.error} retry={stats.again} />
-      {stats.value && <Backlog stats={stats.value} />}
+      {fault}
+      <Backlog stats={stats.value} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
-        <RetryAll messages={failed.value?.messages ?? []} onDone={failed.again} />
+        <RetryAll messages={messages} onDone={failed.again} />
       </div>
-      {failed.value?.messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
+      {messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
       <ul class="rows">
-        {failed.value?.messages.map((message) => (
+        {messages.map((message) => (
           <Failed key={message.id} message={message} onDone={failed.again} />
         ))}
       </ul>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/i18n';
 import { Chart, remember } from '../../ui/chart';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
@@ -15,11 +15,7 @@ export function Queues() {
   return (
     <div class="stack">
       <Fault error={pools.error} retry={pools.again} />
-      {pools.value?.findings.map(({ what, mend }) => (
-        <p key={what} class="note">
-          <strong>{what}</strong> {mend}
-        </p>
-      ))}
+      {pools.value && <Findings findings={pools.value.findings} />}
       {pools.value && <Charts pools={pools.value} />}
       <ul class="pools">
         {pools.value?.items.map((pool) => (
@@ -27,6 +23,25 @@ export function Queues() {
         ))}
       </ul>
     </div>
+  );
+}
+
+/** How the broker differs from what it should be, and what mends it. */
+function Findings({ findings }: { findings: WorkerPools['findings'] }) {
+  if (findings.length === 0) return null;
+  return (
+    <details class="note">
+      <summary>{tn('queues.findings', findings.length)}</summary>
+      <ul class="stack">
+        {findings.map(({ what, mend }) => (
+          <li key={what}>
+            <strong>{what}</strong>
+            <br />
+            {mend}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

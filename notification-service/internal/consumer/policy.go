@@ -14,9 +14,10 @@ const (
 	// deliveryLimit is the backstop for a message that kills processes before
 	// it can be noted: the broker itself makes it a dead letter.
 	deliveryLimit = 20
-	// maxLength is where a queue refuses more. The publisher's outbox holds
-	// what is refused.
-	maxLength = 1_000_000
+	// maxBytes is where a queue refuses more. It is far above what any backlog
+	// should reach, because a refusal costs the publisher an attempt; a disk
+	// that fills earlier makes it wait instead.
+	maxBytes = int64(10) << 30
 	// policyPriority lets an operator's own policy go first.
 	policyPriority = 5
 )
@@ -34,7 +35,7 @@ func policies(t event.Topology) map[string]management.Policy {
 	prefix := strings.TrimSuffix(t.Exchange(), "cityconnect.notifications")
 	safe := func(pattern string, more map[string]any) management.Policy {
 		definition := map[string]any{
-			"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length": maxLength,
+			"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length-bytes": maxBytes,
 		}
 		for name, value := range more {
 			definition[name] = value

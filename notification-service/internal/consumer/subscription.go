@@ -52,6 +52,7 @@ func (s *subscription) run(ctx context.Context) error {
 	deliveries, err := s.consume()
 	if err != nil {
 		_ = s.ch.Close()
+		s.metrics.channelsClosed.Inc()
 		return err
 	}
 	// The broker stops sending, and what it sent before is still handled.

@@ -41,7 +41,7 @@ type bench struct {
 
 // A result is one pass of a contestant.
 type result struct {
-	Messages int
+	Messages int     // good ones that were done
 	Seconds  float64 `json:"seconds"`  // until the good messages were done
 	StallMS  float64 `json:"stall_ms"` // the longest time without a good one
 	CutOff   bool    // it took longer than anyone wants to wait
@@ -116,7 +116,9 @@ func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
-	r.Messages = c.load.good()
+	if !r.CutOff {
+		r.Messages = c.load.good()
+	}
 	b.results[c.name] = append(b.results[c.name], r)
 	note := ""
 	if r.CutOff {

@@ -9,14 +9,15 @@ import (
 const (
 	// sickFor is how long a failing message fails.
 	sickFor = time.Second
-	// longest is how long a pass may take. What is not done then is counted
-	// as done in that moment, which flatters it.
+	// longest is how long a pass may take. Its time is then the least that it
+	// can have been.
 	longest = 30 * time.Second
 )
 
 // A stopwatch takes the time of a pass.
 type stopwatch struct {
 	mu          sync.Mutex
+	good        int
 	left        int // good messages that are not done
 	began, last time.Time
 	stall       time.Duration
@@ -26,7 +27,7 @@ type stopwatch struct {
 }
 
 func newStopwatch(l load) *stopwatch {
-	return &stopwatch{left: l.good(), sickSince: make(map[string]time.Time), finished: make(chan struct{})}
+	return &stopwatch{good: l.good(), left: l.good(), sickSince: make(map[string]time.Time), finished: make(chan struct{})}
 }
 
 // begin starts the watch with the first message.
@@ -90,6 +91,6 @@ func (s *stopwatch) result() result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return result{
-		Seconds: s.last.Sub(s.began).Seconds(), StallMS: float64(s.stall.Microseconds()) / 1000, CutOff: s.cutOff,
+		Messages: s.good - s.left, Seconds: s.last.Sub(s.began).Seconds(), StallMS: float64(s.stall.Microseconds()) / 1000, CutOff: s.cutOff,
 	}
 }

@@ -68,6 +68,9 @@ bench: ## all benchmarks and the load test, with a table of their results
 bench-ingest: ## what is taken in over HTTP, against a bare database client
 	@scripts/bench.sh ingest
 
+bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane and watermill
+	@scripts/bench.sh consumer
+
 bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
 	@scripts/bench.sh sse
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -104,6 +105,9 @@ func TestStatsByShard(t *testing.T) {
 	stats, err := store.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := testutil.CollectAndCount(outbox.NewCollector(store)); n != 3*16+1 {
+		t.Errorf("collector shows %d metrics, want three per shard and the age", n)
 	}
 	shard := stats.Shards[7]
 	if len(stats.Shards) != 16 || shard.Pending != 1 || shard.Delayed != 1 || shard.Failed != 1 || shard.OldestAge.Hours() < 0.9 {

@@ -8,11 +8,11 @@ import (
 )
 
 // Published rows go when their retention is over, judged by when they were
-// published; failed ones stay.
+// published; failed ones stay. All fit into one batch, so that one look tells.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
-	insertMany(t, pool, newRows(1000, 12))
+	insertMany(t, pool, newRows(1000, 3))
 	_, err := pool.Exec(t.Context(), `
 		update outbox_messages set created_at = now() - interval '30 days', retry_count = 5,
 			status = case when report_version = 1 then 'failed' else 'published' end,

@@ -146,7 +146,7 @@ func count(t testing.TB, url string, key event.Key) *tally {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = rabbit.Supervise(ctx, rabbit.Config{URL: url, Name: "tally", Log: zerolog.Nop()}, func(ctx context.Context, conn *amqp.Connection) error {
+		_ = rabbit.Supervise(ctx, rabbit.Config{URL: url, Name: "tally", Log: zerolog.Nop(), Heartbeat: time.Second}, func(ctx context.Context, conn *amqp.Connection) error {
 			return c.consume(ctx, conn, event.Topology{}.Queue(key))
 		})
 	}()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 // shardCount is fixed by the check in the schema and the hash of the writers.
@@ -70,6 +71,7 @@ func New(cfg Config) (*Relay, error) {
 	}
 	r.cfg.Log = cfg.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
 	r.metrics = newMetrics(cfg.Metrics, cfg.Window)
+	cfg.Metrics.MustRegister(outbox.NewCollector(outbox.NewStore(cfg.Pool)))
 	r.leases = newLeases(r.cfg, r.id, r.own, r.metrics)
 	return r, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -94,10 +95,9 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	r := rigtest.New(t)
-	stop := r.StartArchive()
-	cause := fail(t, r, n)
-	stop()
-	cause.mended.Store(true)
+	r.Start(rigtest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r.WaitSubscribed(1)
+	archiveMany(t, r, n)
 
 	taken, refused := clickThrice(t, r)
 	if taken != n {
@@ -118,6 +118,20 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	r.CheckStreams(n)
 	t.Logf("%d dead letters, ordered three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
 		n, refused, atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+}
+
+// archiveMany puts n dead letters into the archive, as the archiver does.
+func archiveMany(t *testing.T, r *rigtest.Rig, n int) {
+	t.Helper()
+	letters := make([]deadletter.Letter, n)
+	for i := range letters {
+		letters[i] = letterOf(r, time.Now())
+	}
+	for page := range slices.Chunk(letters, 1000) {
+		if err := r.Store.Archive(t.Context(), page); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // clickThrice orders the same replay twice at the same moment, and once more.

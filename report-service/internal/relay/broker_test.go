@@ -30,13 +30,15 @@ func TestBrokerFaults(t *testing.T) {
 		name        string
 		break_, fix func()
 		noticed     func(relay.State) bool
+		lasts       time.Duration // at least
 	}{
-		{"restarted", server.Stop, server.Start, isAway},
-		{"killed", server.Kill, server.Start, isAway},
-		{"frozen", server.Pause, server.Resume, isAway},
+		{"restarted", server.Stop, server.Start, isAway, 0},
+		{"killed", server.Kill, server.Start, isAway, 0},
+		{"frozen", server.Pause, server.Resume, isAway, 0},
 		{
 			"disk alarm", func() { server.SetDiskAlarm(true) }, func() { server.SetDiskAlarm(false) },
-			func(s relay.State) bool { return s.Blocked != "" },
+			// For longer than a confirm may take, and the connection stands.
+			func(s relay.State) bool { return s.Blocked != "" }, 4 * time.Second,
 		},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
@@ -44,6 +46,7 @@ func TestBrokerFaults(t *testing.T) {
 			stopWriting := writeSteadily(t, pool)
 			waitFor(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > seen+100 })
 
+			since := r.State().Since
 			fault.break_()
 			waitFor(t, "the fault noticed", func() bool { return fault.noticed(r.State()) })
 			if r.Probe(t.Context()) == nil {
@@ -51,6 +54,7 @@ func TestBrokerFaults(t *testing.T) {
 			}
 			before := countRows(t, pool, "pending")
 			waitFor(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
+			time.Sleep(fault.lasts) // the length of the fault
 			fault.fix()
 			rows := stopWriting()
 			arrived.wait(t, rows)
@@ -64,6 +68,9 @@ func TestBrokerFaults(t *testing.T) {
 			}
 			if s := r.State(); !s.Connected || s.Blocked != "" {
 				t.Errorf("state afterwards %+v, want connected and not blocked", s)
+			}
+			if fault.lasts > 0 && r.State().Since != since {
+				t.Error("the connection was given up, although the broker said that it is blocked")
 			}
 		})
 	}

@@ -28,6 +28,7 @@ func TestPageReplaysDeadLetter(t *testing.T) {
 	c.publish(c.channel(), event.ReportCreatedKey, c.message(event.ReportCreatedKey, id, "ana", broken))
 	oskar.do(
 		browser.Click(".rows a", "report_title"), // the group
+		browser.See(".rows .state", "Open"),
 		browser.Click(".rows a", "report_title"), // its message
 		browser.See("pre", "anonymous"),
 		browser.Click("button", "Edit"),

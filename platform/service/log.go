@@ -47,7 +47,7 @@ func AccessLog(log zerolog.Logger) func(http.Handler) http.Handler {
 			r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 			ww := wrapWriter(w, r)
 			defer func() { // also for a handler that aborts
-				requestEvent(log.Info(), r).
+				requestEvent(log.WithLevel(accessLevel(route(r), status(ww))), r).
 					Str("method", method(r)).Str("route", route(r)).
 					Int("status", status(ww)).Int("bytes", ww.BytesWritten()).
 					Dur("duration_ms", time.Since(start)).
@@ -56,6 +56,18 @@ func AccessLog(log zerolog.Logger) func(http.Handler) http.Handler {
 			next.ServeHTTP(ww, r)
 		})
 	}
+}
+
+// accessLevel keeps the probes that every few seconds find all well out of
+// sight: they would drown what people did.
+func accessLevel(route string, status int) zerolog.Level {
+	switch route {
+	case "/livez", "/readyz", "/health", "/metrics":
+		if status < http.StatusInternalServerError {
+			return zerolog.DebugLevel
+		}
+	}
+	return zerolog.InfoLevel
 }
 
 // Recover answers a panic of a handler with 500 and logs it with its stack.

@@ -192,3 +192,26 @@ func TestNewLogger(t *testing.T) {
 		}
 	}
 }
+
+// Probes that find all well are for debugging; whatever else is asked, and a
+// probe that fails, everybody sees.
+func TestAccessLogKeepsProbesQuiet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		route  string
+		status int
+		want   string
+	}{
+		{"/readyz", http.StatusOK, `"level":"debug"`},
+		{"/readyz", http.StatusServiceUnavailable, `"level":"info"`},
+		{"/reports", http.StatusOK, `"level":"info"`},
+	} {
+		var out bytes.Buffer
+		router := chi.NewRouter()
+		router.With(service.AccessLog(zerolog.New(&out))).Get(tt.route, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) })
+		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", tt.route, nil))
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s %d: %s, want %s", tt.route, tt.status, out.String(), tt.want)
+		}
+	}
+}

@@ -17,6 +17,11 @@ import (
 // a fault.
 const examineEvery = time.Minute
 
+// policiesShow is how long the broker may take to show a policy at its queues:
+// quorum queues report about every five seconds, and management asks them now
+// and then. Whoever looks earlier finds faults that are none.
+const policiesShow = 15 * time.Second
+
 // A Finding is a difference between what stands at the broker and what
 // should.
 type Finding struct {
@@ -48,7 +53,8 @@ func (d *Doctor) Findings() []Finding {
 	return slices.Clone(d.findings)
 }
 
-// run examines once the topology was declared, then every minute.
+// run examines once the topology was declared and our policies show, then
+// every minute.
 func (d *Doctor) run(ctx context.Context, declared <-chan struct{}) {
 	select {
 	case <-declared:
@@ -58,11 +64,8 @@ func (d *Doctor) run(ctx context.Context, declared <-chan struct{}) {
 	if err := applyPolicies(ctx, d.client, d.topology); err != nil {
 		d.log.Warn().Err(err).Msg("policies are not applied")
 	}
-	for {
+	for wait := policiesShow; pause(ctx, wait); wait = examineEvery {
 		d.Examine(ctx)
-		if !pause(ctx, examineEvery) {
-			return
-		}
 	}
 }
 

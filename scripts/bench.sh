@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the benchmarks in scripts/bench and then the load test, or those whose
-# names are given, and ends with a table of their last lines: bench.sh ingest load
+# names are given: bench.sh ingest load. Several end with a table of their last
+# lines; one ends with its own, a line of name=value pairs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,5 +33,7 @@ for name in "${names[@]}"; do
   table+=$(printf '%-12s %s' "$name" "$(tail -n 1 "$log")")$'\n'
   rm -f "$log"
 done
-printf '\n%s' "$table"
+if (($# != 1)); then
+  printf '\n%s' "$table"
+fi
 exit "$failed"

@@ -24,6 +24,7 @@ func FuzzFrame(f *testing.F) {
 		"data: x\n\nevent: fake\n\n", `"quoted\"`, "\xff\xfe not UTF-8", strings.Repeat("x", 64<<10),
 	} {
 		f.Add(title, int64(1), false)
+		f.Add(title, int64(0), true)
 	}
 	f.Fuzz(func(t *testing.T, title string, score int64, laidOut bool) {
 		data, err := json.Marshal(notification.Data{

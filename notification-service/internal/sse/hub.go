@@ -113,9 +113,17 @@ func (h *Hub) judge(t *topic, v verdict) {
 	}
 }
 
+// few is how many clients are served by whoever brings the event: those of
+// one user. More are the writers' business, so that they share the work.
+const few = 8
+
 func wake(clients []*client) {
 	for _, c := range clients {
-		c.out.wake(c)
+		if len(clients) <= few {
+			c.out.serve(c)
+		} else {
+			c.out.wake(c)
+		}
 	}
 }
 
@@ -195,14 +203,14 @@ func (h *Hub) remove(c *client, why reason) {
 		}
 	}
 	h.pulse.drop(c)
-	if c.out != nil {
-		h.metrics.closed(c.kind(), why)
-	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	delete(h.clients, c)
 	if h.empty != nil && len(h.clients) == 0 {
 		close(h.empty)
+	}
+	h.mu.Unlock()
+	if c.out != nil {
+		h.metrics.closed(c.kind(), why)
 	}
 }
 

@@ -25,6 +25,9 @@ func TestMemoryReturns(t *testing.T) {
 			before, routines := heap(), runtime.NumGoroutine()
 			r.churn(100_000)
 			r.eventually("all are gone", func() bool { return r.metric("sse_connections") == 0 })
+			if clients, receivers, seats := r.hub.Held(); clients+receivers+seats > 0 {
+				t.Errorf("the hub keeps %d clients, %d receivers and %d seats of none", clients, receivers, seats)
+			}
 			r.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
 			after := heap()
 			t.Logf("heap %d KB before, %d KB after", before>>10, after>>10)

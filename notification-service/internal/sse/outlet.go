@@ -21,6 +21,9 @@ type outlet interface {
 	// wake tells the writer of c that there is something to do. It never
 	// blocks.
 	wake(c *client)
+	// serve does at once, if it can, what wake has the writer do. It never
+	// blocks either.
+	serve(c *client)
 	// interrupt ends a write that is waiting for the client.
 	interrupt()
 }
@@ -90,6 +93,8 @@ func (o *httpOutlet) wake(*client) {
 	default: // it rings already
 	}
 }
+
+func (o *httpOutlet) serve(c *client) { o.wake(c) }
 
 func (o *httpOutlet) interrupt() {
 	_ = o.rc.SetWriteDeadline(time.Now()) // fails only on a connection that is gone

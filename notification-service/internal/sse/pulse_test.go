@@ -21,6 +21,7 @@ type counting struct {
 func (*counting) write([]byte) error { return nil }
 func (*counting) run(*client)        {}
 func (*counting) interrupt()         {}
+func (o *counting) serve(c *client)  { o.wake(c) }
 
 func (o *counting) wake(c *client) {
 	now := time.Now()

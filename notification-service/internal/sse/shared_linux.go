@@ -25,6 +25,7 @@ type sharedCarrier struct {
 	writers []*sharedWriter
 	next    atomic.Uint32
 	watch   *watcher
+	hands   sync.Pool // for those who serve a client themselves
 }
 
 func newSharedCarrier(timeout time.Duration, m *metrics, plain carrier) carrier {
@@ -33,6 +34,7 @@ func newSharedCarrier(timeout time.Duration, m *metrics, plain carrier) carrier 
 		return plain // no epoll here; a goroutine per client works everywhere
 	}
 	s := &sharedCarrier{timeout: timeout, metrics: m, plain: plain, watch: watch}
+	s.hands.New = func() any { return newHand() }
 	for range runtime.GOMAXPROCS(0) {
 		s.writers = append(s.writers, newSharedWriter(s))
 	}
@@ -117,6 +119,14 @@ func (o *sharedOutlet) run(c *client) {
 
 func (o *sharedOutlet) wake(c *client) { o.writer.push(c) }
 
+// serve saves the way through a writer's goroutine, which costs a client of
+// its own more than the write.
+func (o *sharedOutlet) serve(c *client) {
+	h := o.writer.carrier.hands.Get().(*hand)
+	o.writer.flush(h, c, time.Now())
+	o.writer.carrier.hands.Put(h)
+}
+
 func (o *sharedOutlet) interrupt() {
 	_ = o.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is gone
 }
@@ -130,8 +140,6 @@ func (o *sharedOutlet) close() {
 type sharedWriter struct {
 	carrier *sharedCarrier
 	bell    chan struct{}
-	load    load
-	try     attempt
 	slow    sync.WaitGroup
 
 	mu    sync.Mutex
@@ -139,9 +147,19 @@ type sharedWriter struct {
 }
 
 func newSharedWriter(s *sharedCarrier) *sharedWriter {
-	w := &sharedWriter{carrier: s, bell: make(chan struct{}, 1)}
-	w.try.fn = w.try.write
-	return w
+	return &sharedWriter{carrier: s, bell: make(chan struct{}, 1)}
+}
+
+// A hand is what a goroutine needs to write, used again and again.
+type hand struct {
+	load load
+	try  attempt
+}
+
+func newHand() *hand {
+	h := &hand{}
+	h.try.fn = h.try.write
+	return h
 }
 
 // push has c served. A client is pushed by whoever schedules it, so that it
@@ -158,6 +176,7 @@ func (w *sharedWriter) push(c *client) {
 
 func (w *sharedWriter) run(stop <-chan struct{}) {
 	defer w.slow.Wait()
+	h := newHand()
 	var spare []*client
 	for {
 		select {
@@ -171,34 +190,35 @@ func (w *sharedWriter) run(stop <-chan struct{}) {
 		w.mu.Unlock()
 		now := time.Now()
 		for i, c := range batch {
-			w.flush(c, now)
+			w.flush(h, c, now)
 			batch[i] = nil
 		}
 		spare = batch
 	}
 }
 
-// flush sends what waits for c, without waiting itself.
-func (w *sharedWriter) flush(c *client, now time.Time) {
+// flush sends what waits for c, without waiting itself. Whoever has
+// scheduled the client calls it, so that nobody else does.
+func (w *sharedWriter) flush(h *hand, c *client, now time.Time) {
 	o := c.out.(*sharedOutlet)
-	why := c.take(&w.load, now)
-	if len(w.load.bytes) == 0 {
+	why := c.take(&h.load, now)
+	if len(h.load.bytes) == 0 {
 		if why != reasonNone {
 			o.close()
 			c.hub.remove(c, why)
 		}
 		return
 	}
-	n, err := w.try.send(o.raw, w.load.bytes)
+	n, err := h.try.send(o.raw, h.load.bytes)
 	switch {
 	case err != nil:
 		c.cut(reasonLeft)
-	case n < len(w.load.bytes):
-		rest := bytes.Clone(w.load.bytes[n:])
+	case n < len(h.load.bytes):
+		rest := bytes.Clone(h.load.bytes[n:])
 		w.slow.Go(func() { w.insist(c, o, rest) })
 		return
 	default:
-		w.carrier.metrics.sent(&w.load)
+		w.carrier.metrics.sent(&h.load)
 		if c.rest() {
 			return
 		}

@@ -117,6 +117,21 @@ func TestStalledReaderIsCutOff(t *testing.T) {
 	})
 }
 
+// What waits for a client is bounded, also while its write may still end well.
+func TestQueueIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		cfg := config(w)
+		cfg.WriteTimeout = time.Hour
+		r := newRig(t, cfg)
+		r.stall("/ann")
+		r.eventually("the stalled one is there", func() bool { return r.metric("sse_connections") == 1 })
+		for range 300 { // 1.2 MB, many times what may wait for it
+			r.hub.Deliver(r.commitLong("ann"), time.Now())
+		}
+		r.eventually("it is cut off", func() bool { return r.metric("sse_overflows_total") == 1 })
+	})
+}
+
 // stall connects to a path and reads nothing, with a small window.
 func (r *rig) stall(path string) {
 	r.t.Helper()

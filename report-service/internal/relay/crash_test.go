@@ -62,11 +62,11 @@ func TestPausedPastItsLease(t *testing.T) {
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
 	arrived := count(t, url, event.VoteReceivedKey)
-	rows := newRows(200, 100)
+	rows := newRows(200, 50)
 	insertMany(t, pool, rows)
 
 	paused := startChild(t, pool.Config().ConnString(), url, relay.Defaults().Lease)
-	waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 1000 })
+	waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
 	paused.signal(t, syscall.SIGSTOP)
 	pausedAt := time.Now()
 	start(t, pool, url)

@@ -30,7 +30,7 @@ const (
 func TestMain(m *testing.M) {
 	if os.Getenv(childDatabase) == "" {
 		flag.Parse()
-		_ = flag.Set("test.parallel", "16") // the tests wait far more than they compute
+		_ = flag.Set("test.parallel", "8") // the tests wait far more than they compute
 		os.Exit(m.Run())
 	}
 	if err := runChild(); err != nil {

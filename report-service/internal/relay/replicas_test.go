@@ -133,8 +133,11 @@ func writeSteadily(t testing.TB, pool *pgxpool.Pool) (stop func() []outboxRow) {
 	go func() {
 		var written []outboxRow
 		defer func() { done <- written }()
+		pace := time.NewTicker(2 * time.Millisecond)
+		defer pace.Stop()
 		for version := int64(1); ctx.Err() == nil; version++ {
 			for _, r := range reports {
+				<-pace.C
 				next := newRow(r.report, version)
 				if _, err := pool.Exec(context.WithoutCancel(ctx), insertSQL, next.args()...); err == nil {
 					written = append(written, next)

@@ -45,7 +45,7 @@ build: ## compile the page, where npm is installed, and the programs, into bin/
 	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
 
 test: ## formatting, linters and all tests with -race, on real servers
-	@scripts/test.sh -count=1
+	@scripts/test.sh
 
 test-quick: ## only the tests whose code changed
 	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')

@@ -2,6 +2,9 @@
 # Everything that must hold before a change is merged: scripts/lint.sh, all tests
 # with the race detector against real servers of their own, and the demo on a
 # stack of its own. Arguments go to go test: scripts/test.sh -run Relay
+#
+# The suites that break servers for minutes run again when the code under them
+# has changed; Go remembers them otherwise. -count=1 runs everything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/stack.d/ports.sh
@@ -27,8 +30,17 @@ lint=$!
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 
+# These depend on nothing but their own code, which is what Go looks at. All
+# others also read documents and programs that it does not know of.
+long='/(platform/rabbit|report-service/internal/(relay|postgres)|notification-service/(cmd/.*|internal/(consumer|deadletter|sse|live)))$'
+mapfile -t packages < <(go list "${modules[@]/%//...}")
+mapfile -t breaking < <(printf '%s\n' "${packages[@]}" | grep -E "$long")
+mapfile -t others < <(printf '%s\n' "${packages[@]}" | grep -vE "$long")
+
+# Tests wait for servers most of the time: more of them than processors.
 failed=0
-go test -race -timeout 10m "$@" "${modules[@]/%//...}" || failed=1
+go test -race -timeout 10m -p 3 -parallel 6 "$@" "${breaking[@]}" || failed=1
+go test -race -timeout 10m -p 3 -parallel 4 -count=1 "$@" "${others[@]}" || failed=1
 demo >.stack/logs/demo.log 2>&1 || {
   failed=1
   cat .stack/logs/demo.log

@@ -84,7 +84,7 @@ func onChannel(conn *amqp.Connection, do func(*amqp.Channel) error) error {
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)
 	}
-	defer ch.Close() //nolint:errcheck // closed already if do failed
+	defer ch.Close() // closed already if do failed
 	return do(ch)
 }
 

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
-# The servers that the tests use: one PostgreSQL and one RabbitMQ, empty, on
-# ports chosen when they start. Tests make their own databases and vhosts there.
+# The servers that the tests use: one PostgreSQL and one RabbitMQ, empty. Tests
+# make their own databases and vhosts there. Their addresses stay the same from
+# run to run where they can, because Go remembers the result of a test by them.
 
 test_dir=$state/test
+test_known=$state/test.known
 
 # test_up starts the servers unless they run, and prints their addresses.
 test_up() {
@@ -23,8 +25,8 @@ test_start() {
   test_down
   local password ports
   mkdir -p "$test_dir"
-  password=$(secret "$test_dir/password")
-  mapfile -t ports < <(free_ports 6)
+  password=$(secret "$test_known.password")
+  mapfile -t ports < <(test_ports)
   say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
   postgres_start "$test_dir/postgres" "${ports[0]}" "$password"
   rabbitmq_start "$test_dir/rabbitmq" "$password" "${ports[@]:1:5}"
@@ -36,6 +38,21 @@ export TEST_RABBITMQ_URL='amqp://cityconnect:$password@127.0.0.1:${ports[1]}/'
 export TEST_RABBITMQ_MANAGEMENT_URL='http://cityconnect:$password@127.0.0.1:${ports[2]}'
 ENV
   )
+}
+
+# test_ports prints the ports of the last run if they are still free, else others.
+test_ports() {
+  local port
+  if [[ -s $test_known.ports ]]; then
+    while read -r port; do
+      if port_open "$port"; then
+        rm -f "$test_known.ports"
+        break
+      fi
+    done <"$test_known.ports"
+  fi
+  [[ -s $test_known.ports ]] || free_ports 6 >"$test_known.ports"
+  cat "$test_known.ports"
 }
 
 # test_down stops the servers and removes their data.

@@ -146,7 +146,7 @@ func (s *Server) startPortMapper() {
 			_ = conn.Close()
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 	s.t.Fatal("rabbittest: epmd does not answer")
 }
@@ -245,7 +245,7 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			t.Fatalf("rabbittest: find a port: %v", err)
 		}
-		defer listener.Close() //nolint:revive // held until all are found, so that they differ
+		defer listener.Close() // held until all are found, so that they differ
 		ports[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports

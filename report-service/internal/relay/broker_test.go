@@ -54,7 +54,7 @@ func TestBrokerFaults(t *testing.T) {
 			}
 			before := countRows(t, pool, "pending")
 			waitFor(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
-			time.Sleep(fault.lasts) // the length of the fault
+			time.Sleep(fault.lasts) //nolint:forbidigo // the fault lasts so long
 			fault.fix()
 			rows := stopWriting()
 			arrived.wait(t, rows)

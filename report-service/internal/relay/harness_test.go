@@ -280,7 +280,7 @@ func waitFor(t testing.TB, what string, ask func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

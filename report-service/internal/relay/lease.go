@@ -175,7 +175,7 @@ func (l *leases) leave(ctx context.Context) {
 	l.own.clear()
 	err := l.connect(ctx)
 	if err == nil {
-		defer l.conn.Close(ctx) //nolint:errcheck // the end
+		defer l.conn.Close(ctx) // the end
 		_, err = l.conn.Exec(ctx, `
 			with gone as (delete from relay_members where member = $1)
 			update relay_shards set owner = null, lease_until = null where owner = $1`, l.id)

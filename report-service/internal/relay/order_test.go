@@ -105,7 +105,7 @@ func lockable(t *testing.T, pool *pgxpool.Pool, n int) []uuid.UUID {
 func commitSlowly(t testing.TB, pool *pgxpool.Pool, report uuid.UUID, delay time.Duration) (row outboxRow) {
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
 		row, err = writeLocked(t.Context(), tx, report)
-		time.Sleep(delay) // the fault: a transaction that takes its time
+		time.Sleep(delay) //nolint:forbidigo // the fault: a transaction that takes its time
 		return err
 	})
 	if err != nil {

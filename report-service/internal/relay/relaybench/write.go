@@ -22,7 +22,7 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 	g.SetLimit(writers)
 	began := time.Now()
 	for n := range int(d.Seconds() * float64(rate)) {
-		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+		<-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
 		g.Go(func() error {
 			if err := writeOne(ctx, pool); err != nil {
 				return err

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
-	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -31,7 +32,7 @@ func command(args []string) error {
 	case len(args) == 0:
 		return run(context.Background(), os.Getenv, os.Stdout)
 	case len(args) == 1 && args[0] == "healthcheck":
-		return healthcheck(context.Background(), os.Getenv)
+		return service.Healthcheck(context.Background(), cmp.Or(os.Getenv("HTTP_ADDR"), "127.0.0.1:3003"))
 	}
 	return fmt.Errorf("unknown arguments %q; want none, or healthcheck", args)
 }
@@ -47,7 +48,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "notification", cfg.LogLevel)
-	pool, err := postgres.Open(ctx, cfg.DatabaseURL)
+	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service")
 	if err != nil {
 		return err
 	}

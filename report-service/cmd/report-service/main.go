@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
@@ -37,7 +39,7 @@ func command(args []string) error {
 	case len(args) == 0:
 		return run(context.Background(), os.Getenv, os.Stdout)
 	case len(args) == 1 && args[0] == "healthcheck":
-		return healthcheck(context.Background(), os.Getenv)
+		return service.Healthcheck(context.Background(), cmp.Or(os.Getenv("HTTP_ADDR"), "127.0.0.1:3002"))
 	}
 	return fmt.Errorf("unknown arguments %q; want none, or healthcheck", args)
 }
@@ -55,7 +57,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	log := service.NewLogger(logs, "report", cfg.LogLevel)
 	metrics := service.NewRegistry()
 
-	pool, err := postgres.Open(ctx, cfg.DatabaseURL)
+	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "report-service")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
@@ -179,11 +180,11 @@ func TestFromRequestToBroker(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatalf("no message\n%s", r.logs)
 	}
-	if err := healthcheck(t.Context(), r.getenv); err != nil {
+	if err := service.Healthcheck(t.Context(), r.getenv("HTTP_ADDR")); err != nil {
 		t.Errorf("healthcheck: %v", err)
 	}
 	r.end()
-	if err := healthcheck(t.Context(), r.getenv); err == nil {
+	if err := service.Healthcheck(t.Context(), r.getenv("HTTP_ADDR")); err == nil {
 		t.Error("healthcheck of a service that ended succeeded")
 	}
 }
@@ -239,7 +240,7 @@ func TestWithoutDatabase(t *testing.T) {
 	if status, body := r.get("/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("/readyz: %d %s, want 503", status, body)
 	}
-	if err := healthcheck(t.Context(), r.getenv); err == nil {
+	if err := service.Healthcheck(t.Context(), r.getenv("HTTP_ADDR")); err == nil {
 		t.Error("healthcheck succeeded")
 	}
 	r.end()
@@ -252,7 +253,7 @@ func TestWrongEnvironment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: missing") || logs.Len() > 0 {
 		t.Errorf("run: error %v and log %q, want an error that names the variable", err, &logs)
 	}
-	if err := healthcheck(t.Context(), func(string) string { return "nonsense" }); err == nil || !strings.Contains(err.Error(), "HTTP_ADDR") {
+	if err := service.Healthcheck(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "HTTP_ADDR") {
 		t.Errorf("healthcheck: error %v, want one that names HTTP_ADDR", err)
 	}
 }

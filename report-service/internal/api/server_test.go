@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -39,7 +40,7 @@ func newServer(t testing.TB) *testServer {
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer)}
 	var err error
-	if s.pool, err = postgres.Open(context.WithoutCancel(t.Context()), pgtest.Report(t).Config().ConnString()+"&pool_max_conns=4"); err != nil {
+	if s.pool, err = pgpool.Open(context.WithoutCancel(t.Context()), pgtest.Report(t).Config().ConnString()+"&pool_max_conns=4", "test"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.pool.Close)

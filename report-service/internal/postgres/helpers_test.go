@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -54,7 +55,7 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 		query.Set(settings[i], settings[i+1])
 	}
 	u.RawQuery = query.Encode()
-	pool, err := postgres.Open(context.WithoutCancel(t.Context()), u.String())
+	pool, err := pgpool.Open(context.WithoutCancel(t.Context()), u.String(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,11 @@
-package postgres
+// Package pgpool opens the pool of connections that a service has to its
+// database, with limits that end what hangs on either side.
+package pgpool
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"time"
 
@@ -18,19 +21,19 @@ const (
 	connectTimeout = 3 * time.Second
 )
 
-// serverLimits end what hangs on the server's side, too. They are below
-// workTimeout, so that it is the server that says what happened.
+// serverLimits end what hangs on the server's side, too. They are below the
+// deadlines of the services (10 s), so that it is the server that says what
+// happened.
 var serverLimits = map[string]string{
-	"application_name":                    "report-service",
 	"lock_timeout":                        "5s",
 	"statement_timeout":                   "8s",
 	"idle_in_transaction_session_timeout": "15s",
 }
 
 // Open returns a pool of connections to the database at databaseURL, which
-// may override our settings. It does not connect: the database may come up
-// after us.
-func Open(ctx context.Context, databaseURL string) (*pgxpool.Pool, error) {
+// may override our settings. The server shows them as those of application.
+// Open does not connect: the database may come up after us.
+func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("parse database url: %w", err)
@@ -41,11 +44,10 @@ func Open(ctx context.Context, databaseURL string) (*pgxpool.Pool, error) {
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}
-	for name, value := range serverLimits {
-		if _, ok := cfg.ConnConfig.RuntimeParams[name]; !ok {
-			cfg.ConnConfig.RuntimeParams[name] = value
-		}
-	}
+	settings := maps.Clone(serverLimits)
+	settings["application_name"] = application
+	maps.Copy(settings, cfg.ConnConfig.RuntimeParams)
+	cfg.ConnConfig.RuntimeParams = settings
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)

@@ -1,7 +1,6 @@
-package main
+package service
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -12,11 +11,11 @@ import (
 // healthcheckTimeout is above what /readyz takes while the database is away.
 const healthcheckTimeout = 4 * time.Second
 
-// healthcheck asks the service on HTTP_ADDR whether it is ready.
-func healthcheck(ctx context.Context, getenv func(string) string) error {
+// Healthcheck asks the service that listens on addr, as HTTP_ADDR has it,
+// whether it is ready. Images without a shell have nothing else that could ask.
+func Healthcheck(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	addr := cmp.Or(getenv("HTTP_ADDR"), "127.0.0.1:3002")
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("HTTP_ADDR: want an address and a port, such as 127.0.0.1:3002")

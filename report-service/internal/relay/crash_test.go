@@ -75,7 +75,7 @@ func TestPausedPastItsLease(t *testing.T) {
 	takenOver := time.Since(pausedAt)
 	_, before, _ := arrived.figures()
 
-	time.Sleep(time.Until(pausedAt.Add(20 * time.Second))) // the fault is a pause of this length
+	time.Sleep(time.Until(pausedAt.Add(20 * time.Second))) //nolint:forbidigo // the fault is a pause of this length
 	paused.signal(t, syscall.SIGCONT)
 	more := newRows(100, 20)
 	insertMany(t, pool, more)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const (
@@ -112,11 +112,11 @@ func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err er
 func (r *Relay) mark(ctx context.Context, batch []verdict) (xid uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
-	published := make([]uuid.UUID, 0, len(batch))
+	published := make([]pgtype.UUID, 0, len(batch)) // pgx encodes uuid.UUID by way of its text
 	var refused refusals
 	for _, v := range batch {
 		if v.refusal == "" {
-			published = append(published, v.row.id)
+			published = append(published, pgtype.UUID{Bytes: v.row.id, Valid: true})
 		} else {
 			refused.add(v, r.cfg.Settings)
 		}

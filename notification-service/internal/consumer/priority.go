@@ -11,6 +11,10 @@ import (
 // is also how long an urgent queue that makes no progress is waited for.
 const maxYield = 100 * time.Millisecond
 
+// refill is how long the broker may take to send more of an urgent queue, once
+// all that was in hand is acknowledged.
+const refill = 2 * time.Millisecond
+
 // A priority lets the queues that residents wait for go first: a batch of a
 // later queue is not begun while deliveries of an earlier one are in hand
 // and are getting on.
@@ -39,32 +43,42 @@ func (p *priority) add(rank, n int) {
 	}
 }
 
-// yield returns once nothing more urgent than rank is in hand, or after
-// maxYield.
+// yield returns once nothing more urgent than rank is in hand or about to be,
+// or after maxYield.
 func (p *priority) yield(ctx context.Context, rank int) {
-	changed, busy := p.look(rank)
-	if !busy {
-		return
-	}
-	timer := time.NewTimer(maxYield)
-	defer timer.Stop()
-	for busy {
-		select {
-		case <-changed:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
+	limit := time.NewTimer(maxYield)
+	defer limit.Stop()
+	for {
+		changed, wait := p.look(rank)
+		if wait <= 0 {
 			return
 		}
-		changed, busy = p.look(rank)
+		again := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-limit.C:
+			wait = 0
+		case <-ctx.Done():
+			wait = 0
+		}
+		again.Stop()
+		if wait == 0 {
+			return
+		}
 	}
 }
 
-func (p *priority) look(rank int) (changed <-chan struct{}, busy bool) {
+// look returns for how long at the most to make way for more urgent ranks.
+func (p *priority) look(rank int) (changed <-chan struct{}, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for r := range rank {
-		busy = busy || p.waiting[r] > 0 && time.Since(p.moved[r]) < maxYield
+		patience := refill
+		if p.waiting[r] > 0 {
+			patience = maxYield
+		}
+		wait = max(wait, patience-time.Since(p.moved[r]))
 	}
-	return p.changed, busy
+	return p.changed, wait
 }

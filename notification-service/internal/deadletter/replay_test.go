@@ -165,8 +165,9 @@ func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 	order.Canary = canary
 	replay := mustOrder(t, r, order)
 	replay = waitEnded(t, r, replay.ID)
-	if replay.State != deadletter.Stopped || replay.Failed != canary || replay.Resolved != 0 {
-		t.Errorf("the replay is %s with %d failed and %d resolved, want stopped with %d failed", replay.State, replay.Failed, replay.Resolved, canary)
+	// It stops at the first failures that it hears of; the others of the canary may be under way yet.
+	if replay.State != deadletter.Stopped || replay.Failed < 1 || replay.Failed > canary || replay.Resolved != 0 {
+		t.Errorf("the replay is %s with %d failed and %d resolved, want stopped with 1 to %d failed", replay.State, replay.Failed, replay.Resolved, canary)
 	}
 	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
 	untouched := r.Count(`select count(*) from dead_letters where deaths = 1 and sent_at is null and replay_id is null`)

@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
@@ -121,17 +122,43 @@ func (r *running) post(path, token, body string) (int, []byte) {
 	return res.StatusCode, answer
 }
 
-// file files a report and returns the status and the answer.
-func (r *running) file() (int, []byte) {
+// token signs somebody in.
+func (r *running) token(role string) string {
 	r.t.Helper()
-	_, answer := r.post("/dev/token", "", `{"name":"Ann","role":"resident"}`)
+	_, answer := r.post("/dev/token", "", fmt.Sprintf(`{"name":"Ann","role":%q}`, role))
 	var token struct {
 		AccessToken string `json:"access_token"`
 	}
 	if err := json.Unmarshal(answer, &token); err != nil {
 		r.t.Fatalf("%v in %s", err, answer)
 	}
-	return r.post("/reports", token.AccessToken, `{"title":"Dark lamp","description":"","category_id":2,"privacy_level":"public"}`)
+	return token.AccessToken
+}
+
+// relayState is what an operator is told of the relay.
+func (r *running) relayState() (state api.RelayState) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/admin/outbox/stats", http.NoBody)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token("operator"))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var stats api.OutboxStats
+	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
+		r.t.Fatalf("stats: status %d, %v", res.StatusCode, err)
+	}
+	return stats.Relay
+}
+
+// file files a report and returns the status and the answer.
+func (r *running) file() (int, []byte) {
+	r.t.Helper()
+	return r.post("/reports", r.token("resident"), `{"title":"Dark lamp","description":"","category_id":2,"privacy_level":"public"}`)
 }
 
 // A lockedBuffer takes the log of several goroutines.
@@ -179,6 +206,10 @@ func TestFromRequestToBroker(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Fatalf("no message\n%s", r.logs)
+	}
+	r.eventually("an operator sees what was published", func() bool { return r.relayState().PublishedPerS > 0 })
+	if s := r.relayState(); s.Connects != 1 || s.ConfirmP50Ms <= 0 || s.ConfirmP99Ms < s.ConfirmP50Ms || s.Returned+s.Nacked != 0 || s.BlockedSeconds != 0 {
+		t.Errorf("the relay's state %+v, want one connection, how long the confirm took, and nothing refused", s)
 	}
 	if err := service.Healthcheck(t.Context(), r.getenv("HTTP_ADDR")); err != nil {
 		t.Errorf("healthcheck: %v", err)

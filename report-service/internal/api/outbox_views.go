@@ -2,6 +2,7 @@ package api
 
 import (
 	"maps"
+	"time"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -27,10 +28,14 @@ func relayStateOf(s relay.State) RelayState {
 		ID: s.ID, Connected: s.Connected, Since: s.Since, LastError: s.LastError, Blocked: s.Blocked,
 		Shards: s.Shards, LeaseValid: s.LeaseValid, InFlight: s.InFlight, Window: s.Window,
 		HeldBack: make(map[string]string), LastPublish: s.LastPublish,
+		PublishedPerS: s.PublishedPerSecond, ConfirmP50Ms: milliseconds(s.ConfirmP50), ConfirmP99Ms: milliseconds(s.ConfirmP99),
+		Returned: s.Returned, Nacked: s.Nacked, Connects: s.Connects, BlockedSeconds: s.BlockedFor.Seconds(),
 	}
 	maps.Copy(out.HeldBack, s.HeldBack)
 	return out
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func outboxPageOf(p outbox.Page) OutboxPage {
 	out := OutboxPage{Messages: make([]OutboxMessage, len(p.Messages)), NextCursor: p.Next}

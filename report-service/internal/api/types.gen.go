@@ -293,8 +293,20 @@ type RelayState struct {
 	// Blocked Why the broker takes no messages; absent if it does.
 	Blocked string `json:"blocked,omitempty,omitzero"`
 
+	// BlockedSeconds For how long the broker took no messages since the start, the present time included.
+	BlockedSeconds float64 `json:"blocked_seconds"`
+
+	// ConfirmP50Ms How long the broker took to confirm a message, the median of about the last minute; 0 when nothing was published.
+	ConfirmP50Ms float64 `json:"confirm_p50_ms"`
+
+	// ConfirmP99Ms The 99th percentile of the same.
+	ConfirmP99Ms float64 `json:"confirm_p99_ms"`
+
 	// Connected Whether it has a connection to the broker.
 	Connected bool `json:"connected"`
+
+	// Connects Connections to the broker made since the start.
+	Connects int64 `json:"connects"`
 
 	// HeldBack The kinds of messages that no queue takes, with the reason.
 	HeldBack map[string]string `json:"held_back"`
@@ -309,6 +321,15 @@ type RelayState struct {
 	// LastPublish Absent if it never published.
 	LastPublish time.Time `json:"last_publish,omitempty,omitzero"`
 	LeaseValid  bool      `json:"lease_valid"`
+
+	// Nacked Messages that the broker refused since the start.
+	Nacked int64 `json:"nacked"`
+
+	// PublishedPerS Messages that queues took, a second, over about the last ten.
+	PublishedPerS float64 `json:"published_per_s"`
+
+	// Returned Messages that came back since the start, because no queue took them.
+	Returned int64 `json:"returned"`
 
 	// Shards How many it owns.
 	Shards int `json:"shards"`

@@ -69,8 +69,9 @@ func TestBrokerFaults(t *testing.T) {
 			if s := r.State(); !s.Connected || s.Blocked != "" {
 				t.Errorf("state afterwards %+v, want connected and not blocked", s)
 			}
-			if fault.lasts > 0 && r.State().Since != since {
-				t.Error("the connection was given up, although the broker said that it is blocked")
+			if fault.lasts > 0 && (r.State().Since != since || r.State().BlockedFor < fault.lasts) {
+				t.Errorf("connected since %v, before %v, blocked for %v: want the connection to stand all through the alarm",
+					r.State().Since, since, r.State().BlockedFor)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package relay
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 )
@@ -27,6 +28,13 @@ type metrics struct {
 	leaseEnds      prometheus.Gauge
 	cleaned        prometheus.Counter
 }
+
+// Why a message was refused, as a label.
+const (
+	nacked        = "nacked"
+	returned      = "returned"
+	unpublishable = "unpublishable"
+)
 
 // latencies reach from a local broker to a confirm timeout.
 var latencies = []float64{.0005, .001, .002, .003, .004, .005, .0075, .01, .015, .02, .03, .04, .05, .075, .1, .2, .5, 1, 2, 5, 15, 60}
@@ -72,4 +80,12 @@ func newMetrics(registry prometheus.Registerer, window int) *metrics {
 func (m *metrics) owned(own *ownership) {
 	m.shards.Set(float64(own.count()))
 	m.leaseEnds.Set(float64(own.leaseEnds().UnixMilli()) / 1000)
+}
+
+// total returns what c has counted. The operators' page and Prometheus are
+// told by the same counter, so that they cannot differ.
+func total(c prometheus.Counter) float64 {
+	var m dto.Metric
+	_ = c.Write(&m) // a counter always can
+	return m.GetCounter().GetValue()
 }

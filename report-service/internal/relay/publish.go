@@ -63,7 +63,7 @@ func (s *session) send(r *row, now time.Time) error {
 		s.relay.metrics.inFlight.Set(float64(len(s.flying)))
 		return nil
 	case errors.Is(err, rabbit.ErrUnpublishable):
-		s.relay.metrics.refused.WithLabelValues("unpublishable").Inc()
+		s.relay.metrics.refused.WithLabelValues(unpublishable).Inc()
 		s.hold(r, untilWritten)
 		s.judge(r, err.Error())
 		return nil

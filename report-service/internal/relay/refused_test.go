@@ -127,6 +127,9 @@ func TestExchangeDeleted(t *testing.T) {
 	_, doubled, inverted := arrived.figures()
 	failed := countRows(t, pool, "failed")
 	t.Logf("%d rows: 0 lost, %d failed, %d inverted, %d published twice", len(rows), failed, inverted, doubled)
+	if s := r.State(); s.Returned == 0 || s.Nacked != 0 {
+		t.Errorf("%d returned and %d nacked, want returned ones only", s.Returned, s.Nacked)
+	}
 	if failed != 0 || inverted != 0 || len(r.State().HeldBack) != 0 {
 		t.Errorf("%d failed, %d inverted, want none; still held back: %v", failed, inverted, r.State().HeldBack)
 	}
@@ -165,6 +168,9 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	_, doubled, inverted := arrived.figures()
 	t.Logf("%d votes to a full queue, %d statuses beside them: 0 failed, %d inverted, %d published twice",
 		len(votes), len(statuses), inverted, doubled)
+	if s := r.State(); s.Nacked == 0 || s.Returned != 0 {
+		t.Errorf("%d returned and %d nacked, want nacked ones only", s.Returned, s.Nacked)
+	}
 	if failed := countRows(t, pool, "failed"); failed != 0 {
 		t.Errorf("%d rows failed, want none", failed)
 	}

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -50,6 +51,7 @@ type Relay struct {
 	breakers *breakers
 	wake     chan struct{}
 	metrics  *metrics
+	recent   *recent
 	broker   broker
 	stopping <-chan struct{} // closed when Run is to end
 
@@ -68,6 +70,7 @@ func New(cfg Config) (*Relay, error) {
 		own:      newOwnership(),
 		breakers: newBreakers(),
 		wake:     make(chan struct{}, 1),
+		recent:   newRecent(time.Now()),
 	}
 	r.cfg.Log = cfg.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
 	r.metrics = newMetrics(cfg.Metrics, cfg.Window)

@@ -18,6 +18,7 @@ func (s *session) settle(o settlement) {
 	case rabbit.Acked:
 		m.confirmSeconds.Observe(now.Sub(o.row.sent).Seconds())
 		m.published.WithLabelValues(o.row.key).Inc()
+		s.relay.recent.published(now, now.Sub(o.row.sent))
 		m.commitSeconds.Observe(max(0, now.Sub(o.row.created).Seconds()))
 		if _, held := s.held[o.row.report]; held {
 			m.overtaken.Inc()
@@ -25,10 +26,10 @@ func (s *session) settle(o settlement) {
 		s.routed(o.row.key)
 		s.judge(o.row, "")
 	case rabbit.Nacked:
-		m.refused.WithLabelValues("nacked").Inc()
+		m.refused.WithLabelValues(nacked).Inc()
 		s.refuse(o.row, "the broker refused the message (nack)", true)
 	case rabbit.Returned:
-		m.refused.WithLabelValues("returned").Inc()
+		m.refused.WithLabelValues(returned).Inc()
 		s.refuse(o.row, "no queue takes the message: "+o.outcome.Reason, false)
 	case rabbit.Lost:
 		s.untrack(o.row) // unknown: the next session reads it again, in order

@@ -22,6 +22,14 @@ type State struct {
 	Window      int
 	HeldBack    map[string]string // kinds that their queue does not take, and why
 	LastPublish time.Time         // zero if never
+
+	PublishedPerSecond     float64       // lately
+	ConfirmP50, ConfirmP99 time.Duration // of the last minute, zero if it had none
+
+	// Since the start.
+	Returned, Nacked int64         // messages that the broker refused
+	Connects         int64         // connections made
+	BlockedFor       time.Duration // how long the broker took no messages, the present time included
 }
 
 // A broker is what is known of the connection.
@@ -37,8 +45,14 @@ type broker struct {
 
 // State tells what this replica is doing.
 func (r *Relay) State() State {
+	now := time.Now()
+	rate, p50, p99 := r.recent.figures(now)
 	r.broker.mu.Lock()
 	defer r.broker.mu.Unlock()
+	blockedFor := time.Duration(total(r.metrics.blockedSeconds) * float64(time.Second))
+	if r.broker.blocked != "" {
+		blockedFor += now.Sub(r.broker.blockedAt)
+	}
 	return State{
 		ID:          r.id,
 		Connected:   r.broker.connected,
@@ -51,6 +65,12 @@ func (r *Relay) State() State {
 		Window:      r.cfg.Window,
 		HeldBack:    r.breakers.reasons(),
 		LastPublish: r.broker.lastPublish,
+
+		PublishedPerSecond: rate, ConfirmP50: p50, ConfirmP99: p99,
+		Returned:   int64(total(r.metrics.refused.WithLabelValues(returned))),
+		Nacked:     int64(total(r.metrics.refused.WithLabelValues(nacked))),
+		Connects:   int64(total(r.metrics.connects)),
+		BlockedFor: blockedFor,
 	}
 }
 

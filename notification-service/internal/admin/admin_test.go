@@ -274,6 +274,20 @@ func TestWorkerPools(t *testing.T) {
 		}
 		return ""
 	})
+	c.Publish(c.Votes(5, "alice")...)
+	var times page[map[string]any]
+	c.Eventually("the handler's times", func() string {
+		c.call(http.MethodGet, "/admin/workers", "", http.StatusOK, &times)
+		p50, _ := times.Items[2]["handler_p50_ms"].(float64)
+		p99, _ := times.Items[2]["handler_p99_ms"].(float64)
+		if p50 <= 0 || p99 < p50 {
+			return jsonOf(t, times.Items[2])
+		}
+		return ""
+	})
+	if idle := times.Items[0]; idle["handler_p50_ms"] != 0.0 || idle["handler_p99_ms"] != 0.0 {
+		t.Errorf("a queue that had nothing to do: %v", idle)
+	}
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":65}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.other", `{"paused":true}`, http.StatusNotFound, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 )
@@ -22,6 +23,12 @@ type Pool struct {
 	Stalled     int       `json:"stalled"`
 	PerSecond   float64   `json:"rate_per_s"`
 	ErrorRate   float64   `json:"error_rate"` // failed of handled, 0 to 1
+
+	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
+	// minute; zero if there was none. How long messages wait is not told: their
+	// timestamps are those of the outbox, in whole seconds.
+	HandlerP50 float64 `json:"handler_p50_ms"`
+	HandlerP99 float64 `json:"handler_p99_ms"`
 }
 
 // ErrNoQueue says that there is no such queue.
@@ -51,8 +58,12 @@ func (l *lane) pool() Pool {
 	if failed := l.board.failed.perSecond(); failed > 0 {
 		p.ErrorRate = failed / (failed + p.PerSecond)
 	}
+	p50, p99 := l.metrics.handlerTimes(l.queue)
+	p.HandlerP50, p.HandlerP99 = millis(p50), millis(p99)
 	return p
 }
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // ChangePool makes change to the pool of queue, in every replica within two
 // seconds, and in this one at once.

@@ -1,9 +1,11 @@
 package consumer
 
 import (
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -49,8 +51,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"queue"}),
 		handler: prometheus.NewSummaryVec(prometheus.SummaryOpts{
-			Name: "rabbitmq_handler_duration_seconds", Help: "Time to give a batch its effect, as quantiles.",
-			Objectives: map[float64]float64{0.5: 0.05, 0.99: 0.001},
+			Name: "rabbitmq_handler_duration_seconds", Help: "Time to give a batch its effect, as quantiles over the last minute.",
+			Objectives: map[float64]float64{0.5: 0.01, 0.99: 0.001}, MaxAge: time.Minute,
 		}, []string{"queue"}),
 		timeInQueue: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rabbitmq_time_in_queue_seconds", Help: "Age of a message, by its timestamp of whole seconds, when it was delivered.",
@@ -99,6 +101,26 @@ func (m *metrics) handled(queue string, took time.Duration, err error) {
 	if err != nil {
 		m.failed.WithLabelValues(queue).Inc()
 	}
+}
+
+// handlerTimes returns the median and the 99th percentile of a batch's time
+// over about the last minute; zero if none was handled.
+func (m *metrics) handlerTimes(queue string) (p50, p99 time.Duration) {
+	summary, ok := m.handler.WithLabelValues(queue).(prometheus.Metric)
+	var seen dto.Metric
+	if !ok || summary.Write(&seen) != nil {
+		return 0, 0
+	}
+	quantiles := seen.GetSummary().GetQuantile() // in ascending order
+	return duration(quantiles[0]), duration(quantiles[1])
+}
+
+// duration returns a quantile of seconds; that of nothing is no number.
+func duration(q *dto.Quantile) time.Duration {
+	if math.IsNaN(q.GetValue()) {
+		return 0
+	}
+	return time.Duration(math.Round(q.GetValue() * float64(time.Second)))
 }
 
 // watchConnection shows whether the connection stands, beside telling whoever

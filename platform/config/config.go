@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
@@ -19,10 +20,15 @@ import (
 const fileSuffix = "_FILE"
 
 // Load fills dst, a pointer to a struct with the tags of caarlos0/env, from
-// getenv. A variable that is empty counts as missing. Every variable may be
-// given as NAME_FILE instead. The tag "example" shows a good value in errors;
-// without one the default is shown.
-func Load(dst any, getenv func(string) string) error {
+// getenv, and then asks checks what is wrong with the values. A variable that
+// is empty counts as missing. Every variable may be given as NAME_FILE
+// instead. The tag "example" shows a good value in errors; without one the
+// default is shown.
+//
+// Each line of an error of checks begins with a variable and a colon. What
+// could not be read has its default when they look, so that they do not blame
+// others for it.
+func Load(dst any, getenv func(string) string, checks ...func() error) error {
 	fields := make(map[string]field)
 	describe(reflect.TypeOf(dst).Elem(), fields)
 	environment, faults := read(fields, getenv)
@@ -33,8 +39,35 @@ func Load(dst any, getenv func(string) string) error {
 	}
 	for _, fault := range parsed.Errors {
 		faults = append(faults, explain(fault, fields))
+		if wrong, ok := errors.AsType[env.ParseError](fault); ok {
+			delete(environment, fields[wrong.Name].variable)
+		}
 	}
-	return errors.Join(faults...)
+	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // what it finds wrong is among the faults
+	for _, check := range checks {
+		faults = append(faults, check())
+	}
+	return once(errors.Join(faults...))
+}
+
+// once keeps the first fault of each variable: what cannot be read, or is
+// missing, has no good value either.
+func once(faults error) error {
+	if faults == nil {
+		return nil
+	}
+	told := make(map[string]bool)
+	var first []string
+	for fault := range strings.SplitSeq(faults.Error(), "\n") {
+		name, _, _ := strings.Cut(fault, ":")
+		name = strings.TrimSuffix(name, fileSuffix)
+		if !told[name] {
+			told[name] = true
+			first = append(first, fault)
+		}
+	}
+	slices.Sort(first)
+	return errors.New(strings.Join(first, "\n"))
 }
 
 // A field is what errors need to know of a struct field.

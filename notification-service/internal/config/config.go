@@ -5,80 +5,40 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"net"
-
-	"github.com/jackc/pgx/v5/pgxpool"
-	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/rs/zerolog"
+	"slices"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
-	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // A Config is what notification-service is told from outside.
 type Config struct {
-	Addr           string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
-	DatabaseURL    string `env:"DATABASE_URL,required" example:"postgres://user:password@db.example.org:5432/cityconnect_notifications"`
-	RabbitURL      string `env:"RABBITMQ_URL,required" example:"amqp://user:password@rabbitmq.example.org:5672/"`
-	ManagementURL  string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
-	TopologyPrefix string `env:"TOPOLOGY_PREFIX" example:"bandung."`
-	RecipientKey   string `env:"RECIPIENT_KEY,required" example:"k1:$(openssl rand -base64 32)"`
-	LogLevel       string `env:"LOG_LEVEL" envDefault:"info"`
-	Auth           auth.Config
-	Stream         sse.Config
-	Consumer       consumer.Tuning
-	Page           web.Config
-
-	Keys     *event.Keyring // RecipientKey, read
-	Topology event.Topology // TopologyPrefix, read
+	Addr          string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
+	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
+	config.Service
+	Stream   sse.Config
+	Consumer consumer.Tuning
+	Page     web.Config
 }
 
 // Load reads and checks the environment. Its error tells every fault at once,
 // by the name of the variable, and shows no secret.
 func Load(getenv func(string) string) (Config, error) {
 	var cfg Config
-	if err := config.Load(&cfg, getenv); err != nil {
-		return Config{}, err
-	}
-	if err := cfg.check(); err != nil {
+	if err := config.Load(&cfg, getenv, cfg.check); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
 }
 
 func (c *Config) check() error {
-	var faults []error
-	wrong := func(name, want string) { faults = append(faults, fmt.Errorf("%s: want %s", name, want)) }
-
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		wrong("HTTP_ADDR", "an address and a port, such as 127.0.0.1:3003")
+	faults := slices.Concat(c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate())
+	const anyBroker = "amqp://127.0.0.1/" // RABBITMQ_URL answers for itself
+	if _, err := management.New(c.ManagementURL, anyBroker); c.ManagementURL != "" && err != nil {
+		faults = append(faults, errors.New("RABBITMQ_MANAGEMENT_URL: want a URL such as http://user:password@rabbitmq.example.org:15672"))
 	}
-	// The parsers' errors may quote what they read, passwords included.
-	if _, err := pgxpool.ParseConfig(c.DatabaseURL); err != nil {
-		wrong("DATABASE_URL", "a URL such as postgres://user:password@db.example.org:5432/cityconnect_notifications")
-	}
-	if _, err := amqp.ParseURI(c.RabbitURL); err != nil {
-		wrong("RABBITMQ_URL", "a URL such as amqp://user:password@rabbitmq.example.org:5672/")
-	}
-	if level, err := zerolog.ParseLevel(c.LogLevel); err != nil || level == zerolog.NoLevel {
-		wrong("LOG_LEVEL", "debug, info, warn or error")
-	}
-	var err error
-	if c.Keys, err = event.ParseKeyring(c.RecipientKey); err != nil {
-		faults = append(faults, fmt.Errorf("RECIPIENT_KEY: %w", err))
-	}
-	if c.Topology, err = event.NewTopology(c.TopologyPrefix); err != nil {
-		faults = append(faults, fmt.Errorf("TOPOLOGY_PREFIX: %w", err))
-	}
-	c.Auth.Addr = c.Addr
-	faults = append(faults, c.Auth.Validate())
-	faults = append(faults, c.Stream.Validate()...)
-	faults = append(faults, c.Consumer.Validate()...)
-	faults = append(faults, c.Page.Validate()...)
-	return errors.Join(faults...)
+	return errors.Join(append(faults, c.Service.Check(c.Addr))...)
 }

@@ -7,13 +7,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,29 +23,10 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
-func main() {
-	if err := command(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "report-service:", err)
-		os.Exit(1)
-	}
-}
-
-func command(args []string) error {
-	switch {
-	case len(args) == 0:
-		return run(context.Background(), os.Getenv, os.Stdout)
-	case len(args) == 1 && args[0] == "healthcheck":
-		return service.Healthcheck(context.Background(), cmp.Or(os.Getenv("HTTP_ADDR"), "127.0.0.1:3002"))
-	}
-	return fmt.Errorf("unknown arguments %q; want none, or healthcheck", args)
-}
+func main() { service.Main("report-service", "127.0.0.1:3002", run) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills at once
-	defer stop()
-
 	cfg, err := config.Load(getenv)
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)

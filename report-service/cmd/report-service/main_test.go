@@ -288,12 +288,3 @@ func TestWrongEnvironment(t *testing.T) {
 		t.Errorf("healthcheck: error %v, want one that names HTTP_ADDR", err)
 	}
 }
-
-func TestArguments(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"serve"}, {"healthcheck", "now"}} {
-		if err := command(args); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", args)) {
-			t.Errorf("command(%q): error %v, want a refusal", args, err)
-		}
-	}
-}

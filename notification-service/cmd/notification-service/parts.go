@@ -56,7 +56,8 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 		func(exchange, key string) { p.consumer.Unroutable(exchange, key) }) // it moves nothing before the consumer runs
 	p.replayer = deadletter.NewReplayer(store, p.courier, log)
 	p.archiver = deadletter.NewArchiver(store,
-		rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, consumer.DeadLetterQueues(cfg.Topology))
+		rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log},
+		consumer.DeadLetterQueues(cfg.Topology), consumer.DeclareDeadLetterQueue)
 	var err error
 	if p.consumer, err = newConsumer(cfg, p, store, metrics); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"errors"
+
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -43,7 +45,7 @@ func plan(t event.Topology, tuning Tuning) blueprint {
 				"x-dead-letter-exchange":    t.DeadLetterExchange(),
 				"x-dead-letter-routing-key": dlqKey,
 			}},
-			queueSpec{dlq, amqp.Table{"x-message-ttl": int32(deadLetterTTL)}})
+			deadLetterSpec(dlq))
 		b.bindings = append(b.bindings,
 			bindingSpec{queue, t.Exchange(), string(key)},
 			bindingSpec{dlq, t.DeadLetterExchange(), dlqKey})
@@ -63,6 +65,10 @@ func plan(t event.Topology, tuning Tuning) blueprint {
 	return b
 }
 
+func deadLetterSpec(dlq string) queueSpec {
+	return queueSpec{dlq, amqp.Table{"x-message-ttl": int32(deadLetterTTL)}}
+}
+
 // DeadLetterQueues returns the dead-letter queue of each queue.
 func DeadLetterQueues(t event.Topology) map[string]string {
 	queues := make(map[string]string)
@@ -70,6 +76,18 @@ func DeadLetterQueues(t event.Topology) map[string]string {
 		queues[t.Queue(key)] = t.DeadLetterQueue(t.Queue(key))
 	}
 	return queues
+}
+
+// DeclareDeadLetterQueue makes sure that the dead-letter queue called name
+// stands, for whoever reads it before a Consumer has declared everything. One
+// that stands otherwise than it should is left to that Consumer's complaint.
+func DeclareDeadLetterQueue(conn *amqp.Connection, name string) error {
+	spec := deadLetterSpec(name)
+	err := rabbit.DeclareQueue(conn, spec.name, spec.args)
+	if _, differs := errors.AsType[*rabbit.MismatchError](err); differs {
+		return nil
+	}
+	return err
 }
 
 // declare makes what is missing. It changes and deletes nothing: what stands

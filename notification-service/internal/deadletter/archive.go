@@ -33,16 +33,21 @@ type ArchiveStore interface {
 // letter leaves its queue when it is committed, so where the archiver does
 // not run, the queue keeps it for its day.
 type Archiver struct {
-	store  ArchiveStore
-	rabbit rabbit.Config
-	queues map[string]string // dead-letter queue by queue
-	log    zerolog.Logger
+	store   ArchiveStore
+	rabbit  rabbit.Config
+	queues  map[string]string // dead-letter queue by queue
+	declare Declare
+	log     zerolog.Logger
 }
+
+// Declare makes sure that a dead-letter queue stands: at a new broker the
+// archiver may be there before the consumer.
+type Declare func(conn *amqp.Connection, dlq string) error
 
 // NewArchiver returns an Archiver. The keys of queues are the queues whose
 // dead letters lie in their values.
-func NewArchiver(store ArchiveStore, cfg rabbit.Config, queues map[string]string) *Archiver {
-	return &Archiver{store: store, rabbit: cfg, queues: queues, log: cfg.Log}
+func NewArchiver(store ArchiveStore, cfg rabbit.Config, queues map[string]string, declare Declare) *Archiver {
+	return &Archiver{store: store, rabbit: cfg, queues: queues, declare: declare, log: cfg.Log}
 }
 
 // Run archives until ctx ends.
@@ -58,6 +63,9 @@ func (a *Archiver) Run(ctx context.Context) error {
 
 // drain archives what comes into dlq until ctx ends.
 func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq string) error {
+	if err := a.declare(conn, dlq); err != nil {
+		return err
+	}
 	ch, err := conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)

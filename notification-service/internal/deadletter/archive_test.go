@@ -2,11 +2,14 @@ package deadletter_test
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
@@ -95,6 +98,45 @@ func TestUpkeepResolvesWhatTwoTransactionsMissed(t *testing.T) {
 	}
 	if n := r.Effects(); n != 1 {
 		t.Errorf("%d handled messages are remembered, want 1: the old one is forgotten", n)
+	}
+}
+
+// At a new broker the archiver may be the first. What stands otherwise than it
+// should is archived all the same: its letters would expire.
+func TestArchiverComesBeforeTheConsumer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		stand amqp.Table // arguments of the queue that stands already
+	}{
+		{"no queue stands", nil},
+		{"the queue differs", amqp.Table{"x-message-ttl": int32(3_600_000)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := rigtest.New(t)
+			var warnings atomic.Int64
+			r.Log = zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, _ string) {
+				if level >= zerolog.WarnLevel {
+					warnings.Add(1)
+				}
+			}))
+			ch, dlq := r.Channel(), r.Topology.DeadLetterQueue(queue)
+			if tt.stand != nil {
+				if _, err := ch.QueueDeclare(dlq, true, false, false, false, tt.stand); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.StartArchive()
+			r.EventuallyEqual("archivers", 1, func() int { q, _ := r.Inspect(dlq); return q.Consumers })
+			if err := ch.PublishWithContext(t.Context(), "", dlq, true, false, amqp.Publishing{MessageId: "1", Body: []byte("{}")}); err != nil {
+				t.Fatal(err)
+			}
+			r.EventuallyEqual("open dead letters", 1, func() int { return inState(r, deadletter.Open) })
+			if n := warnings.Load(); n != 0 {
+				t.Errorf("%d warnings, want none", n)
+			}
+		})
 	}
 }
 

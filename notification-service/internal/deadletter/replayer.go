@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
 )
 
@@ -36,6 +38,8 @@ type Parcel struct {
 
 // A ReplayStore keeps the state of replays: all of it.
 type ReplayStore interface {
+	// What cannot be sent comes back to the archive.
+	ArchiveStore
 	// ClaimReplay leases to owner a running replay that nobody else works
 	// at, or returns nil.
 	ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Duration) (*Replay, error)
@@ -142,10 +146,16 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parc
 			break // the rest of the page comes with the next step
 		}
 		g.Go(func() error {
-			if err := r.courier.Deliver(ctx, "", p.Queue, p.message(replay)); err != nil {
+			err := r.deliver(ctx, p.Queue, p.message(replay))
+			switch {
+			case err == nil:
+				confirmed <- p.ID
+			case errors.Is(err, courier.ErrTooLarge): // now as at any other time
+				err = r.store.Archive(ctx, []Letter{p.tooLarge(replay, time.Now())})
+			}
+			if err != nil {
 				return fmt.Errorf("send dead letter %d: %w", p.ID, err)
 			}
-			confirmed <- p.ID
 			return nil
 		})
 	}
@@ -156,6 +166,26 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parc
 		sent = append(sent, id)
 	}
 	return sent, err
+}
+
+// deliver sends msg, without the headers that nobody needs if they are too
+// large.
+func (r *Replayer) deliver(ctx context.Context, queue string, msg amqp.Publishing) error {
+	err := r.courier.Deliver(ctx, "", queue, msg)
+	if errors.Is(err, courier.ErrTooLarge) {
+		msg.Headers = outcome.Essential(msg.Headers)
+		err = r.courier.Deliver(ctx, "", queue, msg)
+	}
+	return err
+}
+
+// tooLarge returns p as it comes back from a replay that cannot send it.
+func (p *Parcel) tooLarge(replay uuid.UUID, at time.Time) Letter {
+	const reason = "message is too large to be sent again"
+	return Letter{
+		Queue: p.Queue, MessageID: p.MessageID, Type: p.Type, Body: p.Body, Properties: p.Properties, Headers: p.Headers,
+		Class: string(outcome.Permanent), Error: reason, Group: reason, FirstFailedAt: at, FailedAt: at, Replay: &replay,
+	}
 }
 
 // message returns p as it was before it failed, with the same id, so that it

@@ -107,7 +107,8 @@ func (r *Rig) Start(options ...Option) (c *consumer.Consumer, stop func()) {
 // StartArchive runs the archiver and a replayer, and returns what stops them.
 func (r *Rig) StartArchive() (stop func()) {
 	r.t.Helper()
-	archiver := deadletter.NewArchiver(r.Store, rabbit.Config{URL: r.URL, Name: "test archiver", Log: r.Log}, consumer.DeadLetterQueues(r.Topology))
+	archiver := deadletter.NewArchiver(r.Store, rabbit.Config{URL: r.URL, Name: "test archiver", Log: r.Log},
+		consumer.DeadLetterQueues(r.Topology), consumer.DeclareDeadLetterQueue)
 	stopArchiver := r.run(archiver.Run)
 	stopReplayer := r.run(func(ctx context.Context) error { return Replay(ctx, r.URL, r.Store, r.Log) })
 	return func() { stopArchiver(); stopReplayer() }

@@ -2,6 +2,9 @@ package consumer_test
 
 import (
 	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
@@ -19,18 +22,18 @@ func TestBrokerRestartedAndFull(t *testing.T) {
 		r.Publish(messages...)
 		published += len(messages)
 	}
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
 	for _, end := range []func(){server.Stop, server.Kill} {
+		_, stop := r.Start() // a fresh one: outages in a row make it wait for longer each time
+		r.WaitSubscribed(1)
 		publish(r.Votes(500, "alice")...)
 		end()
 		server.Start()
 		publish(r.Votes(500, "alice")...)
 		r.WaitEffects(published)
+		stop()
 	}
 	r.CheckStreams(published)
 	t.Logf("restarted and killed under load: %d messages, %d effects", published, r.Effects())
-	stop()
 	diskAlarm(t, server, r, published)
 }
 
@@ -64,4 +67,51 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *rigtest.Rig, before i
 	}
 	r.CheckStreams(before + n - bad)
 	t.Logf("disk alarm: %d messages, %d effects under the alarm, %d dead letters after it", n, n-bad, len(seen))
+}
+
+// TestRetryTiersKeepTheirTime needs thirty seconds, like the longest delay. It
+// stands in this file to be among the first that start.
+func TestRetryTiersKeepTheirTime(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	_, stop := r.Start()
+	r.WaitSubscribed(1)
+	stop()
+	ch := r.Channel()
+	back, err := ch.QueueDeclare("back", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(back.Name, "", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(delay string) {
+		err := ch.PublishWithContext(t.Context(), r.Topology.Retry(delay), back.Name, true, false, amqp.Publishing{
+			MessageId: delay, Timestamp: time.Now(), Headers: amqp.Table{"sent": time.Now().Format(time.RFC3339Nano)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("30s")
+	send("1s")
+	rounds := 0
+	for d := range deliveries {
+		sent, _ := time.Parse(time.RFC3339Nano, d.Headers["sent"].(string))
+		want, _ := time.ParseDuration(d.MessageId)
+		took := time.Since(sent)
+		if took < want || took > want+6*time.Second { // a fifth of 30 s; a short one behind the long one would wait for longer
+			t.Errorf("a retry of %s took %s", want, took)
+		}
+		if d.MessageId == "30s" {
+			t.Logf("a retry of 30 s among %d of 1 s took %s", rounds, took)
+			if rounds == 0 {
+				t.Error("no retry of 1 s came back before the one of 30 s")
+			}
+			return
+		}
+		rounds++
+		send("1s")
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
@@ -146,50 +145,4 @@ func TestDeadLetterExchangeUnbound(t *testing.T) {
 		t.Errorf("the doctor did not say that a queue %s …", want)
 	}
 	t.Logf("%d dead letters with the exchange unbound: %d arrived after the binding was put back", len(bad), len(got))
-}
-
-// TestRetryTiersKeepTheirTime needs thirty seconds, like the longest delay.
-func TestRetryTiersKeepTheirTime(t *testing.T) {
-	t.Parallel()
-	r := rigtest.New(t)
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
-	stop()
-	ch := r.Channel()
-	back, err := ch.QueueDeclare("back", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	deliveries, err := ch.Consume(back.Name, "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	send := func(delay string) {
-		err := ch.PublishWithContext(t.Context(), r.Topology.Retry(delay), back.Name, true, false, amqp.Publishing{
-			MessageId: delay, Timestamp: time.Now(), Headers: amqp.Table{"sent": time.Now().Format(time.RFC3339Nano)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	send("30s")
-	send("1s")
-	rounds := 0
-	for d := range deliveries {
-		sent, _ := time.Parse(time.RFC3339Nano, d.Headers["sent"].(string))
-		want, _ := time.ParseDuration(d.MessageId)
-		took := time.Since(sent)
-		if took < want || took > want+6*time.Second { // a fifth of 30 s; a short one behind the long one would wait for longer
-			t.Errorf("a retry of %s took %s", want, took)
-		}
-		if d.MessageId == "30s" {
-			t.Logf("a retry of 30 s among %d of 1 s took %s", rounds, took)
-			if rounds == 0 {
-				t.Error("no retry of 1 s came back before the one of 30 s")
-			}
-			return
-		}
-		rounds++
-		send("1s")
-	}
 }

@@ -1,0 +1,42 @@
+package consumer_test
+
+import (
+	"bytes"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// What is too large to be published again is moved by the broker itself, whole
+// and once, and holds up nobody.
+func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
+	t.Parallel()
+	r := rigtest.New(t)
+	r.Start()
+	r.WaitSubscribed(1)
+	large := r.Vote("alice")
+	large.Body = bytes.Repeat([]byte("x"), rabbit.MaxBody+1)
+	r.Publish(r.Vote("alice"), large, r.Vote("alice"))
+	r.WaitEffects(2)
+	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	if letter.MessageId != large.ID || !bytes.Equal(letter.Body, large.Body) {
+		t.Errorf("dead letter %s of %d bytes, want %s of %d", letter.MessageId, len(letter.Body), large.ID, len(large.Body))
+	}
+	deaths, _ := letter.Headers[outcome.CycleHeader].([]any)
+	if len(deaths) != 1 || deaths[0].(amqp.Table)["reason"] != "rejected" {
+		t.Errorf("the broker's record is %v, want one rejection", deaths)
+	}
+	if reason, ours := letter.Headers[outcome.FinalErrorHeader]; ours {
+		t.Errorf("reason %v, which nobody could have added", reason)
+	}
+	if got := r.Metric("rabbitmq_messages_nacked_total"); got != 1 {
+		t.Errorf("%d rejections, want 1", got)
+	}
+	r.EventuallyEqual("messages that wait", 0, func() int { return waiting(r) })
+	r.CheckStreams(2)
+}

@@ -41,6 +41,7 @@ type Courier struct {
 	metrics    *metrics
 	blocked    atomic.Bool   // the broker takes no publishes for now
 	suspect    chan struct{} // holds one request for a fresh connection
+	patience   time.Duration // with a confirm
 
 	mu        sync.Mutex
 	publisher *rabbit.Publisher
@@ -52,7 +53,7 @@ type Courier struct {
 func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange, key string)) *Courier {
 	c := &Courier{
 		cfg: cfg, unroutable: unroutable, metrics: newMetrics(reg),
-		suspect: make(chan struct{}, 1), ready: make(chan struct{}),
+		suspect: make(chan struct{}, 1), patience: confirmTimeout, ready: make(chan struct{}),
 	}
 	c.observe(&c.cfg.Observer)
 	return c

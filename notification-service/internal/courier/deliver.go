@@ -46,7 +46,7 @@ func (c *Courier) try(ctx context.Context, exchange, key string, msg amqp.Publis
 	if err := publisher.Publish(exchange, key, msg, func(o rabbit.Outcome) { answer <- o }); err != nil {
 		return err
 	}
-	timer := time.NewTicker(confirmTimeout)
+	timer := time.NewTicker(c.patience)
 	defer timer.Stop()
 	for {
 		select {

@@ -1,0 +1,215 @@
+package management_test
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/management"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// patience bounds a wait for what must happen; it is never measured.
+const patience = 2 * time.Minute
+
+// api returns the URL of the test broker's API, which has user and password.
+func api(t *testing.T) string {
+	t.Helper()
+	address := os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL")
+	if address == "" {
+		t.Fatal("TEST_RABBITMQ_MANAGEMENT_URL is not set: run `make test`")
+	}
+	return address
+}
+
+// oddVhost returns the URL of a virtual host whose name has to be escaped.
+func oddVhost(t *testing.T) string {
+	t.Helper()
+	plain := rabbittest.Vhost(t)
+	cut := strings.LastIndex(plain, "/") + 1
+	odd := plain[:cut] + "odd%2F" + plain[cut:]
+	path := "/api/vhosts/" + odd[cut:]
+	rabbittest.Manage(t, api(t), http.MethodPut, path, nil)
+	t.Cleanup(func() { rabbittest.Manage(t, api(t), http.MethodDelete, path, nil) })
+	return odd
+}
+
+// build makes an exchange and a queue bound to it at broker.
+func build(t *testing.T, broker string) {
+	t.Helper()
+	conn, err := amqp.Dial(broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.ExchangeDeclare("city", amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("votes", true, false, false, false, amqp.Table{"x-message-ttl": int32(9000)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("votes", "vote.#", "city", false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newClient(t *testing.T, address, broker string) *management.Client {
+	t.Helper()
+	c, err := management.New(address, broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestReadsWhatStands(t *testing.T) {
+	t.Parallel()
+	broker := oddVhost(t)
+	build(t, broker)
+	c := newClient(t, api(t), broker)
+
+	exchanges, err := c.Exchanges(t.Context())
+	if want := (management.Exchange{Name: "city", Type: "topic", Durable: true}); err != nil || !slices.Contains(exchanges, want) {
+		t.Errorf("exchanges %v (error: %v), want %v among them", exchanges, err, want)
+	}
+	bindings, err := c.Bindings(t.Context())
+	if want := (management.Binding{Source: "city", Destination: "votes", Kind: "queue", Key: "vote.#"}); err != nil || !slices.Contains(bindings, want) {
+		t.Errorf("bindings %v (error: %v), want %v among them", bindings, err, want)
+	}
+	queues, err := c.Queues(t.Context())
+	if err != nil || len(queues) != 1 || queues[0].Name != "votes" || !queues[0].Durable || queues[0].Arguments["x-message-ttl"] != 9000.0 {
+		t.Errorf("queues %+v (error: %v), want votes alone, with its time to live", queues, err)
+	}
+}
+
+func TestSetPolicyTakesEffect(t *testing.T) {
+	t.Parallel()
+	broker := oddVhost(t)
+	build(t, broker)
+	c := newClient(t, api(t), broker)
+	for _, length := range []int{7, 8} { // made, and replaced
+		err := c.SetPolicy(t.Context(), "odd/name", management.Policy{
+			Pattern: "^votes$", ApplyTo: "queues", Priority: 5, Definition: map[string]any{"max-length": length},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waitEffective(t, c, float64(length))
+	}
+}
+
+// waitEffective waits until the queue obeys the policy: the API shows it late.
+func waitEffective(t *testing.T, c *management.Client, want float64) {
+	t.Helper()
+	for deadline := time.After(patience); ; {
+		queues, err := c.Queues(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queues[0].Policy == "odd/name" && queues[0].Effective["max-length"] == want {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("queue %+v does not obey the policy", queues[0])
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Without a user of its own the client is the broker's user.
+func TestUserOfTheBroker(t *testing.T) {
+	t.Parallel()
+	broker := rabbittest.Vhost(t)
+	address, err := url.Parse(api(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.User = nil
+	if _, err := newClient(t, address.String(), broker).Queues(t.Context()); err != nil {
+		t.Errorf("Queues: %v", err)
+	}
+}
+
+// An error says what is wrong, and never the password.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	broker := rabbittest.Vhost(t)
+	right, err := url.Parse(api(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, host, vhost, want string
+	}{
+		{"wrong password", right.Host, broker, "401"},
+		{"no such virtual host", right.Host, broker + "-gone", "40"}, // 401 to strangers, 404 to others
+		{"nobody listens", closedPort(t), broker, "connection refused"},
+		{"something else answers", stranger(t), broker, "read the management API's answer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, "http://guest:s3cret@"+tt.host, tt.vhost)
+			_, err := c.Queues(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "management API") {
+				t.Errorf("Queues: %v, want an error of the management API that tells %q", err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		})
+	}
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// stranger returns the address of a server that is no management API.
+func stranger(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<html>"))
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return l.Addr().String()
+}
+
+func TestMalformedURLs(t *testing.T) {
+	t.Parallel()
+	const good = "amqp://guest:guest@127.0.0.1/"
+	for _, tt := range []struct{ api, broker, want string }{
+		{"", good, "management URL: want http://"},
+		{"127.0.0.1:15672", good, "management URL: want http://"},
+		{"amqp://user:s3cret@host", good, "management URL: want http://"},
+		{"http://user:s3cret@host:port", good, "management URL: want http://"},
+		{"http://host", "http://user:s3cret@host", "broker URL: want amqp://"},
+	} {
+		_, err := management.New(tt.api, tt.broker)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("New(%q, %q): %v, want %q and no password", tt.api, tt.broker, err, tt.want)
+		}
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,7 +38,7 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	if err != nil {
 		return nil, fmt.Errorf("parse database url: %w", err)
 	}
-	if u, err := url.Parse(databaseURL); err == nil && !u.Query().Has("pool_max_conns") {
+	if !strings.Contains(databaseURL, "pool_max_conns=") {
 		cfg.MaxConns = defaultConns
 	}
 	if cfg.ConnConfig.ConnectTimeout == 0 {

@@ -18,11 +18,26 @@ import (
 // patience bounds a wait for something that must happen; it is never measured.
 const patience = 60 * time.Second
 
-// A session ends with the connection, a new one follows, and whatever was in
-// flight is settled: over a restart, a kill and a pause of the broker.
-func TestSuperviseOverBrokerFaults(t *testing.T) {
+// One broker is broken in all these ways: to start one takes its time.
+func TestBrokerFaults(t *testing.T) {
 	t.Parallel()
 	server := rabbittest.StartServer(t)
+	t.Run("blocked", func(t *testing.T) { testBlocked(t, server) })
+	for _, fault := range []struct {
+		name        string
+		break_, fix func()
+	}{
+		{"pause", server.Pause, server.Resume},
+		{"stop", server.Stop, server.Start},
+		{"kill", server.Kill, server.Start},
+	} {
+		t.Run(fault.name, func(t *testing.T) { testSuperviseOver(t, server, fault.break_, fault.fix) })
+	}
+}
+
+// testSuperviseOver breaks the broker: the session ends with the connection,
+// and a new one follows.
+func testSuperviseOver(t *testing.T, server *rabbittest.Server, break_, fix func()) {
 	sessions := make(chan context.Context)
 	cfg := rabbit.Config{URL: server.URL(), Name: t.Name(), Log: zerolog.Nop(), Heartbeat: time.Second}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -34,21 +49,11 @@ func TestSuperviseOverBrokerFaults(t *testing.T) {
 			return nil
 		})
 	}()
-
-	for _, fault := range []struct {
-		name        string
-		break_, fix func()
-	}{
-		{"stop", server.Stop, server.Start},
-		{"kill", server.Kill, server.Start},
-		{"pause", server.Pause, server.Resume},
-	} {
-		session := receive(t, sessions)
-		fault.break_()
-		receive(t, session.Done()) // noticed while the broker is still away
-		fault.fix()
-		t.Logf("%s: %v", fault.name, context.Cause(session))
-	}
+	session := receive(t, sessions)
+	break_()
+	receive(t, session.Done()) // noticed while the broker is still away
+	fix()
+	t.Logf("ended by: %v", context.Cause(session))
 	receive(t, sessions)
 	cancel()
 	if err := receive(t, ended); err != nil {
@@ -56,11 +61,9 @@ func TestSuperviseOverBrokerFaults(t *testing.T) {
 	}
 }
 
-// A publisher that the disk alarm blocks is told so, and goes on afterwards
-// without losing anything.
-func TestBlocked(t *testing.T) {
-	t.Parallel()
-	server := rabbittest.StartServer(t)
+// testBlocked raises the disk alarm: a publisher is told that it is blocked,
+// and goes on afterwards without losing anything.
+func testBlocked(t *testing.T, server *rabbittest.Server) {
 	conn := dial(t, server.URL())
 	declareQueue(t, conn, "q")
 	publisher := newPublisher(t, conn)

@@ -141,7 +141,7 @@ func (b *bench) watermill(ctx context.Context, url string, l load) (result, erro
 		return result{}, fmt.Errorf("make router: %w", err)
 	}
 	router.AddMiddleware(middleware.Retry{MaxRetries: 3, InitialInterval: time.Second, Logger: watermill.NopLogger{}}.Middleware)
-	router.AddNoPublisherHandler("effect", b.place.queue(), subscriber, func(m *wmessage.Message) error {
+	router.AddConsumerHandler("effect", b.place.queue(), subscriber, func(m *wmessage.Message) error {
 		return e.apply(m.Context(), m.UUID)
 	})
 	ended := make(chan error, 1)

@@ -20,7 +20,7 @@ func runFloor(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // all is confirmed
+	defer conn.Close() // all is confirmed
 	ch, err := conn.Channel()
 	if err != nil {
 		return 0, err

@@ -66,8 +66,11 @@ func newPlace(ctx context.Context) (*place, error) {
 		return nil, err
 	}
 	var fsync string
-	if err := p.pool.QueryRow(ctx, `show fsync`).Scan(&fsync); err != nil || fsync != "on" {
-		return nil, fmt.Errorf("the database runs with fsync %q (error %v), which measures nothing", fsync, err)
+	if err := p.pool.QueryRow(ctx, `show fsync`).Scan(&fsync); err != nil {
+		return nil, fmt.Errorf("read fsync: %w", err)
+	}
+	if fsync != "on" {
+		return nil, fmt.Errorf("the database runs with fsync %q, which measures nothing", fsync)
 	}
 	p.program = filepath.Join(os.TempDir(), p.name)
 	build := exec.CommandContext(ctx, "go", "build", "-o", p.program, "./internal/relay/relaybench")
@@ -88,7 +91,7 @@ func (p *place) exec(ctx context.Context, sql string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing is open on it
+	defer conn.Close(ctx) // nothing is open on it
 	_, err = conn.Exec(ctx, sql)
 	return err
 }
@@ -119,7 +122,7 @@ func (p *place) declare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is under way on it
+	defer conn.Close() // nothing is under way on it
 	return firstOf(
 		rabbit.DeclareExchange(conn, p.topology.Exchange(), "topic"),
 		rabbit.DeclareQueue(conn, p.topology.Queue(key), amqp.Table{"x-queue-type": "quorum"}),

@@ -59,7 +59,7 @@ func runRiver(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // all is confirmed
+	defer conn.Close() // all is confirmed
 	publisher, err := rabbit.NewPublisher(conn, window)
 	if err != nil {
 		return 0, err

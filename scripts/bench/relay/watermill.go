@@ -26,7 +26,7 @@ func runWatermill(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer db.Close() //nolint:errcheck // nothing is under way
+	defer db.Close() // nothing is under way
 	if err := addEnvelopes(ctx, db, n); err != nil {
 		return 0, err
 	}
@@ -43,7 +43,7 @@ func runWatermill(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer publisher.Close() //nolint:errcheck // all is confirmed
+	defer publisher.Close() // all is confirmed
 	return forward(ctx, subscriber, publisher, n)
 }
 

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Checks that need no server: formatting, vet, linters, shell scripts, known
-# vulnerabilities. All of them run; the exit code tells whether one complained.
+# Checks that need no server: formatting, generated code, vet, linters, shell
+# scripts, known vulnerabilities. All of them run; the exit code tells whether
+# one complained.
 # shellcheck disable=SC2317 # the checks are called by name, at the end
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
+# Those that are not in the workspace. scripts/tools has no code.
+mapfile -t apart < <(git ls-files '*/go.mod' | sed 's|^|./|; s|/go.mod$||' |
+  grep -vxFf <(printf '%s\n' "${modules[@]}" ./scripts/tools))
 
 formatting() {
   local files
@@ -15,9 +19,39 @@ formatting() {
   }
 }
 
-vet() { go vet "${modules[@]/%//...}"; }
+vet() {
+  local module code=0
+  go vet "${modules[@]/%//...}" || code=1
+  for module in "${apart[@]}"; do
+    GOWORK=off go -C "$module" vet ./... || code=1
+  done
+  return "$code"
+}
 
-linters() { scripts/tool.sh golangci-lint run "${modules[@]/%//...}"; }
+linters() {
+  local module code=0 tool=$PWD/scripts/tool.sh
+  "$tool" golangci-lint run "${modules[@]/%//...}" || code=1
+  for module in "${apart[@]}"; do
+    (cd "$module" && GOWORK=off "$tool" golangci-lint run ./...) || code=1
+  done
+  return "$code"
+}
+
+# generated makes the generated code anew, beside the tree because tests may be
+# compiling what is in it, and compares.
+generated() (
+  place=$(mktemp -d) || exit
+  trap 'rm -rf "$place"' EXIT
+  for source in $(git grep -l '^//go:generate' -- '*.go'); do
+    folder=$(dirname "$source")
+    cp --parents -r "$folder" "${source%%/*}/go.mod" docs/openapi scripts/tools "$place" || exit
+    (cd "$place/$folder" && GOWORK=off go generate "${source##*/}") || exit
+    diff -r "$folder" "$place/$folder" || {
+      echo 'generated code is not current; run make generate'
+      exit 1
+    }
+  done
+)
 
 shell() {
   if ! command -v shellcheck >/dev/null; then
@@ -63,7 +97,7 @@ variables() {
 }
 
 failed=0
-for check in formatting vet linters shell variables vulnerabilities; do
+for check in formatting generated vet linters shell variables vulnerabilities; do
   if out=$("$check" 2>&1); then
     echo "$check: ok${out:+ ($out)}"
   else

@@ -37,6 +37,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	defer func() { endChromium() }()
 	return m.Run()
 }
 

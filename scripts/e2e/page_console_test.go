@@ -17,7 +17,7 @@ func TestPageReplaysDeadLetter(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
 	c.awaitConsumers()
-	enter := c.readers()
+	enter := c.reader
 	olga := enter(c.signIn("Olga", "official")).open("")
 	oskar := enter(c.signIn("Oskar", "operator")).open("#/ops/dead-letters")
 	oskar.do(browser.See(".empty", "No dead letters"))
@@ -62,7 +62,7 @@ func TestPageReplaysGroup(t *testing.T) {
 	for range letters {
 		c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
 	}
-	oskar := c.readers()(c.signIn("Oskar", "operator")).open("#/ops/dead-letters")
+	oskar := c.reader(c.signIn("Oskar", "operator")).open("#/ops/dead-letters")
 	oskar.do(
 		browser.See(".rows strong", fmt.Sprintf("%d messages", letters)),
 		browser.Click(".rows button", "Replay"),
@@ -87,7 +87,7 @@ func TestPageWorkers(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
 	c.awaitConsumers()
-	page := c.readers()(c.signIn("Oskar", "operator")).open("#/ops")
+	page := c.reader(c.signIn("Oskar", "operator")).open("#/ops")
 	page.do(
 		browser.See("h2", "queue.status_updates"),
 		browser.Fill("Workers", "3"),

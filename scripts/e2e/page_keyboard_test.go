@@ -14,7 +14,7 @@ import (
 func TestPageByKeyboard(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
-	enter := c.readers()
+	enter := c.reader
 	ana := enter(nil).open("")
 	ana.signInByKeyboard("Ana", 0)
 	ana.tabTo("nav a", "Report a problem")

@@ -37,7 +37,7 @@ func TestPageOpenIDConnect(t *testing.T) {
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
-	page := c.readers()(nil).open("#/mine")
+	page := c.reader(nil).open("#/mine")
 	page.do(
 		browser.Click("button.primary", "Continue"),
 		browser.See(".who", "Ana of the city"),

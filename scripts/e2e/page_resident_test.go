@@ -12,7 +12,7 @@ import (
 func TestPageReportAndVote(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
-	enter := c.readers()
+	enter := c.reader
 	ana := enter(c.signIn("Ana", "resident")).open("#/new")
 	ana.do(
 		browser.Choose("Category", "Street lights"),
@@ -50,7 +50,7 @@ func TestPageReportAndVote(t *testing.T) {
 func TestPageDraftSurvives(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
-	page := c.readers()(c.signIn("Ana", "resident")).open("#/new")
+	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
 	page.do(
 		browser.Choose("Category", "Graffiti"),
 		browser.Fill("What is wrong?", "Paint on the bridge"),
@@ -73,7 +73,7 @@ func TestPageDuplicates(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
-	page := c.readers()(c.signIn("Ana", "resident")).open("#/new")
+	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
 	page.do(
 		browser.Choose("Category", "Street lights"),
 		browser.Until(`document.querySelector('.leaflet-container')`),
@@ -92,7 +92,7 @@ func TestPageDuplicates(t *testing.T) {
 func TestPageAnonymous(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
-	enter := c.readers()
+	enter := c.reader
 	const name = "Canary-7f3a91"
 	author := enter(c.signIn(name, "resident")).open("#/new")
 	author.do(

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
+	"time"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -17,7 +19,7 @@ func TestPageFirstLoad(t *testing.T) {
 	for i := range 50 {
 		file(t, ana, fmt.Sprintf("Report %d", i))
 	}
-	page := c.readers()(ana).open("", browser.Slow(4))
+	page := c.reader(ana).open("", browser.Slow(4))
 	// Marked by the page itself, when it has painted the list.
 	ms, err := browser.Ask[float64](page.Tab, `performance.getEntriesByName('list')[0].startTime`)
 	if err != nil {
@@ -39,30 +41,17 @@ func TestPageMemory(t *testing.T) {
 	t.Parallel()
 	const events, reports = 5000, 10
 	c := startCity(t)
-	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
-	page := c.readers()(ana).open("")
+	ana := c.userOf("ana", "resident")
+	page := c.reader(ana).open("")
 	var filed []client.Report
 	for i := range reports {
 		filed = append(filed, file(t, ana, fmt.Sprintf("Report %d", i)))
 	}
-	votes := func(n int) { // on each report at the same time
-		var group sync.WaitGroup
-		for _, report := range filed {
-			group.Go(func() {
-				for i := range n / reports {
-					if _, err := ben.Vote(t.Context(), report.ID, []string{"upvote", "downvote"}[i%2]); err != nil {
-						t.Errorf("vote: %v", err)
-					}
-				}
-			})
-		}
-		group.Wait()
-	}
 	const warm = 400 // beyond what the page keeps
-	votes(warm)
+	c.publishVotes("ana", filed, warm)
 	page.do(unread("99+"), page.heard(warm))
 	before := must(page.Heap())
-	votes(events)
+	c.publishVotes("ana", filed, events)
 	page.do(page.heard(warm + events))
 	after := must(page.Heap())
 	t.Logf("heap before %.1f MB, after %d events %.1f MB", before/1e6, events, after/1e6)
@@ -70,6 +59,24 @@ func TestPageMemory(t *testing.T) {
 		t.Errorf("the heap grew by %.0f %%", (after/before-1)*100)
 	}
 	page.checkFaults()
+}
+
+// publishVotes tells the broker of n votes on the reports of user.
+func (c *city) publishVotes(user string, reports []client.Report, n int) {
+	c.t.Helper()
+	ch := c.channel()
+	for i := range n {
+		report := reports[i%len(reports)]
+		body := must(json.Marshal(event.VoteReceived{
+			ReportID: report.ID, ReportVersion: report.Version, ReportTitle: report.Title, VoterID: "ben",
+			VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+		}))
+		err := ch.Publish(topology.Exchange(), string(event.VoteReceivedKey), true, false,
+			c.message(event.VoteReceivedKey, report.ID, user, string(body)))
+		if err != nil {
+			c.t.Fatalf("publish: %v", err)
+		}
+	}
 }
 
 // heard waits until the bell has counted as many.

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
@@ -14,27 +16,34 @@ type reader struct {
 	*browser.Person
 }
 
-// readers starts a browser and returns what lets people into it. A nil user is
-// nobody.
-func (c *city) readers() func(user *client.Client) reader {
+// chromium starts the browser of all tests, when the first asks for it. Readers
+// share nothing in it: each has cookies and storage of his own.
+var chromium = sync.OnceValues(func() (*browser.Browser, error) {
+	b, end, err := browser.Start(context.Background())
+	endChromium = end
+	return b, err
+})
+
+// endChromium ends the browser, if it was started.
+var endChromium = func() {}
+
+// reader lets a user into the page; nil is nobody.
+func (c *city) reader(user *client.Client) reader {
 	c.t.Helper()
-	b, end, err := browser.Start(c.t.Context())
+	b, err := chromium()
 	if err != nil {
 		c.t.Fatalf("browser: %v", err)
 	}
-	c.t.Cleanup(end)
-	return func(user *client.Client) reader {
-		c.t.Helper()
-		token := ""
-		if user != nil {
-			token = user.Token()
-		}
-		person, err := b.Person(c.gateway.URL, token)
-		if err != nil {
-			c.t.Fatalf("browser: %v", err)
-		}
-		return reader{c.t, person}
+	token := ""
+	if user != nil {
+		token = user.Token()
 	}
+	person, err := b.Person(c.gateway.URL, token)
+	if err != nil {
+		c.t.Fatalf("browser: %v", err)
+	}
+	c.t.Cleanup(person.Close)
+	return reader{c.t, person}
 }
 
 // A tab shows the page to a reader.
@@ -66,16 +75,6 @@ func (p tab) do(actions ...browser.Action) {
 		text, _ := browser.Ask[string](p.Tab, `location.href + '\n' + document.body.innerText`)
 		p.t.Fatalf("in the browser: %v\nthe page shows:\n%s", err, text)
 	}
-}
-
-// count returns how many elements a CSS selector finds.
-func (p tab) count(selector string) int {
-	p.t.Helper()
-	n, err := browser.Ask[int](p.Tab, `document.querySelectorAll("`+selector+`").length`)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return n
 }
 
 // unread waits until the bell counts as many.

@@ -52,14 +52,15 @@ func Start(ctx context.Context) (*Browser, func(), error) {
 type Person struct {
 	ctx  context.Context
 	base string
+	// Close closes all tabs and forgets what they kept.
+	Close context.CancelFunc
 }
 
 // Person returns someone who reads the page at base, signed in by token or,
 // without one, as nobody.
 func (b *Browser) Person(base, token string) (*Person, error) {
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	context.AfterFunc(b.ctx, cancel)
-	p := &Person{ctx, strings.TrimRight(base, "/")}
+	p := &Person{ctx, strings.TrimRight(base, "/"), cancel}
 	if err := chromedp.Do(ctx); err != nil {
 		return nil, fmt.Errorf("open a window: %w", err)
 	}

@@ -47,6 +47,7 @@ export async function loadOlder(): Promise<void> {
   const cursor = older.value;
   if (!cursor) return;
   const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE, cursor } } }));
+  if (older.value !== cursor) return; // pressed twice, or the list was loaded anew
   notifications.value = [...notifications.value, ...page.notifications];
   older.value = notifications.value.length < MOST ? page.next_cursor : undefined;
 }

@@ -1,5 +1,5 @@
 /** The page's words. English is always there; others come when chosen. */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 import { preferences } from '../state/preferences';
 import en from './en.json';
@@ -37,9 +37,13 @@ export function t(key: Word, values: Values = {}): string {
   return words.value[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 }
 
+/** Made once a language: making one takes much longer than using it. */
+const plurals = computed(() => new Intl.PluralRules(language.value));
+const numbers = computed(() => new Intl.NumberFormat(language.value));
+
 /** The words for a number of things. */
 export function tn(stem: Counted, count: number, values: Values = {}): string {
-  const rule = new Intl.PluralRules(language.value).select(count) === 'one' ? 'one' : 'other';
+  const rule = plurals.value.select(count) === 'one' ? 'one' : 'other';
   return t(`${stem}.${rule}` as Word, { count: number(count), ...values });
 }
 
@@ -49,5 +53,5 @@ export function isWord(key: string): key is Word {
 }
 
 export function number(value: number): string {
-  return value.toLocaleString(language.value);
+  return numbers.value.format(value);
 }

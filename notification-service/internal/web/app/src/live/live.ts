@@ -5,10 +5,10 @@ import { recheckSession, session } from '../state/session';
 import { openStream, type Stream, type StreamEvent } from './stream';
 import { joinTabs, tellOthers, type StreamName, type Tidings } from './tabs';
 
-export type Connection = { state: 'live' | 'reconnecting' | 'offline'; since: Date };
+export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offline'; since: Date };
 
 /** How current the page is; `since` is when it became so. */
-export const connection = signal<Connection>({ state: 'reconnecting', since: new Date() });
+export const connection = signal<Connection>({ state: 'connecting', since: new Date() });
 
 type Listener = (event: StreamEvent) => void;
 const listeners: Record<StreamName, Set<Listener>> = { mine: new Set(), feed: new Set() };
@@ -59,7 +59,9 @@ function follow(tell: (tidings: Tidings) => void): () => void {
       onEvent: (event) => tell({ kind: 'event', stream: name, event }),
       onLive: (up) => {
         live[name] = up;
-        tell({ kind: 'live', live: names.every((n) => live[n]) });
+        const all = names.every((n) => live[n]);
+        // One that opens while the other does not changes nothing.
+        if (all || !up) tell({ kind: 'live', live: all });
       },
       // Only the user's own stream can end because the session did.
       mayReopen: async () => name === 'feed' || (await recheckSession()),

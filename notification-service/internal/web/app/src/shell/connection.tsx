@@ -1,15 +1,17 @@
-import { t } from '../lang/i18n';
+import { language, t } from '../lang/i18n';
 import { connection } from '../live/live';
-import { exactly } from '../ui/time';
-import { language } from '../lang/i18n';
+import { tellExactly } from '../ui/time';
 
 /** Says honestly whether what is shown is current. */
 export function ConnectionState() {
   const { state, since } = connection.value;
-  const time = since.toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit' });
   return (
-    <span class="connection" data-state={state} title={exactly(since)} role="status">
-      {state === 'live' ? t('connection.live') : t(`connection.${state}`, { time })}
+    <span class="connection" data-state={state} onPointerEnter={tellExactly(since)} role="status">
+      {state === 'live' || state === 'connecting' ? t(`connection.${state}`) : t(`connection.${state}`, { time: timeOfDay(since) })}
     </span>
   );
+}
+
+function timeOfDay(date: Date): string {
+  return date.toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit' });
 }

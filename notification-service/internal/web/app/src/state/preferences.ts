@@ -30,7 +30,7 @@ export type Theme = 'auto' | 'light' | 'dark';
 export const preferences = {
   /** The language's tag, or empty for the browser's. */
   language: stored('language', ''),
-  /** Read by public/theme.js too. */
+  /** Read by public/early.js too. */
   theme: stored<Theme>('theme', 'auto'),
 };
 

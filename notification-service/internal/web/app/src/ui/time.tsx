@@ -1,5 +1,5 @@
 /** Times as people say them, with the exact one at hand. */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 import { language } from '../lang/i18n';
 
@@ -16,23 +16,33 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
+/** Made once a language, and not before it is wanted: making one takes much longer than using it. */
+const since = computed(() => new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' }));
+const exact = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }));
+
 export function ago(date: Date): string {
   // A server's clock may be ahead; nothing has happened in the future.
   const seconds = Math.max(0, (now.value - date.getTime()) / 1000);
-  const format = new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' });
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['second', Infinity];
-  return format.format(-Math.floor(seconds / size) || 0, unit);
+  return since.value.format(-Math.floor(seconds / size) || 0, unit);
 }
 
 export function exactly(date: Date): string {
-  return date.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' });
+  return exact.value.format(date);
+}
+
+/** Shows the exact time when somebody points at an element. */
+export function tellExactly(date: Date) {
+  return (event: { currentTarget: HTMLElement }) => {
+    event.currentTarget.title = exactly(date);
+  };
 }
 
 /** The time since at; with full, the exact time stands beside it. */
 export function Time({ at, full }: { at: string | Date; full?: boolean }) {
   const date = new Date(at);
   return (
-    <time dateTime={date.toISOString()} title={exactly(date)}>
+    <time dateTime={date.toISOString()} onPointerEnter={tellExactly(date)}>
       {ago(date)}
       {full && <span class="quiet"> · {exactly(date)}</span>}
     </time>

@@ -13,40 +13,20 @@ const PAGE = 100;
 
 /** The dead letters that the address narrows to, newest first. */
 export function DeadLetterList() {
-  const query = Object.fromEntries(route.value.query) as Record<string, string | undefined>;
-  const [older, setOlder] = useState<DeadLetter[]>([]);
-  const [next, setNext] = useState<string>();
-  const read = (cursor?: string) =>
-    must(
-      notificationService.GET('/admin/dlq/messages', {
-        params: {
-          query: {
-            ...selectionOf(query),
-            ...(query.state !== 'all' && { state: query.state as DeadLetter['state'] }),
-            ...(cursor && { cursor }),
-            limit: PAGE,
-          },
-        },
-      }),
-    );
-  const page = usePoll(read, [JSON.stringify(query)]);
-  const cursor = next ?? page.value?.next_cursor;
-  const more = () =>
-    read(cursor).then((found) => {
-      setOlder([...older, ...found.items]);
-      setNext(found.next_cursor ?? '');
-    });
-  const shown = [...new Map([...(page.value?.items ?? []), ...older].map((letter) => [letter.id, letter])).values()];
+  const query = Object.fromEntries(route.value.query) as Query;
+  const [pages, setPages] = useState(1);
+  const found = usePoll(() => readPages(query, pages), [JSON.stringify(query), pages]);
+  const letters = found.value?.letters ?? [];
   return (
     <div class="stack">
       <a class="back" href={href('ops/dead-letters')}>
         <Icon name="back" /> {t('dead.groups')}
       </a>
-      <Fault error={page.error} retry={page.again} />
+      <Fault error={found.error} retry={found.again} />
       {query.error_group && <h2>{query.error_group}</h2>}
-      {page.value && shown.length === 0 && <p class="empty">{t('dead.none')}</p>}
+      {found.value && letters.length === 0 && <p class="empty">{t('dead.none')}</p>}
       <ul class="rows">
-        {shown.map((letter) => (
+        {letters.map((letter) => (
           <li key={letter.id}>
             <div>
               <a href={href(`ops/dead-letters/${letter.id}`)}>{letter.error}</a>
@@ -62,11 +42,31 @@ export function DeadLetterList() {
           </li>
         ))}
       </ul>
-      {cursor && (
-        <button type="button" class="wide" onClick={more}>
+      {found.value?.more && (
+        <button type="button" class="wide" onClick={() => setPages(found.value!.pages + 1)}>
           {t('more')}
         </button>
       )}
     </div>
   );
+}
+
+type Query = Record<string, string | undefined>;
+
+/** Reads all pages anew: while somebody looks at them, letters come and go. */
+async function readPages(asked: Query, pages: number) {
+  const letters: DeadLetter[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page === 0 || (cursor && page < pages); page++) {
+    const query = {
+      ...selectionOf(asked),
+      ...(asked.state !== 'all' && { state: asked.state as DeadLetter['state'] }),
+      ...(cursor && { cursor }),
+      limit: PAGE,
+    };
+    const found = await must(notificationService.GET('/admin/dlq/messages', { params: { query } }));
+    letters.push(...found.items);
+    cursor = found.next_cursor;
+  }
+  return { letters, pages, more: cursor !== undefined };
 }

@@ -19,7 +19,7 @@ const readStats = () => must(notificationService.GET('/admin/dlq/stats'));
 /** Dead letters: by cause first, then one by one. */
 export function DeadLetters({ path: [id] }: { path: string[] }) {
   if (id) return <DeadLetterDetail id={Number(id)} key={id} />;
-  if (route.value.query.size > 0) return <DeadLetterList />;
+  if (route.value.query.size > 0) return <DeadLetterList key={route.value.query.toString()} />;
   return <Groups />;
 }
 

@@ -1,8 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
 import { number, t } from '../../lang/i18n';
-import { Chart, remember } from '../../ui/chart';
+import { Chart, useHistory } from '../../ui/chart';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
@@ -40,12 +40,7 @@ export function Outbox() {
 }
 
 function Backlog({ stats }: { stats: OutboxStats }) {
-  const [pending, setPending] = useState<number[]>([]);
-  const [oldest, setOldest] = useState<number[]>([]);
-  useEffect(() => {
-    setPending((values) => remember(values, stats.pending));
-    setOldest((values) => remember(values, stats.oldest_pending_seconds));
-  }, [stats]);
+  const past = useHistory(stats);
   return (
     <>
       <dl class="figures">
@@ -56,8 +51,17 @@ function Backlog({ stats }: { stats: OutboxStats }) {
         <Figure label={t('outbox.replicas')} value={number(stats.replicas)} warn={stats.replicas === 0} />
       </dl>
       <div class="charts">
-        <Chart label={t('outbox.pending')} values={pending} />
-        <Chart label={t('outbox.oldest')} values={oldest} unit=" s" />
+        <Chart label={t('outbox.published')} lines={[{ values: past.map(({ relay }) => relay.published_per_s) }]} unit="/s" />
+        <Chart
+          label={t('outbox.confirm')}
+          lines={[
+            { name: 'p50', values: past.map(({ relay }) => relay.confirm_p50_ms || undefined) },
+            { name: 'p99', values: past.map(({ relay }) => relay.confirm_p99_ms || undefined) },
+          ]}
+          unit=" ms"
+        />
+        <Chart label={t('outbox.pending')} lines={[{ values: past.map(({ pending }) => pending) }]} />
+        <Chart label={t('outbox.oldest')} lines={[{ values: past.map((then) => then.oldest_pending_seconds) }]} unit=" s" />
       </div>
     </>
   );

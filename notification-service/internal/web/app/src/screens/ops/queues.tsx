@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
-import { Chart, remember } from '../../ui/chart';
+import { Chart, useHistory } from '../../ui/chart';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { Figure } from './figure';
@@ -46,23 +46,19 @@ function Findings({ findings }: { findings: WorkerPools['findings'] }) {
 }
 
 function Charts({ pools }: { pools: WorkerPools }) {
-  const [rates, setRates] = useState<number[]>([]);
-  const [depths, setDepths] = useState<number[]>([]);
-  const sum = (of: (pool: WorkerPool) => number) => pools.items.reduce((total, pool) => total + of(pool), 0);
-  useEffect(() => {
-    setRates((values) => remember(values, sum((pool) => pool.rate_per_s)));
-    setDepths((values) => remember(values, sum((pool) => pool.depth)));
-  }, [pools]);
+  const past = useHistory(pools);
+  const sums = (of: (pool: WorkerPool) => number) => past.map(({ items }) => items.reduce((sum, pool) => sum + of(pool), 0));
   return (
     <div class="charts">
-      <Chart label={t('queues.throughput')} values={rates} unit="/s" />
-      <Chart label={t('queues.waiting')} values={depths} />
+      <Chart label={t('queues.throughput')} lines={[{ values: sums((pool) => pool.rate_per_s) }]} unit="/s" />
+      <Chart label={t('queues.waiting')} lines={[{ values: sums((pool) => pool.depth) }]} />
     </div>
   );
 }
 
 function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
   const [error, setError] = useState<unknown>();
+  const past = useHistory(pool);
   const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
     must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(
       () => {
@@ -86,6 +82,14 @@ function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
         <Figure label={t('queues.consumers')} value={number(pool.consumers)} warn={!pool.paused && pool.consumers === 0} />
         <Figure label={t('queues.stalled')} value={number(pool.stalled)} warn={pool.stalled > 0} />
       </dl>
+      <Chart
+        label={t('queues.handler')}
+        lines={[
+          { name: 'p50', values: past.map((then) => then.handler_p50_ms || undefined) },
+          { name: 'p99', values: past.map((then) => then.handler_p99_ms || undefined) },
+        ]}
+        unit=" ms"
+      />
       <Sizes pool={pool} onChange={change} />
       <Fault error={error} />
     </li>

@@ -1,0 +1,17 @@
+// Runs before the page's own script is there and before anything is painted.
+
+// A chosen theme must not flash.
+try {
+  const theme = localStorage.getItem('cityconnect.theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+} catch {
+  // Storage may be forbidden; the system's theme serves then.
+}
+
+// What the script will ask for first is on its way before it can ask. The
+// browser hands it over if the address is the same to the letter.
+const first = ['/config.json', '/session', '/categories'];
+if (/^#?\/?$/.test(location.hash)) first.push('/reports?limit=50&order=newest');
+for (const href of first) {
+  document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href }));
+}

@@ -36,6 +36,10 @@ func (t Topology) DeadLetterExchange() string { return t.prefix + "cityconnect.n
 // notification-service tell each other what they committed.
 func (t Topology) LiveExchange() string { return t.prefix + "cityconnect.live" }
 
+// WakeExchange is the fanout exchange on which the replicas of the relay tell
+// each other which parts of the outbox have something new.
+func (t Topology) WakeExchange() string { return t.prefix + "cityconnect.wake" }
+
 // Retry is the fanout exchange, and the queue behind it, in which a message
 // waits for delay, such as "1s", until it goes back to the queue named by its
 // routing key.

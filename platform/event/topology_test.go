@@ -21,6 +21,7 @@ func TestNames(t *testing.T) {
 		{plain.Exchange(), "cityconnect.notifications"},
 		{plain.DeadLetterExchange(), "cityconnect.notifications.dlx"},
 		{plain.LiveExchange(), "cityconnect.live"},
+		{plain.WakeExchange(), "cityconnect.wake"},
 		{plain.Retry("5s"), "cityconnect.retry.5s"},
 		{queue, "queue.status_updates"},
 		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},

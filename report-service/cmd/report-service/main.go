@@ -54,7 +54,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})
 	handler, err := api.New(api.Config{
-		Store: store, Outbox: outbox.NewStore(pool), Relay: publisher,
+		Store: store, Outbox: outbox.NewStore(pool, publisher.Wake), Relay: publisher,
 		Auth: verifier, Health: health, Metrics: metrics, Log: log,
 	})
 	if err != nil {

@@ -60,7 +60,7 @@ func newServer(t testing.TB) *testServer {
 		t.Fatal(err)
 	}
 	handler, err := api.New(api.Config{
-		Store: postgres.NewStore(s.pool, keys, func() {}), Outbox: outbox.NewStore(s.pool), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Store: postgres.NewStore(s.pool, keys, func(outbox.Shards) {}), Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 	})
 	if err != nil {

@@ -34,72 +34,98 @@ var (
 // A Store reads and mends the outbox.
 type Store struct {
 	pool *pgxpool.Pool
+	wake func(Shards)
 }
 
-// NewStore returns a Store on the reports database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+// NewStore returns a Store on the reports database. After rows were put back,
+// wake is told in which parts; it must not block: it wakes the relay.
+func NewStore(pool *pgxpool.Pool, wake func(Shards)) *Store { return &Store{pool, wake} }
 
 // Retry puts a failed row back, at the end and with all its attempts before
 // it. Later rows of its report have gone out meanwhile: a retried row comes
 // out of order, and readers drop it if they have shown a newer version.
 func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
-	return s.act(ctx, `
+	shard, err := s.act(ctx, `
 		with row as (
 			update outbox_messages
 			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
 			where id = $1 and status = 'failed'
-			returning id, routing_key
+			returning id, routing_key, shard
+		), audited as (
+			insert into outbox_audit (actor, action, message_id, routing_key)
+			select $2, 'retry', id, routing_key from row
 		)
-		insert into outbox_audit (actor, action, message_id, routing_key)
-		select $2, 'retry', id, routing_key from row`, id, actor)
+		select shard from row`, id, actor)
+	if err != nil {
+		return err
+	}
+	s.wake(Shards(0).Add(shard))
+	return nil
 }
 
 // RetryAll puts every failed row of a kind back, and returns how many.
-func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (int64, error) {
-	tag, err := s.pool.Exec(ctx, `
+func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried int64, err error) {
+	rows, err := s.pool.Query(ctx, `
 		with rows as (
 			update outbox_messages
 			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
 			where status = 'failed' and routing_key = $1
-			returning id, routing_key
+			returning id, routing_key, shard
+		), audited as (
+			insert into outbox_audit (actor, action, message_id, routing_key)
+			select $2, 'retry', id, routing_key from rows
 		)
-		insert into outbox_audit (actor, action, message_id, routing_key)
-		select $2, 'retry', id, routing_key from rows`, routingKey, actor)
+		select shard, count(*) from rows group by shard`, routingKey, actor)
 	if err != nil {
 		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
 	}
-	return tag.RowsAffected(), nil
+	var shards Shards
+	var shard int16
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&shard, &n}, func() error {
+		shards, retried = shards.Add(shard), retried+n
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
+	}
+	s.wake(shards)
+	return retried, nil
 }
 
 // Discard deletes a failed row for good: nobody will be told of its change.
 func (s *Store) Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error {
-	return s.act(ctx, `
+	_, err := s.act(ctx, `
 		with row as (
 			delete from outbox_messages where id = $1 and status = 'failed'
-			returning id, routing_key
+			returning id, routing_key, shard
+		), audited as (
+			insert into outbox_audit (actor, action, message_id, routing_key, reason)
+			select $2, 'discard', id, routing_key, $3 from row
 		)
-		insert into outbox_audit (actor, action, message_id, routing_key, reason)
-		select $2, 'discard', id, routing_key, $3 from row`, id, actor, reason)
+		select shard from row`, id, actor, reason)
+	return err
 }
 
-// act runs a statement that changes one failed row and audits it.
-func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) error {
-	tag, err := s.pool.Exec(ctx, sql, append([]any{id}, args...)...)
-	if err != nil {
-		return fmt.Errorf("mend outbox message: %w", err)
+// act runs a statement that changes one failed row and audits it, and returns
+// the shard of the row.
+func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) (shard int16, err error) {
+	err = s.pool.QueryRow(ctx, sql, append([]any{id}, args...)...).Scan(&shard)
+	if err == nil {
+		return shard, nil
 	}
-	if tag.RowsAffected() == 1 {
-		return nil
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return 0, fmt.Errorf("mend outbox message: %w", err)
 	}
 	var exists bool
 	err = s.pool.QueryRow(ctx, `select exists (select from outbox_messages where id = $1)`, id).Scan(&exists)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look up outbox message: %w", err)
+		return 0, fmt.Errorf("look up outbox message: %w", err)
 	case exists:
-		return ErrNotFailed
+		return 0, ErrNotFailed
 	default:
-		return ErrNotFound
+		return 0, ErrNotFound
 	}
 }
 

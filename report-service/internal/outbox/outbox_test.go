@@ -17,7 +17,8 @@ import (
 func TestMending(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
-	store := outbox.NewStore(pool)
+	var woken outbox.Shards
+	store := outbox.NewStore(pool, func(shards outbox.Shards) { woken |= shards })
 	pending := insert(t, pool, "pending", 0)
 	retried, discarded := insert(t, pool, "failed", 5), insert(t, pool, "failed", 5)
 	for range 3 {
@@ -40,10 +41,18 @@ func TestMending(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
 		}
 	}
+	shard := outbox.Shards(0).Add(7)
+	if woken != shard {
+		t.Errorf("a retry wakes the shards %b, want %b", woken, shard)
+	}
+	woken = 0
 	for _, want := range []int64{3, 0} {
 		if n, err := store.RetryAll(ctx, "op-3", "report.created"); err != nil || n != want {
 			t.Errorf("RetryAll = %d, %v; want %d", n, err, want)
 		}
+	}
+	if woken != shard {
+		t.Errorf("the retry of all wakes the shards %b, want %b", woken, shard)
 	}
 	audit, err := store.Audit(ctx, 10)
 	if err != nil || len(audit) != 5 {
@@ -61,7 +70,7 @@ func TestMending(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
-	store := outbox.NewStore(pool)
+	store := outbox.NewStore(pool, func(outbox.Shards) {})
 	var ids []uuid.UUID
 	for range 5 {
 		ids = append(ids, insert(t, pool, "failed", 5))
@@ -96,7 +105,7 @@ func TestList(t *testing.T) {
 func TestStatsByShard(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)
-	store := outbox.NewStore(pool)
+	store := outbox.NewStore(pool, func(outbox.Shards) {})
 	insert(t, pool, "pending", 1)
 	insert(t, pool, "failed", 5)
 	if _, err := pool.Exec(t.Context(), `update outbox_messages set created_at = now() - interval '1 hour'`); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -33,7 +34,8 @@ type fixture struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
 	keys  *event.Keyring
-	wakes atomic.Int64 // how often the relay was woken
+	wakes atomic.Int64  // how often the relay was woken
+	woken atomic.Uint32 // for which shards
 }
 
 // newFixture returns one whose connections have the given settings, as
@@ -65,7 +67,10 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, pool: pool, keys: keys}
-	f.Store = postgres.NewStore(pool, keys, func() { f.wakes.Add(1) })
+	f.Store = postgres.NewStore(pool, keys, func(shards outbox.Shards) {
+		f.wakes.Add(1)
+		f.woken.Or(uint32(shards))
+	})
 	return f
 }
 

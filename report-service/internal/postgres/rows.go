@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -38,6 +39,7 @@ type outboxRow struct {
 	key      string
 	payload  json.RawMessage
 	reportID uuid.UUID
+	shard    int16
 	version  int64
 	headers  json.RawMessage
 }
@@ -45,6 +47,14 @@ type outboxRow struct {
 // empty reports whether there is nothing to write.
 func (w *writes) empty() bool {
 	return len(w.filings)+len(w.history)+len(w.changed)+len(w.votes)+len(w.outbox)+w.others.Len() == 0
+}
+
+// shards returns where outbox rows are written.
+func (w *writes) shards() (shards outbox.Shards) {
+	for _, r := range w.outbox {
+		shards = shards.Add(r.shard)
+	}
+	return shards
 }
 
 // update notes that a change altered the report's row.
@@ -145,7 +155,7 @@ func (w *writes) queueOutbox(b *pgx.Batch) {
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
 		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.reportID) }),
 		column(w.outbox, func(r outboxRow) int64 { return r.version }),
-		column(w.outbox, func(r outboxRow) int16 { return shardOf(r.reportID) }),
+		column(w.outbox, func(r outboxRow) int16 { return r.shard }),
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 

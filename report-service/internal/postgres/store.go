@@ -11,21 +11,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 // A Store is the reports database.
 type Store struct {
 	pool       *pgxpool.Pool
 	keys       *event.Keyring
-	committed  func()
+	committed  func(outbox.Shards)
 	categories categoryCache
 	group      *group
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
-// each announcement. After a commit that wrote one, committed is called, which
-// must not block: it wakes the relay.
-func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func()) *Store {
+// each announcement. After a commit that wrote some, committed is told in which
+// parts of the outbox; it must not block: it wakes the relay.
+func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(outbox.Shards)) *Store {
 	s := &Store{pool: pool, keys: keys, committed: committed}
 	s.group = newGroup(s.write)
 	return s

@@ -110,7 +110,7 @@ func (s *Store) transact(ctx context.Context, conn *pgxpool.Conn, entries []*ent
 		return err
 	}
 	if len(w.outbox) > 0 {
-		s.committed()
+		s.committed(w.shards())
 	}
 	return nil
 }

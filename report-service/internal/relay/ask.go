@@ -11,7 +11,7 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 	if !s.mayRead() {
 		return
 	}
-	s.probe(ctx, now)
+	s.probe(ctx, now) // due by the breaker's clock, not by that of the polls
 	if now.Before(s.due()) {
 		return
 	}
@@ -28,18 +28,22 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 		perShard: s.perShard,
 	}
 	if q.perShard == 0 {
+		// An even part for each shard: a long backlog in one does not keep what
+		// is fresh in the others waiting.
 		q.perShard = max(1, pageSize/len(claims))
 	}
 	for i, c := range claims {
 		q.floors[i] = s.horizon.at(c)
 	}
-	for _, r := range s.tracked {
+	for _, r := range s.tracked { // copied: the session goes on while the page is read
 		q.underway = append(q.underway, r)
 	}
 	s.background.Go(func() { s.pages <- s.relay.read(ctx, q) })
 }
 
-// mayRead tells whether more rows could be put to use.
+// mayRead tells whether more rows could be put to use. Half a page in the queue
+// is enough to keep the broker busy while the next is read; more of them would
+// only be dropped, and read again, when a shard changes hands.
 func (s *session) mayRead() bool {
 	return !s.reading && !s.isBlocked && !s.renewing && len(s.queue) <= pageSize/2 && s.relay.own.valid()
 }
@@ -71,7 +75,7 @@ func (s *session) take(p page) error {
 		return err
 	}
 	if !usable {
-		s.nextRead = now
+		s.nextRead = now // from the bottom, see horizon
 		return nil
 	}
 	for _, r := range p.rows {
@@ -97,6 +101,7 @@ func (s *session) plan(p page, now time.Time) {
 	s.more = p.full > 0
 	s.perShard = 0
 	if s.more {
+		// Only the full shards have more to give, so the page is theirs.
 		s.perShard = max(1, pageSize/p.full)
 	}
 	if len(p.rows) > 0 {

@@ -71,7 +71,7 @@ func (b *breakers) probed(key, reason string, now time.Time) {
 	defer b.mu.Unlock()
 	kind := b.kinds[key]
 	kind.reason = reason
-	kind.wait = min(2*kind.wait, maxProbe)
+	kind.wait = min(2*kind.wait, maxProbe) // short at most: when the queue is back, residents wait
 	kind.probeAt = now.Add(kind.wait)
 }
 
@@ -82,7 +82,7 @@ func (b *breakers) taken(key string) bool {
 	defer b.mu.Unlock()
 	kind := b.kinds[key]
 	if kind == nil || kind.refusals == 0 {
-		return false
+		return false // nearly always
 	}
 	open := !kind.since.IsZero()
 	*kind = breaker{}

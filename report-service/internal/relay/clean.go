@@ -26,6 +26,8 @@ const (
 
 // runCleaner deletes published rows after their retention until ctx ends.
 func (r *Relay) runCleaner(ctx context.Context) {
+	// The size is kept from one look to the next: a table that was slow a minute
+	// ago most likely still is.
 	batch := maxClean
 	for ctx.Err() == nil {
 		wait := electEvery
@@ -67,6 +69,7 @@ func (r *Relay) cleanOnce(ctx context.Context, batch int) (next int, soon bool) 
 // stay until somebody acts.
 func (r *Relay) clean(ctx context.Context, n int, timeout time.Duration) (deleted int64, err error) {
 	err = pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
+		// The server's own timeout: cancelling from here would cost the connection.
 		_, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(timeout.Milliseconds()))
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
@@ -57,18 +57,12 @@ func newRow(report uuid.UUID, version int64) outboxRow {
 	}
 }
 
-func shardOf(id uuid.UUID) int16 {
-	h := fnv.New32a()
-	h.Write(id[:])
-	return int16(h.Sum32() % 16)
-}
-
 const insertSQL = `
 	insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
 	values ($1, $2, $3, $4, $5, $6, $7)`
 
 func (r outboxRow) args() []any {
-	return []any{r.id, string(r.key), r.payload, r.report, r.version, shardOf(r.report), r.headers}
+	return []any{r.id, string(r.key), r.payload, r.report, r.version, outbox.ShardOf(r.report), r.headers}
 }
 
 // insert writes rows one after the other, each in its own transaction.
@@ -92,7 +86,7 @@ func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
 		var shards []int16
 		for _, r := range rows[:n] {
 			ids, reports, keys = append(ids, r.id), append(reports, r.report), append(keys, string(r.key))
-			payloads, versions, shards = append(payloads, r.payload), append(versions, r.version), append(shards, shardOf(r.report))
+			payloads, versions, shards = append(payloads, r.payload), append(versions, r.version), append(shards, outbox.ShardOf(r.report))
 		}
 		_, err := pool.Exec(context.WithoutCancel(t.Context()), `
 			insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard)

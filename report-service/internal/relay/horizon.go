@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 const (
@@ -38,7 +40,7 @@ const (
 // floors begin anew at the bottom. Whatever is in a page that is used was read
 // from a floor below all that could still appear.
 type horizon struct {
-	floors  [shardCount]floor
+	floors  [outbox.ShardCount]floor
 	highest int64 // seq seen so far
 	next    mark
 	watched []uint64 // open transactions that may bring rows below the floors
@@ -107,7 +109,9 @@ func (h *horizon) advance(p page, running []uint64, now time.Time) {
 	if len(open) > 0 && (now.Sub(h.next.since) < patience || len(open) > maxWatched) {
 		return
 	}
-	h.watched = open // those watched before are among them: they are older
+	// Those watched before are among them: they are older. So the list does not
+	// grow beyond what is open.
+	h.watched = open
 	lowest := p.lowest()
 	for _, c := range p.claims {
 		seq := h.next.seq
@@ -124,7 +128,7 @@ func (h *horizon) advance(p page, running []uint64, now time.Time) {
 // lowest returns the lowest pending seq of each shard that the page knows of:
 // in it, or under way when it was asked for.
 func (p page) lowest() map[int16]int64 {
-	lowest := make(map[int16]int64, shardCount)
+	lowest := make(map[int16]int64, outbox.ShardCount)
 	note := func(shard int16, seq int64) {
 		if low, ok := lowest[shard]; !ok || seq < low {
 			lowest[shard] = seq

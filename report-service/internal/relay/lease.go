@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 const (
@@ -117,7 +119,7 @@ func (l *leases) settle(ctx context.Context) (time.Duration, error) {
 	if since := l.away.Load(); since != 0 && time.Since(time.Unix(0, since)) > awayGrace {
 		return l.length / 3, l.giveUp(ctx)
 	}
-	before := time.Now()
+	before := time.Now() // the server extends later than this, so we end before it does
 	seen, err := l.renew(ctx)
 	if err != nil {
 		return 0, err
@@ -157,7 +159,7 @@ func (l *leases) next(owned, share int, firstEnd time.Duration) time.Duration {
 // giveUp returns everything that is not under way, because others may reach
 // the broker that this replica cannot reach.
 func (l *leases) giveUp(ctx context.Context) error {
-	l.own.release(shardCount)
+	l.own.release(outbox.ShardCount)
 	if err := l.handOver(ctx, l.own.drained()); err != nil {
 		return err
 	}
@@ -172,10 +174,12 @@ func (l *leases) giveUp(ctx context.Context) error {
 func (l *leases) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
-	l.own.clear()
+	l.own.clear() // before the shards can be another's
 	err := l.connect(ctx)
 	if err == nil {
 		defer l.conn.Close(ctx) // the end
+		// In one statement: a deadline between two would leave a member without
+		// shards, for whom the others keep a share free.
 		_, err = l.conn.Exec(ctx, `
 			with gone as (delete from relay_members where member = $1)
 			update relay_shards set owner = null, lease_until = null where owner = $1`, l.id)

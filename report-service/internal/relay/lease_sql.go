@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 // A census is what a renewal saw.
@@ -21,8 +23,8 @@ type census struct {
 // all shards: where they do not divide evenly, the first members get one more.
 func (c census) share() int {
 	members := c.members + 1
-	share := shardCount / members
-	if c.rank < shardCount%members {
+	share := outbox.ShardCount / members
+	if c.rank < outbox.ShardCount%members {
 		share++
 	}
 	return share
@@ -31,6 +33,10 @@ func (c census) share() int {
 // renew says that we live, extends the leases that have not ended, and looks
 // at all shards, in one statement. An expired lease is not extended, even if
 // nobody took it: it needs a new epoch.
+//
+// What a statement changes is not visible to the select beside it. So the
+// leases that were kept are told by returning, and this replica, which may not
+// stand among the members yet, is left out of their number and added in share.
 func (l *leases) renew(ctx context.Context) (census, error) {
 	rows, err := l.conn.Query(ctx, `
 		with alive as (
@@ -73,7 +79,8 @@ func (l *leases) renew(ctx context.Context) (census, error) {
 	return seen, nil
 }
 
-// take claims up to n shards that are nobody's, each in a new epoch.
+// take claims up to n shards that are nobody's, each in a new epoch. Those that
+// another is taking in this moment are left to it.
 func (l *leases) take(ctx context.Context, n int) ([]claim, error) {
 	rows, err := l.conn.Query(ctx, `
 		update relay_shards set owner = $1, epoch = epoch + 1, lease_until = now() + $2::interval
@@ -98,6 +105,7 @@ func (l *leases) take(ctx context.Context, n int) ([]claim, error) {
 }
 
 // handOver gives drained shards back, so that another may take them at once.
+// Only what is still ours: after a lease that ended, it may be another's.
 func (l *leases) handOver(ctx context.Context, shards []int16) error {
 	if len(shards) == 0 {
 		return nil

@@ -52,6 +52,8 @@ func (r *Relay) startMarker(ctx context.Context, room int) *marker {
 // run ends when in is closed and everything is written, or when ctx ends.
 func (m *marker) run(ctx context.Context) {
 	defer close(m.done)
+	// One batch at a time: while it commits the next one gathers, so that batches
+	// are as large as the load, and commits as few as they can be.
 	for first := range m.in {
 		batch := m.collect(first)
 		xid, err := m.write(ctx, batch)

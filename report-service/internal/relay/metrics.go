@@ -27,6 +27,8 @@ type metrics struct {
 	shards         prometheus.Gauge
 	leaseEnds      prometheus.Gauge
 	cleaned        prometheus.Counter
+	announced      prometheus.Counter
+	heard          prometheus.Counter
 }
 
 // Why a message was refused, as a label.
@@ -67,6 +69,8 @@ func newMetrics(registry prometheus.Registerer, window int) *metrics {
 		shards:         gauge("shards_owned", "Shards that this replica publishes."),
 		leaseEnds:      gauge("publish_until_timestamp_seconds", "Until when the lease allows publishing."),
 		cleaned:        counter("cleaned_total", "Published rows deleted after their retention."),
+		announced:      counter("wakes_announced_total", "Times that other replicas were told to look at the outbox."),
+		heard:          counter("wakes_heard_total", "Times that another replica told this one to look at its shards."),
 	}
 	gauge("window", "How many messages may wait for their confirm.").Set(float64(window))
 	for _, key := range event.Keys() {

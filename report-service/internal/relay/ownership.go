@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 var errLeaseOver = errors.New("the lease is over")
@@ -39,12 +41,14 @@ func newOwnership() *ownership {
 }
 
 // renew replaces what is owned, until the given time. What is in claims with
-// the same epoch as before goes on undisturbed.
+// the same epoch as before goes on undisturbed: most renewals change nothing,
+// and nobody is to look at the outbox for them.
 func (o *ownership) renew(claims []claim, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.until = until
 	before := o.shards
+	changed := !fresh(o.until) || len(claims) != len(before)
+	o.until = until
 	o.shards = make(map[int16]*holding, len(claims))
 	for _, c := range claims {
 		if h, ok := before[c.shard]; ok && h.epoch == c.epoch {
@@ -52,8 +56,11 @@ func (o *ownership) renew(claims []claim, until time.Time) {
 			continue
 		}
 		o.shards[c.shard] = &holding{epoch: c.epoch}
+		changed = true
 	}
-	o.notifyLocked()
+	if changed {
+		o.notifyLocked()
+	}
 }
 
 // add notes shards that were taken under the lease that renew told of.
@@ -66,16 +73,22 @@ func (o *ownership) add(claims []claim) {
 	o.notifyLocked()
 }
 
-// release stops work on n shards, those already being released included.
+// release stops work on n shards, those already being released included: always
+// the highest, or each visit would begin to drain others.
 func (o *ownership) release(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	highest := slices.Sorted(maps.Keys(o.shards))
 	slices.Reverse(highest)
+	changed := false
 	for i, shard := range highest {
-		o.shards[shard].releasing = i < n
+		h := o.shards[shard]
+		changed = changed || h.releasing != (i < n)
+		h.releasing = i < n
 	}
-	o.notifyLocked()
+	if changed {
+		o.notifyLocked()
+	}
 }
 
 // drained forgets the shards that are to be released and have nothing under
@@ -85,6 +98,8 @@ func (o *ownership) drained() []int16 {
 	defer o.mu.Unlock()
 	var free []int16
 	for shard, h := range o.shards {
+		// Forgotten before the database is told, so that nothing can go out
+		// between its commit and our hearing of it.
 		if h.releasing && h.busy == 0 {
 			free = append(free, shard)
 			delete(o.shards, shard)
@@ -93,7 +108,7 @@ func (o *ownership) drained() []int16 {
 	return free
 }
 
-// clear forgets everything, and returns whether there was anything.
+// clear forgets everything, at the end.
 func (o *ownership) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,6 +128,19 @@ func (o *ownership) claims() []claim {
 	}
 	slices.SortFunc(claims, func(a, b claim) int { return int(a.shard - b.shard) })
 	return claims
+}
+
+// set returns the same shards, for a quick look.
+func (o *ownership) set() outbox.Shards {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var set outbox.Shards
+	for shard, h := range o.shards {
+		if !h.releasing {
+			set = set.Add(shard)
+		}
+	}
+	return set
 }
 
 // count returns how many shards are owned.

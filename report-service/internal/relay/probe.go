@@ -30,9 +30,11 @@ func (s *session) probe(ctx context.Context, now time.Time) {
 			return // the oldest may be under way
 		}
 	}
+	// One at a time, beside everything else: it waits for the database and for
+	// the broker, and the other kinds are not to wait with it.
 	s.probing = true
 	claims := s.relay.own.claims()
-	s.relay.outstanding.Add(1)
+	s.relay.outstanding.Add(1) // for the guard: a probe must not go out after the lease either
 	s.background.Go(func() {
 		defer s.relay.outstanding.Add(-1)
 		ctx, cancel := context.WithTimeout(ctx, s.relay.cfg.ConfirmTimeout)
@@ -47,6 +49,7 @@ func (s *session) probe(ctx context.Context, now time.Time) {
 }
 
 // try publishes r on a fresh channel: the refusals may be the old one's fault.
+// A refusal is no attempt of the row's: the kind is on trial, not the row.
 func (s *session) try(ctx context.Context, r *row) error {
 	msg, err := r.message()
 	if err != nil {
@@ -69,6 +72,8 @@ func (s *session) probed(p probe) {
 	case p.err == nil:
 		s.relay.metrics.published.WithLabelValues(p.key).Inc()
 		s.routed(p.key)
+		// A shard that is another's by now is marked all the same: the message is
+		// out, and the sooner that is known, the less likely it goes out again.
 		if s.relay.own.admit(p.row.claim) {
 			s.tracked[p.row.seq] = p.row
 		}
@@ -79,7 +84,8 @@ func (s *session) probed(p probe) {
 	}
 }
 
-// oldest returns the oldest pending row of a kind in our shards, or nil.
+// oldest returns the oldest pending row of a kind in our shards, or nil. It may
+// be waiting for its next attempt: any other would overtake it.
 func (r *Relay) oldest(ctx context.Context, key string, claims []claim) (*row, error) {
 	shards := make([]int16, len(claims))
 	epochs := make(map[int16]int64, len(claims))

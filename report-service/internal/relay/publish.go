@@ -9,6 +9,8 @@ import (
 )
 
 // publish sends what is queued, up to a burst, and tells whether more could go.
+// After a burst the session looks up: confirms make room, and neither they nor
+// a change of ownership are to wait for the end of a long queue.
 func (s *session) publish(now time.Time) (more bool, err error) {
 	for n := 0; len(s.queue) > 0 && s.mayPublish(); n++ {
 		if n == burst {
@@ -46,6 +48,7 @@ func (s *session) send(r *row, now time.Time) error {
 	msg, err := r.message()
 	if err == nil {
 		r.sent = now
+		// Counted before the bytes can move: the guard at the socket looks at it.
 		s.relay.outstanding.Add(1)
 		err = s.publisher.Publish(s.relay.cfg.Topology.Exchange(), r.key, msg, func(o rabbit.Outcome) {
 			s.settled <- settlement{r, o}
@@ -57,13 +60,14 @@ func (s *session) send(r *row, now time.Time) error {
 	switch {
 	case err == nil:
 		if len(s.flying) == 0 {
-			s.progress = now
+			s.progress = now // the broker owed nothing until here
 		}
 		s.flying = append(s.flying, r)
 		s.relay.metrics.inFlight.Set(float64(len(s.flying)))
 		return nil
 	case errors.Is(err, rabbit.ErrUnpublishable):
 		s.relay.metrics.refused.WithLabelValues(unpublishable).Inc()
+		// No breaker here: this is the fault of the message, not of its queue.
 		s.hold(r, untilWritten)
 		s.judge(r, err.Error())
 		return nil

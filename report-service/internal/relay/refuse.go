@@ -34,6 +34,7 @@ func (r *refusals) add(v verdict, s Settings) {
 	attempts := v.row.retries + 1
 	reason := v.refusal
 	if len(reason) > maxReason {
+		// The cut may fall within a character, which Postgres would not take.
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
 	}
 	r.ids = append(r.ids, v.row.id)

@@ -8,12 +8,16 @@
 // commits late is found, and a transaction that stays open holds nothing up;
 // and that an outage of the broker or the database costs no row an attempt.
 //
+// The replicas tell each other what they committed. That makes it quick, and
+// no promise rests on it.
+//
 // docs/outbox.md tells how it works to whoever operates it.
 package relay
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +31,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
-
-// shardCount is fixed by the check in the schema and the hash of the writers.
-const shardCount = 16
 
 // A Config is what a Relay needs.
 type Config struct {
@@ -49,7 +50,8 @@ type Relay struct {
 	own      *ownership
 	leases   *leases
 	breakers *breakers
-	wake     chan struct{}
+	wake     chan struct{} // holds a value when there is something to read
+	wakes    *wakes
 	metrics  *metrics
 	recent   *recent
 	broker   broker
@@ -57,6 +59,9 @@ type Relay struct {
 
 	// outstanding counts messages that are on their way to the broker.
 	outstanding atomic.Int64
+	// talking are the goroutines that pass wakes on. One that waits for the
+	// broker ends with its connection, which is after its session.
+	talking sync.WaitGroup
 }
 
 // New returns a relay that Run starts.
@@ -70,21 +75,14 @@ func New(cfg Config) (*Relay, error) {
 		own:      newOwnership(),
 		breakers: newBreakers(),
 		wake:     make(chan struct{}, 1),
+		wakes:    newWakes(),
 		recent:   newRecent(time.Now()),
 	}
 	r.cfg.Log = cfg.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
 	r.metrics = newMetrics(cfg.Metrics, cfg.Window)
-	cfg.Metrics.MustRegister(outbox.NewCollector(outbox.NewStore(cfg.Pool)))
+	cfg.Metrics.MustRegister(outbox.NewCollector(outbox.NewStore(cfg.Pool, r.Wake)))
 	r.leases = newLeases(r.cfg, r.id, r.own, r.metrics)
 	return r, nil
-}
-
-// Wake tells that a row was committed. It never blocks.
-func (r *Relay) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // one is enough: the next read sees everything
-	}
 }
 
 // Run relays until ctx ends, then waits for the confirms that are under way,
@@ -103,6 +101,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
+		defer r.talking.Wait()
 		defer release()
 		if err := rabbit.Supervise(ctx, r.rabbitConfig(), r.session); err != nil {
 			return fmt.Errorf("relay: %w", err)

@@ -50,6 +50,8 @@ func (r *row) message() (amqp.Publishing, error) {
 
 // table turns the headers, a flat JSON object, into what AMQP knows.
 func (r *row) table() (amqp.Table, error) {
+	// They come from our own database, but operators can write there: what cannot
+	// travel would close the channel, and take its neighbours with it.
 	var headers map[string]any
 	if err := json.Unmarshal(r.headers, &headers); err != nil {
 		return nil, fmt.Errorf("%w: headers are not a JSON object", rabbit.ErrUnpublishable)

@@ -90,11 +90,15 @@ func (r *Relay) session(ctx context.Context, conn *amqp.Connection) error {
 	r.leases.reach(true)
 	defer r.leases.reach(false)
 
-	// What is published is marked even after ctx ended, but not for ever.
+	// What is published is marked even after ctx ended, but not for ever. The
+	// order below is that of a row: no more of them are read, the confirms come,
+	// the publisher calls what has none lost, and the marks are written.
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	s := r.newSession(hard, conn, publisher)
 	work, stop := context.WithCancel(hard)
+	// Also while the rest drains: requests may still be committing.
+	r.talking.Go(func() { r.passWakes(work, conn) })
 	err = s.run(ctx, work)
 	if err == nil {
 		s.drain()
@@ -107,7 +111,7 @@ func (r *Relay) session(ctx context.Context, conn *amqp.Connection) error {
 
 func (r *Relay) newSession(hard context.Context, conn *amqp.Connection, publisher *rabbit.Publisher) *session {
 	now := time.Now()
-	room := r.cfg.Window + markBatch
+	room := r.cfg.Window + markBatch // see mayPublish
 	return &session{
 		relay: r, conn: conn, publisher: publisher,
 		marker:  r.startMarker(hard, room),
@@ -127,6 +131,8 @@ func (r *Relay) newSession(hard context.Context, conn *amqp.Connection, publishe
 func (s *session) run(ctx, work context.Context) error {
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
+	// Reading comes before publishing, so that the database works on the next
+	// page while the broker is busy with this one.
 	for ctx.Err() == nil {
 		now := time.Now()
 		s.ask(work, now)
@@ -160,6 +166,8 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 	select {
 	case <-ctx.Done():
 	case o := <-s.settled:
+		// Confirms come in bunches, and room in the window for a bunch is worth
+		// one look at what else to do.
 		s.settle(o)
 		for range len(s.settled) {
 			s.settle(<-s.settled)
@@ -172,7 +180,7 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 		s.probed(p)
 	case <-s.relay.own.changed:
 		s.dropForeign()
-		s.nextRead = time.Now()
+		s.nextRead = time.Now() // whoever owned the new shards may have left rows behind
 	case <-s.relay.wake:
 		s.woken = true
 	case b, ok := <-s.blocked:
@@ -210,7 +218,8 @@ func (s *session) checkDeadlines(now time.Time) error {
 	return nil
 }
 
-// drain waits for what is under way; nothing new is published.
+// drain waits for what is under way; nothing new is published. The marks have
+// their own time, in finish.
 func (s *session) drain() {
 	timeout := time.NewTimer(drainTimeout)
 	defer timeout.Stop()
@@ -241,6 +250,8 @@ func (s *session) finish(giveUp context.CancelFunc) {
 		timer.Stop()
 	}
 	s.background.Wait()
+	// What is left was lost or never sent. Counted as busy, it would keep its
+	// shard from ever being handed over.
 	for _, r := range s.tracked {
 		s.relay.own.done(r.claim)
 	}

@@ -28,7 +28,7 @@ type Settings struct {
 	Lease time.Duration `env:"RELAY_LEASE" envDefault:"14s"`
 
 	// PollMin to PollMax is how often the outbox is looked at unasked: for what
-	// other replicas wrote.
+	// no wake told of, be it lost or be it written by somebody else.
 	PollMin time.Duration `env:"RELAY_POLL_MIN" envDefault:"50ms"`
 	PollMax time.Duration `env:"RELAY_POLL_MAX" envDefault:"1s"`
 

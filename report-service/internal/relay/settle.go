@@ -39,6 +39,8 @@ func (s *session) settle(o settlement) {
 // refuse counts an attempt, unless the whole kind is held back for it.
 func (s *session) refuse(r *row, reason string, nack bool) {
 	held, opened := s.relay.breakers.refused(r.key, reason, time.Now())
+	// The rows of this report that are in flight behind r cannot be called back;
+	// those that are not yet wait, or they would overtake it for certain.
 	if !held {
 		s.hold(r, untilWritten)
 		s.judge(r, reason)
@@ -61,11 +63,12 @@ func (s *session) routed(key string) {
 	if s.relay.breakers.taken(key) {
 		s.relay.metrics.shut.WithLabelValues(key).Set(0)
 		s.relay.cfg.Log.Info().Str("routing_key", key).Msg("messages of this kind flow again")
-		s.nextRead = time.Now()
+		s.nextRead = time.Now() // the pages so far left this kind out
 	}
 }
 
-// judge hands a row to the marker.
+// judge hands a row to the marker. It does not block: mayPublish keeps the rows
+// that wait below the room that the marker has.
 func (s *session) judge(r *row, refusal string) {
 	s.waiting++
 	s.marker.in <- verdict{row: r, refusal: refusal, highest: s.horizon.highest}

@@ -32,7 +32,8 @@ type State struct {
 	BlockedFor       time.Duration // how long the broker took no messages, the present time included
 }
 
-// A broker is what is known of the connection.
+// A broker is what is known of the connection. It is written by the supervisor
+// and read by whoever asks, so it is no part of a session.
 type broker struct {
 	mu          sync.Mutex
 	connected   bool
@@ -101,11 +102,11 @@ func (r *Relay) disconnected(cause error) {
 	r.broker.mu.Lock()
 	defer r.broker.mu.Unlock()
 	r.broker.connected, r.broker.since = false, time.Now()
-	if cause != nil {
+	if cause != nil { // an end that we wanted explains nothing
 		r.broker.lastError = cause.Error()
 	}
 	r.metrics.connected.Set(0)
-	r.unblockLocked()
+	r.unblockLocked() // a connection takes its blocking with it, unannounced
 }
 
 func (r *Relay) blocked(reason string) {
@@ -113,6 +114,12 @@ func (r *Relay) blocked(reason string) {
 	defer r.broker.mu.Unlock()
 	r.broker.blocked, r.broker.blockedAt = reason, time.Now()
 	r.metrics.blocked.Set(1)
+}
+
+func (r *Relay) isBlocked() bool {
+	r.broker.mu.Lock()
+	defer r.broker.mu.Unlock()
+	return r.broker.blocked != ""
 }
 
 func (r *Relay) unblocked() {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 // Together the shares of all members are all shards, and they differ by one at
@@ -15,12 +17,12 @@ import (
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for members := 1; members <= 20; members++ {
-		total, least, most := 0, shardCount, 0
+		total, least, most := 0, outbox.ShardCount, 0
 		for rank := range members {
 			share := census{members: members - 1, rank: rank}.share()
 			total, least, most = total+share, min(least, share), max(most, share)
 		}
-		if total != shardCount || most-least > 1 {
+		if total != outbox.ShardCount || most-least > 1 {
 			t.Errorf("%d members: %d shards in shares of %d to %d", members, total, least, most)
 		}
 	}
@@ -148,6 +150,83 @@ func TestHeadersThatCannotTravel(t *testing.T) {
 		r := row{id: uuid.New(), headers: []byte(headers)}
 		if _, err := r.message(); (err == nil) != ok {
 			t.Errorf("headers %s: error %v, want success %v", headers, err, ok)
+		}
+	}
+}
+
+// Nobody who commits waits for the broker: what is to be announced is merged
+// while it is away, and stays where it is while it blocks us.
+func TestWakesWait(t *testing.T) {
+	t.Parallel()
+	r := &Relay{own: newOwnership(), wake: make(chan struct{}, 1), wakes: newWakes()}
+	r.own.renew([]claim{{3, 1}}, time.Now().Add(time.Hour))
+	for range 1000 {
+		r.Wake(outbox.Shards(0).Add(3).Add(7))
+		r.Wake(outbox.Shards(0).Add(9))
+	}
+	r.broker.blocked = "disk"
+	if err := r.announce(t.Context(), nil); err != nil { // it would need the channel to say anything
+		t.Errorf("announce while blocked: %v", err)
+	}
+	if got, want := r.wakes.take(), outbox.Shards(0).Add(7).Add(9); got != want || len(r.wake) != 1 {
+		t.Errorf("%b to be announced and %d looks, want %b and one look", got, len(r.wake), want)
+	}
+}
+
+// What others commit in our shards is read, and what they commit elsewhere is not.
+func TestHearing(t *testing.T) {
+	t.Parallel()
+	r := &Relay{own: newOwnership(), wake: make(chan struct{}, 1), metrics: newMetrics(prometheus.NewRegistry(), 1)}
+	r.own.renew([]claim{{3, 1}, {4, 1}}, time.Now().Add(time.Hour))
+	r.own.release(1) // the higher one: it is the next owner's to read
+	for body, want := range map[string]int{
+		`{"shards": 8}`:     1,
+		`{"shards": 65535}`: 1,
+		`{"shards": 65519}`: 1,
+		`{"shards": 16}`:    0,
+		`{"shards": 0}`:     0,
+		`not JSON`:          1,
+	} {
+		r.hear([]byte(body))
+		if got := len(r.wake); got != want {
+			t.Errorf("%s: %d looks, want %d", body, got, want)
+		}
+		for len(r.wake) > 0 {
+			<-r.wake
+		}
+	}
+}
+
+// A renewal that changes nothing is no occasion to read.
+func TestRenewalIsQuiet(t *testing.T) {
+	t.Parallel()
+	o := newOwnership()
+	changed := func() bool {
+		select {
+		case <-o.changed:
+			return true
+		default:
+			return false
+		}
+	}
+	later := time.Now().Add(time.Hour)
+	for _, step := range []struct {
+		what string
+		do   func()
+		want bool
+	}{
+		{"first", func() { o.renew([]claim{{1, 1}, {2, 1}}, later) }, true},
+		{"the same again", func() { o.renew([]claim{{1, 1}, {2, 1}}, later) }, false},
+		{"nothing to release", func() { o.release(0) }, false},
+		{"one to release", func() { o.release(1) }, true},
+		{"still", func() { o.release(1) }, false},
+		{"another epoch", func() { o.renew([]claim{{1, 1}, {2, 2}}, later) }, true},
+		{"one less", func() { o.renew([]claim{{1, 1}}, time.Now().Add(-time.Second)) }, true},
+		{"after the lease was over", func() { o.renew([]claim{{1, 1}}, later) }, true},
+	} {
+		step.do()
+		if got := changed(); got != step.want {
+			t.Errorf("%s: changed = %v, want %v", step.what, got, step.want)
 		}
 	}
 }

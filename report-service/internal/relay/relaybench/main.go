@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
@@ -73,7 +74,7 @@ func obey(ctx context.Context, commands io.Reader, r *relay.Relay, pool *pgxpool
 		var rate, seconds int
 		switch n, _ := fmt.Sscanf(lines.Text(), "rate %d %d", &rate, &seconds); {
 		case lines.Text() == "wake":
-			r.Wake()
+			r.Wake(outbox.AllShards)
 		case n == 2:
 			if err := write(ctx, r, pool, rate, time.Duration(seconds)*time.Second); err != nil {
 				return err

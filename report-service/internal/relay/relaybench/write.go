@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
@@ -24,10 +24,12 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 	for n := range int(d.Seconds() * float64(rate)) {
 		<-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
 		g.Go(func() error {
-			if err := writeOne(ctx, pool); err != nil {
+			report := uuid.New()
+			shard := outbox.ShardOf(report)
+			if err := writeOne(ctx, pool, report, shard); err != nil {
 				return err
 			}
-			r.Wake()
+			r.Wake(outbox.Shards(0).Add(shard))
 			return nil
 		})
 	}
@@ -37,13 +39,10 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 	return nil
 }
 
-func writeOne(ctx context.Context, pool *pgxpool.Pool) error {
-	report := uuid.New()
-	hash := fnv.New32a()
-	hash.Write(report[:])
+func writeOne(ctx context.Context, pool *pgxpool.Pool, report uuid.UUID, shard int16) error {
 	_, err := pool.Exec(ctx, `
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
 		values ($1, 'report.vote.received', jsonb_build_object('report_id', $2::uuid), $2::uuid, 1, $3, '{}')`,
-		uuid.Must(uuid.NewV7()), report, int16(hash.Sum32()%16))
+		uuid.Must(uuid.NewV7()), report, shard)
 	return err
 }

@@ -1,0 +1,186 @@
+package relay_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+// drowsy relays look at the outbox when they are woken, and otherwise not
+// within the time of a test. Renewing the lease would be an occasion as well.
+func drowsy(c *relay.Config) {
+	c.PollMin, c.PollMax = time.Hour, time.Hour
+	c.Lease = 6 * time.Hour
+}
+
+// What commits through a replica that does not own its shard is published by
+// the owner at once, although neither of them polls; also after one of them
+// had to connect anew.
+func TestWakeAcrossReplicas(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	proxy, throughProxy := proxied(t, url)
+	one, other := startPair(t, pool, throughProxy, url)
+
+	check := func() {
+		one.awaitHearing(t, other)
+		other.awaitHearing(t, one)
+		for version := range int64(10) {
+			for _, way := range []struct{ from, to sleeper }{{one, other}, {other, one}} {
+				row := newRow(way.to.report, version+1)
+				insert(t, pool, row)
+				way.from.Wake(outbox.Shards(0).Add(outbox.ShardOf(row.report)))
+				arrived.wait(t, []outboxRow{row})
+			}
+		}
+	}
+	check()
+	proxy.Stop()
+	waitFor(t, "the cut noticed", func() bool { return !one.State().Connected })
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "connected again", func() bool { return one.State().Connected })
+	check()
+}
+
+// An operator who retries does not have to wait for the next poll.
+func TestRetryWakes(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	arrived := count(t, url, event.VoteReceivedKey)
+	r := start(t, pool, url, drowsy)
+	store := outbox.NewStore(pool, r.Wake)
+	for range 3 { // the first might be found by the look at the start
+		rows := newRows(2, 1)
+		for i := range rows {
+			insertFailed(t, pool, rows[i])
+		}
+		if err := store.Retry(t.Context(), "otto", rows[0].id); err != nil {
+			t.Fatal(err)
+		}
+		arrived.wait(t, rows[:1])
+		if n, err := store.RetryAll(t.Context(), "otto", string(rows[1].key)); err != nil || n != 1 {
+			t.Fatalf("RetryAll = %d, %v; want 1", n, err)
+		}
+		arrived.wait(t, rows)
+	}
+}
+
+func insertFailed(t *testing.T, pool *pgxpool.Pool, row outboxRow) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers, status, retry_count, last_error)
+		values ($1, $2, $3, $4, $5, $6, $7, 'failed', 5, 'no queue')`, row.args()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A relay that may not talk to the others publishes as before.
+func TestRelayWithoutWakes(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	onBroker(t, url, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclare(event.Topology{}.WakeExchange(), "direct", true, false, false, false, nil)
+	})
+	arrived := count(t, url, event.VoteReceivedKey)
+	rows := newRows(20, 5)
+	insertMany(t, pool, rows)
+	r := start(t, pool, url)
+	arrived.wait(t, rows)
+	waitEmpty(t, pool)
+	if s := r.State(); s.Connects != 1 {
+		t.Errorf("%d connections, want the first to stand", s.Connects)
+	}
+}
+
+// A sleeper is a drowsy replica and a report in one of its shards.
+type sleeper struct {
+	replica
+
+	metrics *prometheus.Registry
+	report  uuid.UUID
+}
+
+// startPair runs two drowsy relays that own half of the shards each. A member
+// that does nothing keeps the second half free, until the second relay is there
+// to take it: the first would not come back for hours to hand it over.
+func startPair(t *testing.T, pool *pgxpool.Pool, urls ...string) (one, other sleeper) {
+	t.Helper()
+	placeholder := uuid.New()
+	_, err := pool.Exec(t.Context(), `insert into relay_members (member, seen_until) values ($1, now() + interval '1 day')`, placeholder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one = startSleeper(t, pool, urls[0])
+	if _, err := pool.Exec(t.Context(), `delete from relay_members where member = $1`, placeholder); err != nil {
+		t.Fatal(err)
+	}
+	return one, startSleeper(t, pool, urls[1])
+}
+
+func startSleeper(t *testing.T, pool *pgxpool.Pool, url string) sleeper {
+	t.Helper()
+	s := sleeper{metrics: prometheus.NewRegistry()}
+	s.replica = start(t, pool, url, drowsy, func(c *relay.Config) { c.Metrics = s.metrics })
+	waitFor(t, "half of the shards", func() bool { return shares(t, pool)[s.State().ID] == 8 })
+	s.report = s.ownReport(t, pool)
+	return s
+}
+
+// ownReport returns a new report in a shard of s.
+func (s sleeper) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
+	t.Helper()
+	for {
+		var owner uuid.UUID
+		report := uuid.New()
+		err := pool.QueryRow(t.Context(), `select owner from relay_shards where shard = $1`, outbox.ShardOf(report)).Scan(&owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner == s.State().ID {
+			return report
+		}
+	}
+}
+
+// awaitHearing returns once other hears s: until then, what is announced is lost.
+func (s sleeper) awaitHearing(t *testing.T, other sleeper) {
+	t.Helper()
+	before := other.heard(t)
+	waitFor(t, "the replicas to hear each other", func() bool {
+		s.Wake(outbox.Shards(0).Add(outbox.ShardOf(other.report)))
+		return other.heard(t) > before
+	})
+}
+
+// heard is how often other replicas woke s.
+func (s sleeper) heard(t *testing.T) float64 {
+	t.Helper()
+	families, err := s.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "relay_wakes_heard_total" {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("no such metric")
+	return 0
+}

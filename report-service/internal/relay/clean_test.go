@@ -27,3 +27,52 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%d published and %d failed rows are left, want 1000 each", published, failed)
 	}
 }
+
+// Batches that take too long are halved until they fit, and grow again when
+// the trouble is over. Here somebody holds the lock of the row that comes first.
+func TestCleaningGivesWay(t *testing.T) {
+	t.Parallel()
+	asked := new(statements)
+	pool, url := traced(t, pgtest.Report(t), asked), rabbittest.Vhost(t)
+	rows := newRows(3000, 1)
+	insertMany(t, pool, rows)
+	_, err := pool.Exec(t.Context(), `
+		update outbox_messages set status = 'published',
+			published_at = now() - case id when $1 then interval '100 hours' else interval '90 hours' end`, rows[0].id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := pool.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `select from outbox_messages where id = $1 for update`, rows[0].id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches := func() (sizes []int) {
+		for _, s := range asked.like("delete from outbox_messages") {
+			sizes = append(sizes, s.args[1].(int))
+		}
+		return sizes
+	}
+	start(t, pool, url)
+	waitFor(t, "two batches given up", func() bool { return len(batches()) >= 3 })
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "all deleted", func() bool { return countRows(t, pool, "published") == 0 })
+
+	sizes := batches()
+	t.Logf("batches of %v", sizes)
+	grown := false
+	for i, size := range sizes[1:] {
+		before := sizes[i]
+		grown = grown || size > before
+		if size != before/2 && size != before+before/4 {
+			t.Errorf("a batch of %d follows one of %d, want half of it or a quarter more", size, before)
+		}
+	}
+	if sizes[1] != sizes[0]/2 || sizes[2] != sizes[0]/4 || !grown {
+		t.Errorf("batches of %v, want them halved twice, and to grow later", sizes)
+	}
+}

@@ -22,10 +22,6 @@ func TestBrokerFaults(t *testing.T) {
 	pool, url := pgtest.Report(t), server.URL()
 	bindQueue(t, url, event.VoteReceivedKey)
 	arrived := count(t, url, event.VoteReceivedKey)
-	r := start(t, pool, url, func(c *relay.Config) {
-		c.MaxAttempts = 1 // a single attempt that was counted would fail the row
-		c.ConfirmTimeout = 2 * time.Second
-	})
 	for _, fault := range []struct {
 		name        string
 		break_, fix func()
@@ -38,10 +34,14 @@ func TestBrokerFaults(t *testing.T) {
 		{
 			"disk alarm", func() { server.SetDiskAlarm(true) }, func() { server.SetDiskAlarm(false) },
 			// For longer than a confirm may take, and the connection stands.
-			func(s relay.State) bool { return s.Blocked != "" }, 4 * time.Second,
+			func(s relay.State) bool { return s.Blocked != "" }, 2 * time.Second,
 		},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
+			r := start(t, pool, url, func(c *relay.Config) {
+				c.MaxAttempts = 1 // a single attempt that was counted would fail the row
+				c.ConfirmTimeout = time.Second
+			})
 			seen, doubledBefore, _ := arrived.figures()
 			stopWriting := writeSteadily(t, pool)
 			waitFor(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > seen+100 })

@@ -28,13 +28,13 @@ func TestKilledAtRandom(t *testing.T) {
 			pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 			bindQueue(t, url, event.VoteReceivedKey)
 			arrived := count(t, url, event.VoteReceivedKey)
-			rows := newRows(200, 30)
+			rows := newRows(200, 20)
 			insertMany(t, pool, rows)
 
 			for range kills {
 				c := startChild(t, pool.Config().ConnString(), url, 3*time.Second)
 				before, _, _ := arrived.figures()
-				goal := min(before+1+rand.IntN(600), len(rows))
+				goal := min(before+1+rand.IntN(400), len(rows))
 				waitFor(t, "some progress", func() bool {
 					seen, _, _ := arrived.figures()
 					return seen >= goal

@@ -2,10 +2,8 @@ package relay_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -122,111 +120,6 @@ func bindQueue(t testing.TB, url string, keys ...event.Key) {
 	}
 }
 
-// A tally is what arrived in a queue, by report, in order.
-type tally struct {
-	mu      sync.Mutex
-	seen    map[uuid.UUID]int // by message id
-	last    map[uuid.UUID]int64
-	arrived chan struct{} // holds a value after every change
-
-	inverted, doubled int
-}
-
-// count reads key's queue until the test ends, over restarts of the broker.
-func count(t testing.TB, url string, key event.Key) *tally {
-	t.Helper()
-	c := &tally{seen: make(map[uuid.UUID]int), last: make(map[uuid.UUID]int64), arrived: make(chan struct{}, 1)}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = rabbit.Supervise(ctx, rabbit.Config{URL: url, Name: "tally", Log: zerolog.Nop(), Heartbeat: time.Second}, func(ctx context.Context, conn *amqp.Connection) error {
-			return c.consume(ctx, conn, event.Topology{}.Queue(key))
-		})
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-	return c
-}
-
-func (c *tally) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
-	ch, err := conn.Channel()
-	if err != nil {
-		return err
-	}
-	if err := ch.Qos(500, 0, false); err != nil {
-		return err
-	}
-	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
-	if err != nil {
-		return err
-	}
-	for d := range deliveries {
-		c.take(d)
-		if err := d.Ack(false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *tally) take(d amqp.Delivery) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	id := uuid.MustParse(d.MessageId)
-	c.seen[id]++
-	if c.seen[id] > 1 {
-		c.doubled++
-	} else {
-		var body struct {
-			ReportID uuid.UUID `json:"report_id"`
-			Version  int64     `json:"report_version"`
-		}
-		_ = json.Unmarshal(d.Body, &body)
-		if body.Version < c.last[body.ReportID] {
-			c.inverted++
-		}
-		c.last[body.ReportID] = max(c.last[body.ReportID], body.Version)
-	}
-	select {
-	case c.arrived <- struct{}{}:
-	default:
-	}
-}
-
-// wait returns once all rows have arrived.
-func (c *tally) wait(t testing.TB, rows []outboxRow) {
-	t.Helper()
-	deadline := time.After(patience)
-	for {
-		if c.missing(rows) == 0 {
-			return
-		}
-		select {
-		case <-c.arrived:
-		case <-deadline:
-			t.Fatalf("%d of %d rows did not arrive", c.missing(rows), len(rows))
-		}
-	}
-}
-
-func (c *tally) missing(rows []outboxRow) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	missing := 0
-	for _, r := range rows {
-		if c.seen[r.id] == 0 {
-			missing++
-		}
-	}
-	return missing
-}
-
-func (c *tally) figures() (seen, doubled, inverted int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.seen), c.doubled, c.inverted
-}
-
 // A replica is a relay that runs in the test's process.
 type replica struct {
 	*relay.Relay
@@ -274,7 +167,7 @@ func waitFor(t testing.TB, what string, ask func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)
 		}
-		<-time.After(10 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

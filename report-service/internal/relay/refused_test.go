@@ -119,7 +119,7 @@ func TestExchangeDeleted(t *testing.T) {
 	if r.Probe(t.Context()) == nil {
 		t.Error("the health check says that all is well")
 	}
-	waitFor(t, "several tries", func() bool { return countRows(t, pool, "pending") > 1000 })
+	waitFor(t, "several tries", func() bool { return countRows(t, pool, "pending") > 500 })
 	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
 	rows := stopWriting()
 	arrived.wait(t, rows)

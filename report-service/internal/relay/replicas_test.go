@@ -30,7 +30,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 		least, most int // shards of one
 	}{{1, 16, 16}, {2, 8, 8}, {4, 4, 4}, {3, 5, 6}, {2, 8, 8}, {1, 16, 16}} {
 		for len(replicas) < step.replicas {
-			replicas = append(replicas, start(t, pool, url))
+			// Shards move at a renewal, which is due at a third of the lease.
+			replicas = append(replicas, start(t, pool, url, func(c *relay.Config) { c.Lease = 9 * time.Second }))
 		}
 		for len(replicas) > step.replicas {
 			if err := replicas[0].stop(); err != nil {
@@ -133,7 +134,7 @@ func writeSteadily(t testing.TB, pool *pgxpool.Pool) (stop func() []outboxRow) {
 	go func() {
 		var written []outboxRow
 		defer func() { done <- written }()
-		pace := time.NewTicker(2 * time.Millisecond)
+		pace := time.NewTicker(4 * time.Millisecond)
 		defer pace.Stop()
 		for version := int64(1); ctx.Err() == nil; version++ {
 			for _, r := range reports {

@@ -1,0 +1,137 @@
+package relay_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// A tally is what arrived in a queue, by report, in order.
+type tally struct {
+	mu      sync.Mutex
+	seen    map[uuid.UUID]int // by message id
+	last    map[uuid.UUID]int64
+	arrived chan struct{} // holds a value after every change
+
+	inverted, doubled int
+}
+
+// count reads key's queue until the test ends, over restarts of the broker. It
+// does not spare a broker that is away, as the relay does, so as to be there
+// when the broker is.
+func count(t testing.TB, url string, key event.Key) *tally {
+	t.Helper()
+	c := &tally{seen: make(map[uuid.UUID]int), last: make(map[uuid.UUID]int64), arrived: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "tally", Heartbeat: time.Second}); err == nil {
+				_ = c.consume(ctx, conn, event.Topology{}.Queue(key)) // it ends with the broker
+				_ = conn.CloseDeadline(time.Now().Add(time.Second))
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return c
+}
+
+func (c *tally) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	if err := ch.Qos(500, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	if err != nil {
+		return err
+	}
+	for d := range deliveries {
+		c.take(d)
+		if err := d.Ack(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *tally) take(d amqp.Delivery) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := uuid.MustParse(d.MessageId)
+	c.seen[id]++
+	if c.seen[id] > 1 {
+		c.doubled++
+	} else {
+		var body struct {
+			ReportID uuid.UUID `json:"report_id"`
+			Version  int64     `json:"report_version"`
+		}
+		_ = json.Unmarshal(d.Body, &body)
+		if body.Version < c.last[body.ReportID] {
+			c.inverted++
+		}
+		c.last[body.ReportID] = max(c.last[body.ReportID], body.Version)
+	}
+	select {
+	case c.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns once all rows have arrived.
+func (c *tally) wait(t testing.TB, rows []outboxRow) {
+	t.Helper()
+	deadline := time.After(patience)
+	for left := c.behind(rows); len(left) > 0; left = c.behind(left) {
+		select {
+		case <-c.arrived:
+		case <-deadline:
+			t.Fatalf("%d of %d rows did not arrive", c.missing(rows), len(rows))
+		}
+	}
+}
+
+// behind returns rows without those in front that have arrived. Looking at all
+// of them for each message that comes would keep a processor busy.
+func (c *tally) behind(rows []outboxRow) []outboxRow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(rows) > 0 && c.seen[rows[0].id] > 0 {
+		rows = rows[1:]
+	}
+	return rows
+}
+
+func (c *tally) missing(rows []outboxRow) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	missing := 0
+	for _, r := range rows {
+		if c.seen[r.id] == 0 {
+			missing++
+		}
+	}
+	return missing
+}
+
+func (c *tally) figures() (seen, doubled, inverted int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen), c.doubled, c.inverted
+}

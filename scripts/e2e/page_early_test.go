@@ -1,0 +1,39 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// What is asked for before the page's script is there is what the script then
+// takes. The list alone is fetched again, once the page is live.
+func TestPageAsksEarly(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	file(t, ana, "Dark crossing")
+	page := c.reader(ana).open("")
+	page.do(browser.See(".card", "Dark crossing"))
+	asked, err := browser.Ask[map[string][]string](page.Tab, `Object.fromEntries(['/config.json', '/session', '/categories', '/reports'].map((path) =>
+		[path, performance.getEntriesByType('resource').filter((e) => new URL(e.name).pathname === path)
+			.map((e) => e.initiatorType + ' ' + e.name.slice(location.origin.length))]))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, requests := range asked {
+		early := "link " + path
+		if path == "/reports" {
+			early += "?limit=50&order=newest"
+		}
+		for i, request := range requests {
+			again := path == "/reports" && request == "fetch"+early[len("link"):]
+			if i == 0 && request != early || i > 0 && !again {
+				t.Errorf("%s: asked %q, want %q first and nothing else", path, requests, early)
+			}
+		}
+		if len(requests) == 0 {
+			t.Errorf("%s was not asked for", path)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -56,12 +57,12 @@ func (s *subscription) handle(work context.Context, batch []amqp.Delivery) {
 	}
 }
 
-// together gives the jobs their effect in one transaction. If that fails,
-// each is tried by itself, so that it fails for its own reason only.
+// together gives the jobs their effect in one transaction. If that fails, they
+// are parted until each that fails does so alone, for its own reason.
 func (s *subscription) together(work context.Context, jobs []*job) {
 	for len(jobs) > 0 {
 		var applied Applied
-		now := jobs
+		now, began := jobs, time.Now()
 		err := s.reach(work, func(ctx context.Context, probe bool) (err error) {
 			if now = jobs; probe {
 				now = jobs[:1]
@@ -77,28 +78,32 @@ func (s *subscription) together(work context.Context, jobs []*job) {
 		case len(now) == 1:
 			s.fail(work, now[0], err)
 		default:
-			s.apart(work, now)
+			s.apart(work, now, time.Since(began))
 		}
 		jobs = jobs[len(now):]
 	}
 }
 
-// apartAtOnce is how many messages of a batch that failed are tried at the
-// same time: one commit after another would hold up the good ones among them
-// for as many disk writes.
-const apartAtOnce = 8
+// slowFailure is how long a failure may take, with its quick tries, and still be
+// asked for again and again. One that waits for a lock would make its
+// neighbours wait each time.
+const slowFailure = 50 * time.Millisecond
 
-// apart tries each job by itself.
-func (s *subscription) apart(work context.Context, jobs []*job) {
-	var g errgroup.Group
-	g.SetLimit(apartAtOnce)
-	for _, j := range jobs {
-		g.Go(func() error {
-			s.together(work, []*job{j})
+// apart finds the failing ones of a batch that failed: by halves, which costs
+// the good ones few transactions, or each by itself if the failure was slow.
+func (s *subscription) apart(work context.Context, jobs []*job, took time.Duration) {
+	size := (len(jobs) + 1) / 2
+	if took > slowFailure {
+		size = 1
+	}
+	var parts errgroup.Group
+	for part := range slices.Chunk(jobs, size) {
+		parts.Go(func() error {
+			s.together(work, part)
 			return nil
 		})
 	}
-	_ = g.Wait() // there are no errors: each job came to its outcome
+	_ = parts.Wait() // there are no errors: each job came to its outcome
 }
 
 func (s *subscription) apply(ctx context.Context, jobs []*job) (Applied, error) {

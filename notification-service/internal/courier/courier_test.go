@@ -154,11 +154,11 @@ func TestDeliverAwaitsTheConfirm(t *testing.T) {
 	p := newPost(t).run()
 	p.declare("q", amqp.Table{"x-queue-type": "quorum"})
 	p.mustDeliver("q")
-	p.line.held.Lock()
+	release := p.line.hold(t)
 	_, result := p.send("q")
 	p.waitDepth("q", 2) // the broker has it, and its word is held back
 	p.undelivered(result)
-	p.line.held.Unlock()
+	release()
 	p.delivered(result)
 	p.waitDepth("q", 2)
 }
@@ -172,11 +172,11 @@ func TestConnectionCutBeforeTheConfirm(t *testing.T) {
 	if _, err := p.direct.QueuePurge("q", false); err != nil {
 		t.Fatal(err)
 	}
-	p.line.held.Lock()
+	release := p.line.hold(t)
 	id, result := p.send("q")
 	p.waitDepth("q", 1)
 	p.line.cut()
-	p.line.held.Unlock()
+	release()
 	p.delivered(result)
 	p.waitDepth("q", 2)
 	for range 2 {
@@ -194,11 +194,11 @@ func TestSilentBroker(t *testing.T) {
 	p.run()
 	p.declare("q", nil)
 	p.mustDeliver("q")
-	p.line.held.Lock()
+	release := p.line.hold(t)
 	_, result := p.send("q")
 	p.wait("failures noticed", 1, func() int { return min(p.failures(), 1) })
 	p.undelivered(result)
-	p.line.held.Unlock()
+	release()
 	p.delivered(result)
 }
 

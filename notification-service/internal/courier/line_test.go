@@ -71,6 +71,14 @@ func (l *line) carry(client net.Conn) {
 	}
 }
 
+// hold keeps back what the broker says until release, or the end of t.
+func (l *line) hold(t *testing.T) (release func()) {
+	l.held.Lock()
+	release = sync.OnceFunc(l.held.Unlock)
+	t.Cleanup(release)
+	return release
+}
+
 // cut ends every connection.
 func (l *line) cut() {
 	l.mu.Lock()

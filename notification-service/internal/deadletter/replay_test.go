@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,7 +24,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // TestMain lets the test binary be a replayer that can be killed.
@@ -184,31 +182,6 @@ func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 		t.Errorf("after mending the replay is %s with %d resolved, want done with %d", replay.State, replay.Resolved, n)
 	}
 	r.CheckStreams(n)
-}
-
-// What is too large to be published fails by itself and holds up nobody; what
-// only has too large headers is sent without them.
-func TestReplayOfWhatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	r := rigtest.New(t)
-	r.StartArchive()
-	r.Start()
-	r.WaitSubscribed(1)
-	body, headers, good := letterOf(r, time.Now()), letterOf(r, time.Now()), letterOf(r, time.Now())
-	body.Body = make([]byte, rabbit.MaxBody+1)
-	headers.Headers = []byte(strings.Replace(string(headers.Headers), "{", `{"x-note": "`+strings.Repeat("x", rabbit.MaxHeaders)+`",`, 1))
-	if err := r.Store.Archive(t.Context(), []deadletter.Letter{body, headers, good}); err != nil {
-		t.Fatal(err)
-	}
-	replay := waitEnded(t, r, mustOrder(t, r, everyVote).ID)
-	if replay.State != deadletter.Done || replay.Resolved != 2 || replay.Failed != 1 {
-		t.Errorf("the replay is %s with %d resolved and %d failed, want done with 2 and 1", replay.State, replay.Resolved, replay.Failed)
-	}
-	again := r.Count(`select count(*) from dead_letters where message_id = $1 and state = 'open' and deaths = 2 and error_class = 'permanent'`, body.MessageID)
-	if again != 1 {
-		t.Error("what is too large is not open again")
-	}
-	r.CheckStreams(2)
 }
 
 func mustOrder(t *testing.T, r *rigtest.Rig, o deadletter.Order) deadletter.Replay {

@@ -6,7 +6,7 @@ SHELL := bash
 
 page := notification-service/internal/web/app
 
-.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate bench-sse chaos-stream
+.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate bench-sse chaos-stream screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,11 @@ demo: ## start the stack and walk the main job on sample reports
 
 page: ## build the page that notification-service embeds; needs Node.js 20
 	cd $(page) && npm ci --no-audit --no-fund && npm run build
+
+screenshots: ## take the pictures in docs/screenshots anew, from the running stack
+	@secret=$${STACK_DIR:-.stack}/native/secrets/notification/rabbitmq_url; \
+	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
+	go run ./scripts/screenshots "$$(scripts/stack address)"
 
 build: ## compile the page, where npm is installed, and the programs, into bin/
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \

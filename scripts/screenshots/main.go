@@ -3,17 +3,20 @@
 //
 //	go run ./scripts/screenshots "$(scripts/stack address)"
 //
-// Dead letters are something that a healthy stack does not have: with the
-// broker's URL (-amqp, as the services have it in RABBITMQ_URL) some are made.
+// Dead letters are something that a healthy stack does not have: with
+// RABBITMQ_URL, as the services have it, some are made. The console's charts
+// are drawn for most of a minute while the town is busy.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
@@ -33,7 +36,6 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("screenshots", flag.ContinueOnError)
 	out := flags.String("out", "docs/screenshots", "folder for the pictures")
-	broker := flags.String("amqp", "", "URL of the stack's broker, to make dead letters")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -45,8 +47,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("found the town: %w", err)
 	}
-	if *broker != "" {
-		if err := town.breakMessages(ctx, *broker); err != nil {
+	if broker := os.Getenv("RABBITMQ_URL"); broker != "" {
+		if err := town.breakMessages(ctx, broker); err != nil {
 			return fmt.Errorf("make dead letters: %w", err)
 		}
 	}
@@ -55,12 +57,37 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer end()
-	for _, s := range scenes(town) {
-		if err := s.shoot(b, base, *out); err != nil {
+	photographer := photographer{b, base, *out}
+	if err := photographer.shoot(scenes(town)); err != nil {
+		return err
+	}
+	return town.whileBusy(ctx, func() error { return photographer.shootTogether(busyScenes(town)) })
+}
+
+// A photographer takes pictures of the page at base.
+type photographer struct {
+	*browser.Browser
+	base, dir string
+}
+
+func (p photographer) shoot(scenes []scene) error {
+	for _, s := range scenes {
+		if err := s.shoot(p); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
+}
+
+// shootTogether is for scenes that take a while to unfold.
+func (p photographer) shootTogether(scenes []scene) error {
+	faults := make([]error, len(scenes))
+	var group sync.WaitGroup
+	for i := range scenes {
+		group.Go(func() { faults[i] = p.shoot(scenes[i : i+1]) })
+	}
+	group.Wait()
+	return errors.Join(faults...)
 }
 
 // The sizes of the windows.
@@ -79,12 +106,12 @@ type scene struct {
 	act     []browser.Action // until everything is in its place
 }
 
-func (s scene) shoot(b *browser.Browser, base, dir string) error {
+func (s scene) shoot(p photographer) error {
 	token := ""
 	if s.who != nil {
 		token = s.who.Token()
 	}
-	person, err := b.Person(base, token)
+	person, err := p.Person(p.base, token)
 	if err != nil {
 		return err
 	}
@@ -100,11 +127,11 @@ func (s scene) shoot(b *browser.Browser, base, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return err
 	}
 	fmt.Printf("%-28s %3d kB\n", s.name, len(picture)/1000)
-	return os.WriteFile(filepath.Join(dir, s.name+".webp"), picture, 0o644)
+	return os.WriteFile(filepath.Join(p.dir, s.name+".webp"), picture, 0o644)
 }
 
 // settled says that the page is live, the fonts have come and nothing loads.

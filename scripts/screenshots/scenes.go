@@ -4,7 +4,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// scenes are all screens, the main ones in both themes and on a phone too.
+// scenes are the screens of a quiet moment, the main ones in both themes and
+// on a phone too.
 func scenes(t *town) []scene {
 	report := "#/reports/" + t.lamp.ID.String()
 	reports := []browser.Action{browser.See(".card", t.lamp.Title), browser.Until(`document.querySelector('.dot')`)}
@@ -39,9 +40,6 @@ func scenes(t *town) []scene {
 		{"queue", t.olga, "#/queue", desk, "light", queue},
 		{"change-status", t.olga, "#/queue", desk, "light", change},
 		{"sign-in", nil, "#/sign-in", desk, "light", []browser.Action{browser.See("h1", "Sign in")}},
-		{"console-queues", t.oskar, "#/ops", desk, "light", []browser.Action{browser.See("h2", "queue.")}},
-		{"console-queues-phone", t.oskar, "#/ops", phone, "dark", []browser.Action{browser.See("h2", "queue.")}},
-		{"console-outbox", t.oskar, "#/ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting")}},
 	}
 	if !t.deadLetters {
 		return all
@@ -55,4 +53,16 @@ func scenes(t *town) []scene {
 		scene{"console-dead-letter", t.oskar, "#/ops/dead-letters", desk, "light",
 			append(group, browser.Click(".rows a", "report_title"), browser.See("pre", "category_name"))},
 	)
+}
+
+// busyScenes are the screens that show what is going on.
+func busyScenes(t *town) []scene {
+	// Half a minute of a reading every two seconds, and then some.
+	drawn := browser.Until(`document.querySelector('.chart .area')?.getAttribute('d').split('L').length > 16`)
+	queues := []browser.Action{browser.See("h2", "queue."), drawn}
+	return []scene{
+		{"console-queues", t.oskar, "#/ops", desk, "light", queues},
+		{"console-queues-phone", t.oskar, "#/ops", phone, "dark", queues},
+		{"console-outbox", t.oskar, "#/ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting"), drawn}},
+	}
 }

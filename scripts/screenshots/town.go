@@ -2,6 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,6 +16,7 @@ import (
 // A town is who lives there and what is broken.
 type town struct {
 	ana, ben, olga, oskar *client.Client
+	voters                []*client.Client
 	lamp                  client.Report // Ana's, and much voted for
 	lastPending           string        // the title of a report that waits
 	deadLetters           bool          // whether there are any
@@ -50,9 +56,9 @@ func found(ctx context.Context, city *client.Client) (*town, error) {
 			return nil, err
 		}
 	}
-	voters := make([]*client.Client, 31)
-	for i := range voters {
-		if voters[i], err = city.SignIn(ctx, "Neighbour", "resident", ""); err != nil {
+	t.voters = make([]*client.Client, 31)
+	for i := range t.voters {
+		if t.voters[i], err = city.SignIn(ctx, "Neighbour", "resident", ""); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +67,7 @@ func found(ctx context.Context, city *client.Client) (*town, error) {
 		if i%3 == 1 {
 			reporter = t.ben
 		}
-		if t.lamp, err = p.happen(ctx, reporter, t.olga, voters); err != nil {
+		if t.lamp, err = p.happen(ctx, reporter, t.olga, t.voters); err != nil {
 			return nil, err
 		}
 	}
@@ -90,4 +96,43 @@ func (p problem) happen(ctx context.Context, reporter, official *client.Client, 
 		report, err = official.SetStatus(ctx, report.ID, p.status, p.note)
 	}
 	return report, err
+}
+
+// whileBusy calls do while the town goes about its day.
+func (t *town) whileBusy(ctx context.Context, do func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	var fault error
+	var day sync.WaitGroup
+	day.Go(func() { fault = t.goAbout(ctx) })
+	err := do()
+	stop()
+	day.Wait()
+	return errors.Join(err, fault)
+}
+
+// goAbout lets people vote on the lamp and the official work on it, now
+// faster, now slower, until ctx ends.
+func (t *town) goAbout(ctx context.Context) error {
+	for i := 0; ctx.Err() == nil; i++ {
+		if err := t.stir(ctx, i); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("keep the town busy: %w", err)
+		}
+		perSecond := 25 + 20*math.Sin(float64(i)/150)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(float64(time.Second) / perSecond)):
+		}
+	}
+	return nil
+}
+
+// stir is what happens next.
+func (t *town) stir(ctx context.Context, i int) error {
+	const votes = 10 // to a change of the status
+	if i%votes == 0 {
+		_, err := t.olga.SetStatus(ctx, t.lamp.ID, []string{"pending", "in_progress"}[i/votes%2], "")
+		return err
+	}
+	_, err := t.voters[i%len(t.voters)].Vote(ctx, t.lamp.ID, []string{"downvote", "upvote"}[i/len(t.voters)%2])
+	return err
 }

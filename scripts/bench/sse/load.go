@@ -25,6 +25,7 @@ type crowd struct {
 
 	mu        sync.Mutex
 	latencies []time.Duration
+	ends      []time.Time // when connections were closed
 }
 
 // connecting is how many connections are opened at the same time.
@@ -102,6 +103,7 @@ func (c *crowd) read(conn net.Conn) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.latencies = append(c.latencies, own...)
+		c.ends = append(c.ends, time.Now())
 	}()
 	for carried := 0; ; {
 		n, err := conn.Read(buf[carried:])

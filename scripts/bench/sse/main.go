@@ -80,7 +80,14 @@ func run(p plan) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	fmt.Fprintf(os.Stderr, "all clients sent away: %s\n", servers[0].name)
+	gone, err := drained(servers[0], p.idle)
+	if err != nil {
+		return fmt.Errorf("%s: %w", servers[0].name, err)
+	}
 	report(results)
+	fmt.Println(gone)
+	summarize(results)
 	return nil
 }
 
@@ -125,13 +132,17 @@ func median(name string, passes []result) result {
 
 func report(results []result) {
 	fmt.Printf("%-22s %12s %14s %14s %14s %12s %26s\n", "", "KB/idle conn", "deliveries/s", "CPU µs each", "unicast p99", "stalled gone", "others' p99 before, during")
-	best := 0.0
-	for i, r := range results {
+	for _, r := range results {
 		fmt.Printf("%-22s %12.1f %14.0f %14.1f %14s %12s %26s\n", r.name, r.kbPerConn, r.perSecond, r.cpuMicro,
 			r.unicastP99.Round(10*time.Microsecond), r.stall.gone(), r.stall.others())
-		if i >= ownServers {
-			best = max(best, r.perSecond)
-		}
+	}
+}
+
+// summarize prints the line that is compared over time.
+func summarize(results []result) {
+	best := 0.0
+	for _, r := range results[ownServers:] {
+		best = max(best, r.perSecond)
 	}
 	own := results[0]
 	fmt.Printf("rss_per_conn_kb=%.1f fanout_per_s=%.0f best_peer_ratio=%.2f cpu_us_per_delivery=%.1f unicast_p99_ms=%.2f stalled_gone_s=%.1f\n",

@@ -4,6 +4,8 @@
 //	GET  /sub/{topic}  a stream
 //	POST /pub/{topic}  a JSON object, which every client of the topic gets
 //	GET  /gc           collect garbage, before memory is read
+//
+// Interrupted, it sends its clients away as the service does before it ends.
 package main
 
 import (
@@ -40,14 +42,20 @@ func main() {
 }
 
 func run(addr string, writer sse.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	cfg := sse.Config{
 		Heartbeat: 20 * time.Second, Lifetime: time.Hour, WriteTimeout: 5 * time.Second,
-		CompareEvery: time.Hour, MaxStreams: 1 << 20, MaxPerUser: 1 << 20, Writer: writer,
+		CompareEvery: time.Hour, DrainWindow: 20 * time.Second, MaxStreams: 1 << 20, MaxPerUser: 1 << 20, Writer: writer,
 	}
 	store := &numbers{last: make(map[notification.Stream]int64)}
 	hub := sse.New(cfg, store, zerolog.Nop(), prometheus.NewRegistry())
+	context.AfterFunc(interrupted, func() {
+		hub.Drain(ctx)
+		end()
+	})
 	lc := net.ListenConfig{Control: sse.Control}
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {

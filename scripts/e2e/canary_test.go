@@ -224,8 +224,8 @@ func (c *canary) searchWires() {
 	}
 	ch, lying := c.channel(), 0
 	for _, q := range c.queues() {
-		if strings.HasPrefix(q.Name, "amq.gen-") {
-			continue // a spy's own
+		if q.Exclusive {
+			continue // a spy's own, or the relay's: numbers of shards, from other replicas
 		}
 		peek := map[string]any{"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"}
 		c.trail.check("a look into "+q.Name, c.manage(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))

@@ -11,8 +11,9 @@ import (
 
 // A queue as the management API lists it.
 type queue struct {
-	Name     string `json:"name"`
-	Messages int    `json:"messages"`
+	Name      string `json:"name"`
+	Messages  int    `json:"messages"`
+	Exclusive bool   `json:"exclusive"`
 }
 
 // vhost returns the city's virtual host, as a path of the management API has it.

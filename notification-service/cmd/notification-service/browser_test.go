@@ -1,14 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
@@ -71,15 +72,24 @@ func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 // browse opens the address in a browser for the test's time.
 func browse(t *testing.T, chromium, address string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+	dir, err := os.MkdirTemp("", "browser") // not t.TempDir: see below
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--remote-debugging-port=0", // keeps it open
-		"--user-data-dir="+t.TempDir(), address)
+		"--user-data-dir="+dir, address)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); _ = cmd.Wait() }) // killed, so this is an error
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its helpers too
+		_ = cmd.Wait()                                      // killed, so this is an error
+		// Helpers that are still ending may write to it for a moment.
+		eventually(t, "the browser's folder is removed", func() bool { return os.RemoveAll(dir) == nil })
+	})
 }
 
 // A gateway is one origin for the page and the replicas, as nginx is, and

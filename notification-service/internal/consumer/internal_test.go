@@ -117,12 +117,18 @@ func TestPriorityYieldsToProgressOnly(t *testing.T) {
 		if took := yielded(); took != 0 {
 			t.Errorf("yielded for %s to nobody", took)
 		}
-		p.add(0, 2)
-		time.AfterFunc(20*time.Millisecond, func() { p.add(0, -2) })
+		p.came(0)
+		p.came(0)
+		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 2, false) })
+		if took := yielded(); took != 20*time.Millisecond {
+			t.Errorf("yielded for %s, want the 20ms that it took", took)
+		}
+		p.came(0)
+		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 1, true) })
 		if took := yielded(); took != 20*time.Millisecond+refill {
 			t.Errorf("yielded for %s, want the 20ms that it took and %s for more to come", took, refill)
 		}
-		p.add(0, 1)
+		p.came(0)
 		if took := yielded(); took != maxYield {
 			t.Errorf("yielded for %s, want %s at the most", took, maxYield)
 		}

@@ -11,8 +11,8 @@ import (
 // is also how long an urgent queue that makes no progress is waited for.
 const maxYield = 100 * time.Millisecond
 
-// refill is how long the broker may take to send more of an urgent queue, once
-// all that was in hand is acknowledged.
+// refill is how long the broker may take to send more of an urgent queue that
+// has more, once all that was in hand is acknowledged.
 const refill = 2 * time.Millisecond
 
 // A priority lets the queues that residents wait for go first: a batch of a
@@ -20,24 +20,43 @@ const refill = 2 * time.Millisecond
 // and are getting on.
 type priority struct {
 	mu      sync.Mutex
-	waiting []int       // deliveries in hand, by rank
-	moved   []time.Time // when the rank last got on
+	ranks   []queued
 	changed chan struct{}
 }
 
-func newPriority(ranks int) *priority {
-	return &priority{waiting: make([]int, ranks), moved: make([]time.Time, ranks), changed: make(chan struct{})}
+// queued is what a priority knows of a rank.
+type queued struct {
+	inHand int       // deliveries
+	moved  time.Time // when it last got on
+	more   bool      // there seem to be more at the broker
 }
 
-// add notes that n more deliveries of rank are in hand, or fewer if negative.
-func (p *priority) add(rank, n int) {
+func newPriority(ranks int) *priority {
+	return &priority{ranks: make([]queued, ranks), changed: make(chan struct{})}
+}
+
+// came notes that a delivery of rank is in hand.
+func (p *priority) came(rank int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[rank] == 0 || n < 0 {
-		p.moved[rank] = time.Now()
+	r := &p.ranks[rank]
+	if r.inHand == 0 {
+		r.moved = time.Now()
 	}
-	p.waiting[rank] += n
-	if p.waiting[rank] == 0 {
+	r.inHand++
+}
+
+// done notes that n deliveries of rank are out of hand. More says that the
+// broker seems to have others: then the later ranks wait for those to come. If
+// they did so after each lone delivery, a trickle would hold them up for most
+// of the time.
+func (p *priority) done(rank, n int, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.ranks[rank]
+	r.inHand -= n
+	r.moved, r.more = time.Now(), more
+	if r.inHand == 0 {
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
@@ -73,12 +92,13 @@ func (p *priority) yield(ctx context.Context, rank int) {
 func (p *priority) look(rank int) (changed <-chan struct{}, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for r := range rank {
-		patience := refill
-		if p.waiting[r] > 0 {
-			patience = maxYield
+	for _, r := range p.ranks[:rank] {
+		switch {
+		case r.inHand > 0:
+			wait = max(wait, maxYield-time.Since(r.moved))
+		case r.more:
+			wait = max(wait, refill-time.Since(r.moved))
 		}
-		wait = max(wait, patience-time.Since(p.moved[r]))
 	}
 	return p.changed, wait
 }

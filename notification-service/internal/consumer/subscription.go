@@ -93,7 +93,7 @@ func drainContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // more, and the work in hand is told so.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
-		s.priority.add(s.rank, 1)
+		s.priority.came(s.rank)
 		s.intake <- d // never waits: the broker sends no more than the prefetch
 	}
 	close(s.intake)
@@ -174,7 +174,8 @@ func (s *subscription) handleBatch(work context.Context, batch []amqp.Delivery) 
 	s.busySince.Store(time.Now().UnixNano())
 	s.handle(work, batch)
 	s.busySince.Store(0)
-	s.priority.add(s.rank, -len(batch))
+	// What fills half of the prefetch was hardly all that the broker has.
+	s.priority.done(s.rank, len(batch), 2*len(batch) >= s.prefetch)
 }
 
 // close gives back what is unsettled: the broker delivers it again.
@@ -182,6 +183,6 @@ func (s *subscription) close() {
 	_ = s.ch.Close() // an error says that it is closed already
 	s.metrics.channelsClosed.Inc()
 	for range s.intake {
-		s.priority.add(s.rank, -1)
+		s.priority.done(s.rank, 1, false)
 	}
 }

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,11 @@ const (
 	// leaseTimeout bounds one visit to the database. A late answer would not
 	// extend the lease by much.
 	leaseTimeout = 3 * time.Second
+	// shardsFreed is the channel on which a replica that gave shards back tells
+	// the others. A NOTIFY takes a lock that all of them share; there are as few
+	// of these as replicas come and go. Where a pooler swallows them, the others
+	// see it at their next visit.
+	shardsFreed = "relay_shards_freed"
 	// leaseRetry is the pause after a visit that failed.
 	leaseRetry = 500 * time.Millisecond
 )
@@ -76,15 +82,42 @@ func (l *leases) run(ctx context.Context) {
 			l.log.Warn().Err(err).Msg("lease not renewed")
 			wait = leaseRetry
 		}
-		timer := time.NewTimer(wait)
+		l.rest(ctx, wait)
+	}
+	l.leave(context.WithoutCancel(ctx))
+}
+
+// rest returns when the next visit is due: after wait, when the broker comes or
+// goes, or when another replica has given shards back, which would otherwise
+// lie idle until then.
+func (l *leases) rest(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if l.conn == nil {
 		select {
 		case <-ctx.Done():
 		case <-l.kick:
-		case <-timer.C:
 		}
-		timer.Stop()
+		return
 	}
-	l.leave(context.WithoutCancel(ctx))
+	var kicked sync.WaitGroup
+	defer kicked.Wait()
+	defer cancel()
+	kicked.Go(func() {
+		defer cancel()
+		select {
+		case <-ctx.Done():
+		case <-l.kick:
+		}
+	})
+	for {
+		// The end of ctx leaves the connection as it is; if it is broken, the
+		// next visit finds out.
+		told, err := l.conn.WaitForNotification(ctx)
+		if err != nil || told.PID != l.conn.PgConn().PID() {
+			return
+		}
+	}
 }
 
 // visit renews, hands over or takes what is due, and returns when to come
@@ -110,6 +143,10 @@ func (l *leases) connect(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, l.url)
 	if err != nil {
 		return fmt.Errorf("connect for leases: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "listen "+shardsFreed); err != nil {
+		_ = conn.Close(ctx) // it may be half dead
+		return fmt.Errorf("listen for freed shards: %w", err)
 	}
 	l.conn = conn
 	return nil
@@ -180,7 +217,7 @@ func (l *leases) leave(ctx context.Context) {
 		defer l.conn.Close(ctx) // the end
 		// In one statement: a deadline between two would leave a member without
 		// shards, for whom the others keep a share free.
-		_, err = l.conn.Exec(ctx, `
+		err = l.free(ctx, `
 			with gone as (delete from relay_members where member = $1)
 			update relay_shards set owner = null, lease_until = null where owner = $1`, l.id)
 	}

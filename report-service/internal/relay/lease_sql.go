@@ -110,7 +110,7 @@ func (l *leases) handOver(ctx context.Context, shards []int16) error {
 	if len(shards) == 0 {
 		return nil
 	}
-	_, err := l.conn.Exec(ctx, `
+	err := l.free(ctx, `
 		update relay_shards set owner = null, lease_until = null
 		where owner = $1 and shard = any($2)`, l.id, shards)
 	if err != nil {
@@ -118,4 +118,13 @@ func (l *leases) handOver(ctx context.Context, shards []int16) error {
 	}
 	l.log.Info().Ints16("shards", shards).Msg("shards handed over")
 	return nil
+}
+
+// free does what makes shards nobody's and tells the other replicas, in one
+// transaction.
+func (l *leases) free(ctx context.Context, sql string, args ...any) error {
+	var both pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	both.Queue(sql, args...)
+	both.Queue("notify " + shardsFreed)
+	return l.conn.SendBatch(ctx, &both).Close()
 }

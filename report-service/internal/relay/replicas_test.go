@@ -76,6 +76,18 @@ func TestStopGivesShardsBack(t *testing.T) {
 	}
 }
 
+// What a stopping replica gives back, another takes without waiting for the
+// renewal of its own lease, which is not due within this test.
+func TestStopIsSucceededAtOnce(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	one, other := startPair(t, pool, url, url)
+	if err := one.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	waitFor(t, "all shards", func() bool { return shares(t, pool)[other.State().ID] == 16 })
+}
+
 // A replica that cannot reach the broker leaves the shards to those who can.
 func TestReplicaWithoutBrokerOwnsNothing(t *testing.T) {
 	t.Parallel()

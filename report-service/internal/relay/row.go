@@ -52,15 +52,13 @@ func (r *row) message() (amqp.Publishing, error) {
 func (r *row) table() (amqp.Table, error) {
 	// They come from our own database, but operators can write there: what cannot
 	// travel would close the channel, and take its neighbours with it.
-	var headers map[string]any
-	if err := json.Unmarshal(r.headers, &headers); err != nil {
+	var table amqp.Table
+	if err := json.Unmarshal(r.headers, &table); err != nil {
 		return nil, fmt.Errorf("%w: headers are not a JSON object", rabbit.ErrUnpublishable)
 	}
-	table := make(amqp.Table, len(headers))
-	for name, value := range headers {
+	for name, value := range table {
 		switch value.(type) {
 		case string, bool, float64:
-			table[name] = value
 		default:
 			return nil, fmt.Errorf("%w: header %q is neither text, number nor boolean", rabbit.ErrUnpublishable, name)
 		}

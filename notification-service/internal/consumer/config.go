@@ -10,7 +10,7 @@ import (
 // sizes are only where a queue starts: PATCH /admin/workers overrides them.
 type Tuning struct {
 	Prefetch     int             `env:"PREFETCH" envDefault:"10"`
-	Workers      int             `env:"CONSUMER_WORKERS" envDefault:"1"`
+	Workers      int             `env:"CONSUMER_WORKERS" envDefault:"4"`
 	BatchSize    int             `env:"CONSUMER_BATCH_SIZE" envDefault:"10"`
 	BatchWait    time.Duration   `env:"CONSUMER_BATCH_WAIT" envDefault:"0s"`
 	ApplyTimeout time.Duration   `env:"CONSUMER_TIMEOUT" envDefault:"10s"`
@@ -53,7 +53,7 @@ func (t Tuning) Validate() []error {
 		}
 	}
 	check(within(t.Prefetch, 1, maxPrefetch), "PREFETCH: want 1 to %d, such as 10; got %d", maxPrefetch, t.Prefetch)
-	check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS: want 1 to %d, such as 1; got %d", maxWorkers, t.Workers)
+	check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS: want 1 to %d, such as 4; got %d", maxWorkers, t.Workers)
 	check(within(t.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE: want 1 to %d, such as 10; got %d", maxPrefetch, t.BatchSize)
 	check(within(t.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT: want 0s to %s, such as 5ms; got %s", maxBatchWait, t.BatchWait)
 	check(within(t.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT: want 100ms to %s, such as 10s; got %s", maxTimeout, t.ApplyTimeout)

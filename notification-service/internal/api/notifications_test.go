@@ -44,6 +44,37 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// Transactions that run at the same time may get their numbers in another order
+// than their times. The pages leave none of them out.
+func TestListPagesWhateverTheTimes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Official)
+	var page api.NotificationPage
+	s.do(call{method: "GET", path: "/notifications", token: ann}, 200, &page) // from here on
+	s.votes("ann", 40)
+	for range 10 {
+		s.report()
+	}
+	if _, err := s.pool.Exec(t.Context(), `update notifications set created_at = now() + seq * 7 % 11 * interval '1 ms'`); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[uuid.UUID]bool)
+	for path := "/notifications?limit=3"; path != ""; {
+		header := s.do(call{method: "GET", path: path, token: ann}, 200, &page)
+		for _, n := range page.Notifications {
+			if seen[n.ID] {
+				t.Errorf("%s: %s again", path, n.ID)
+			}
+			seen[n.ID] = true
+		}
+		path, _, _ = strings.Cut(strings.TrimPrefix(header.Get("Link"), "<"), ">")
+	}
+	if len(seen) != 50 {
+		t.Errorf("%d notifications on all pages, want 50", len(seen))
+	}
+}
+
 // Between a page and the stream that goes on from it, there is neither a gap
 // nor an overlap.
 func TestListFitsStream(t *testing.T) {

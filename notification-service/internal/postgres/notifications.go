@@ -77,6 +77,10 @@ func pageEnd(view notification.View, before []int64, items []notification.Item) 
 	return next
 }
 
+// list merges the streams by time, and never against the numbers of one of them:
+// the page ends at a number in each, and all above it must be on the page. A
+// transaction that began later may have got the lower number, so that the time
+// alone would leave one out.
 func (s *Store) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
@@ -91,7 +95,7 @@ func (s *Store) list(ctx context.Context, reader notification.Reader, before []i
 		  where n.stream_id = s.id and n.seq < want.before
 		    and not ($4 and coalesce(r.read, n.seq <= m.seq))
 		  order by n.seq desc limit $5) n
-		order by n.created_at desc, s.name, n.seq desc limit $5`,
+		order by min(n.created_at) over (partition by s.id order by n.seq desc) desc, s.name, n.seq desc limit $5`,
 		reader.Own(), reader.Streams(), before, unread, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list notifications: %w", err)

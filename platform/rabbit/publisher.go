@@ -60,7 +60,7 @@ type Publisher struct {
 	returns chan amqp.Return
 	closed  chan *amqp.Error
 	slots   chan struct{} // one per message in flight; full means wait
-	flights chan *flight  // in publishing order, never full: a slot comes first
+	flights chan flight   // in publishing order, never full: a slot comes first
 	done    chan struct{} // closed when the last flight is settled
 
 	mu   sync.Mutex // one publish at a time: order, and the channel demands it
@@ -69,10 +69,10 @@ type Publisher struct {
 
 // A flight is a message that the broker has not answered yet.
 type flight struct {
-	exchange, key string
-	msg           amqp.Publishing
-	confirm       *amqp.DeferredConfirmation
-	settled       func(Outcome)
+	exchange, key, id string
+	body              []byte
+	confirm           *amqp.DeferredConfirmation
+	settled           func(Outcome)
 }
 
 // NewPublisher opens a channel for publishing on conn, with at most window
@@ -95,7 +95,7 @@ func NewPublisher(conn *amqp.Connection, window int) (*Publisher, error) {
 		returns: ch.NotifyReturn(make(chan amqp.Return, window)),
 		closed:  ch.NotifyClose(make(chan *amqp.Error, 1)),
 		slots:   make(chan struct{}, window),
-		flights: make(chan *flight, window),
+		flights: make(chan flight, window),
 		done:    make(chan struct{}),
 	}
 	go p.settle()
@@ -127,12 +127,12 @@ func (p *Publisher) Publish(exchange, key string, msg amqp.Publishing, settled f
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	p.flights <- &flight{exchange, key, msg, confirm, settled}
+	p.flights <- flight{exchange, key, msg.MessageId, msg.Body, confirm, settled}
 	return nil
 }
 
 func check(exchange, key string, msg amqp.Publishing) error {
-	if err := checkShort(map[string]string{"exchange": exchange, "routing_key": key}); err != nil {
+	if err := checkShort(short{"exchange", exchange}, short{"routing_key", key}); err != nil {
 		return err
 	}
 	return CheckSize(msg)
@@ -188,7 +188,7 @@ func (p *Publisher) settle() {
 // finish waits for the answer to f. The broker sends a return before the
 // confirm of the same message, on the same channel, and both are passed on by
 // one goroutine: once the confirm is here, the return is in p.returns.
-func (p *Publisher) finish(f *flight, unmatched []amqp.Return) []amqp.Return {
+func (p *Publisher) finish(f flight, unmatched []amqp.Return) []amqp.Return {
 	<-f.confirm.Done()
 	for len(p.returns) > 0 {
 		unmatched = append(unmatched, <-p.returns)
@@ -213,7 +213,7 @@ func (p *Publisher) finish(f *flight, unmatched []amqp.Return) []amqp.Return {
 // matches tells whether r returns f. A return carries no delivery tag; the
 // first flight with the same address, id and body is taken, and where two are
 // equal in all of these, either answer fits either.
-func (f *flight) matches(r amqp.Return) bool {
-	return r.MessageId == f.msg.MessageId && r.RoutingKey == f.key && r.Exchange == f.exchange &&
-		bytes.Equal(r.Body, f.msg.Body)
+func (f flight) matches(r amqp.Return) bool {
+	return r.MessageId == f.id && r.RoutingKey == f.key && r.Exchange == f.exchange &&
+		bytes.Equal(r.Body, f.body)
 }

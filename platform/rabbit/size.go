@@ -36,18 +36,21 @@ func CheckSize(msg amqp.Publishing) error {
 	if size := encodedSize(msg.Headers); size > MaxHeaders {
 		return fmt.Errorf("%w: headers of %d bytes, at most %d", ErrUnpublishable, size, MaxHeaders)
 	}
-	return checkShort(map[string]string{
-		"content_type": msg.ContentType, "content_encoding": msg.ContentEncoding,
-		"correlation_id": msg.CorrelationId, "reply_to": msg.ReplyTo,
-		"expiration": msg.Expiration, "message_id": msg.MessageId,
-		"type": msg.Type, "user_id": msg.UserId, "app_id": msg.AppId,
-	})
+	return checkShort(
+		short{"content_type", msg.ContentType}, short{"content_encoding", msg.ContentEncoding},
+		short{"correlation_id", msg.CorrelationId}, short{"reply_to", msg.ReplyTo},
+		short{"expiration", msg.Expiration}, short{"message_id", msg.MessageId},
+		short{"type", msg.Type}, short{"user_id", msg.UserId}, short{"app_id", msg.AppId},
+	)
 }
 
-func checkShort(fields map[string]string) error {
-	for name, value := range fields {
-		if len(value) > maxShort {
-			return fmt.Errorf("%w: %s of %d bytes, at most %d", ErrUnpublishable, name, len(value), maxShort)
+// A short is a property that AMQP carries as a short string.
+type short struct{ name, value string }
+
+func checkShort(properties ...short) error {
+	for _, p := range properties {
+		if len(p.value) > maxShort {
+			return fmt.Errorf("%w: %s of %d bytes, at most %d", ErrUnpublishable, p.name, len(p.value), maxShort)
 		}
 	}
 	return nil

@@ -24,8 +24,7 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 	s.reading, s.woken, s.lastRead = true, false, now
 	q := question{
 		number: s.reads, claims: claims, floors: make([]int64, len(claims)),
-		underway: make([]*row, 0, len(s.tracked)), shut: s.relay.breakers.shut(),
-		perShard: s.perShard,
+		shut: s.relay.breakers.shut(), perShard: s.perShard,
 	}
 	if q.perShard == 0 {
 		// An even part for each shard: a long backlog in one does not keep what
@@ -36,7 +35,9 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 		q.floors[i] = s.horizon.at(c)
 	}
 	for _, r := range s.tracked { // copied: the session goes on while the page is read
-		q.underway = append(q.underway, r)
+		if r.seq > s.horizon.at(r.claim) { // a page begins above the others
+			q.underway = append(q.underway, r)
+		}
 	}
 	s.background.Go(func() { s.pages <- s.relay.read(ctx, q) })
 }
@@ -81,6 +82,7 @@ func (s *session) take(p page) error {
 	for _, r := range p.rows {
 		after, held := s.held[r.report]
 		if (held && p.number <= after) || s.relay.breakers.isShut(r.key) || !s.relay.own.admit(r.claim) {
+			s.horizon.back(r, s.reads)
 			continue
 		}
 		s.tracked[r.seq] = r

@@ -15,7 +15,7 @@ import (
 
 // unmarked is what a crash may leave published and unmarked at most: a window
 // and a batch of marks.
-const unmarked = 512 + 500
+const unmarked = 512 + 1000
 
 // A relay that is killed a hundred times at random moments loses nothing and
 // inverts nothing; what it publishes twice is bounded.

@@ -29,16 +29,21 @@ const (
 // waits for the oldest open transaction; reading from the bottom each time
 // would wade through all that was published since. But a row may also appear
 // late, long after higher seqs, when a slow transaction commits. So a floor
-// moves only like this: note the id X of a transaction of our own (a batch of
-// marks) and the highest seq S seen before it began. Whoever took a seq up to
-// S had an id below X by then. Once a snapshot shows everything below X ended,
-// no row up to S can appear any more.
+// moves only like this: note the highest seq S seen, and later the id X that
+// the next transaction will get. Whoever took a seq up to S had an id below X
+// by then. Once a snapshot shows everything below X ended, no row up to S can
+// appear any more.
 //
 // A transaction that stays open would hold the floors back for as long. After
 // some patience they move past it, and it is watched: the first snapshot that
 // shows it ended may also show its rows, so that page is not used, and the
 // floors begin anew at the bottom. Whatever is in a page that is used was read
 // from a floor below all that could still appear.
+//
+// Rows that are under way are pending too, and the floors move past them: a
+// page would only leave them out, one by one. A row that comes back, refused or
+// lost or not ours to publish for the moment, takes the floor of its shard down
+// again.
 type horizon struct {
 	floors  [outbox.ShardCount]floor
 	highest int64 // seq seen so far
@@ -48,13 +53,14 @@ type horizon struct {
 }
 
 type floor struct {
-	epoch int64 // of the shard's claim; another epoch begins at the bottom
-	seq   int64
+	epoch   int64 // of the shard's claim; another epoch begins at the bottom
+	seq     int64
+	lowered int64 // number of the last page that may have been asked for above a row that came back
 }
 
-// A mark is what the floors wait for. An xid of zero waits for nothing.
+// A mark is what the floors wait for: that all transactions below an id end.
 type mark struct {
-	xid   uint64
+	xid   uint64 // zero: there is no mark
 	seq   int64
 	since time.Time
 }
@@ -69,26 +75,32 @@ func (h *horizon) at(c claim) int64 {
 	return 0
 }
 
-// wrote notes a transaction of our own that began when highest was the highest
-// seq seen.
-func (h *horizon) wrote(xid uint64, highest int64, now time.Time) {
-	if h.next.xid == 0 {
-		h.next = mark{xid, highest, now}
+// back notes that a row is pending and not under way any more. Of the pages
+// asked for so far, none can tell that nothing is pending up there.
+func (h *horizon) back(r *row, asked int64) {
+	f := &h.floors[r.shard]
+	switch {
+	case f.epoch > r.epoch: // the shard was read anew since
+	case f.epoch < r.epoch:
+		*f = floor{epoch: r.epoch, lowered: asked}
+	default:
+		f.seq, f.lowered = min(f.seq, r.seq-1), asked
 	}
 }
 
 // accept takes note of a page, and returns whether it may be used.
 func (h *horizon) accept(p page, now time.Time) (bool, error) {
-	running, err := parseSnapshot(p.snapshot)
+	snap, err := parseSnapshot(p.snapshot, p.unlisted)
 	if err != nil {
 		return false, err
 	}
 	for _, xid := range h.watched {
-		if !slices.Contains(running, xid) {
+		if !snap.shows(xid) {
 			*h = horizon{highest: h.highest, reset: now}
 			return false, nil
 		}
 	}
+	before := h.highest
 	for _, row := range p.rows {
 		h.highest = max(h.highest, row.seq)
 	}
@@ -96,71 +108,88 @@ func (h *horizon) accept(p page, now time.Time) (bool, error) {
 		*h = horizon{highest: h.highest, reset: now}
 		return true, nil
 	}
-	h.advance(p, running, now)
+	h.advance(p, snap, now)
+	if h.next.xid == 0 {
+		h.next = mark{snap.next, before, now}
+		h.advance(p, snap, now)
+	}
 	return true, nil
 }
 
 // advance moves the floors up to the mark if nothing can appear below it.
-func (h *horizon) advance(p page, running []uint64, now time.Time) {
-	if h.next.xid == 0 || len(p.shut) > 0 { // a page without the kinds that are held back does not show what is lowest
+func (h *horizon) advance(p page, snap snapshot, now time.Time) {
+	if h.next.xid == 0 || len(p.shut) > 0 { // it does not show what is pending of the kinds that are held back
 		return
 	}
-	open := slices.DeleteFunc(running, func(xid uint64) bool { return xid >= h.next.xid })
+	open := snap.below(h.next.xid)
 	if len(open) > 0 && (now.Sub(h.next.since) < patience || len(open) > maxWatched) {
 		return
 	}
 	// Those watched before are among them: they are older. So the list does not
 	// grow beyond what is open.
 	h.watched = open
-	lowest := p.lowest()
-	for _, c := range p.claims {
-		seq := h.next.seq
-		if low, ok := lowest[c.shard]; ok {
-			seq = min(seq, low-1)
+	for i, c := range p.claims {
+		f := floor{epoch: c.epoch}
+		if known := h.floors[c.shard]; known.epoch == c.epoch {
+			f = known
 		}
-		if !slices.Contains(p.delayed, c.shard) {
-			h.floors[c.shard] = floor{c.epoch, max(seq, h.at(c))}
+		// Not where rows are left out until they are due, nor where one came back
+		// while the page was read.
+		if !slices.Contains(p.delayed, c.shard) && p.number > f.lowered {
+			f.seq = max(f.seq, min(h.next.seq, p.reach[i]))
 		}
+		h.floors[c.shard] = f
 	}
 	h.next = mark{}
 }
 
-// lowest returns the lowest pending seq of each shard that the page knows of:
-// in it, or under way when it was asked for.
-func (p page) lowest() map[int16]int64 {
-	lowest := make(map[int16]int64, outbox.ShardCount)
-	note := func(shard int16, seq int64) {
-		if low, ok := lowest[shard]; !ok || seq < low {
-			lowest[shard] = seq
-		}
-	}
-	for _, row := range p.rows {
-		note(row.shard, row.seq)
-	}
-	for _, u := range p.underway {
-		note(u.shard, u.seq)
-	}
-	return lowest
+// A snapshot tells which transactions run: those listed, and all from xmax up
+// to next, which have an id and are too young to be listed.
+type snapshot struct {
+	listed     []uint64
+	xmax, next uint64
 }
 
-// parseSnapshot reads "xmin:xmax:xip,xip…" and returns the running
-// transactions. Those from xmax on are none that a mark or a watch can mean:
-// a mark is committed when the snapshot is taken.
-func parseSnapshot(text string) ([]uint64, error) {
+// parseSnapshot reads "xmin:xmax:xip,xip…"; unlisted is how many ids from xmax
+// on are taken.
+func parseSnapshot(text string, unlisted uint32) (snapshot, error) {
+	malformed := fmt.Errorf("malformed snapshot %q", text)
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
-		return nil, fmt.Errorf("malformed snapshot %q", text)
+		return snapshot{}, malformed
 	}
+	xmax, err := strconv.ParseUint(parts[1], 10, 64)
+	if err != nil {
+		return snapshot{}, malformed
+	}
+	snap := snapshot{xmax: xmax, next: xmax + uint64(unlisted)}
 	if parts[2] == "" {
-		return nil, nil
+		return snap, nil
 	}
-	var running []uint64
 	for field := range strings.SplitSeq(parts[2], ",") {
 		xid, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("malformed snapshot %q", text)
+			return snapshot{}, malformed
 		}
-		running = append(running, xid)
+		snap.listed = append(snap.listed, xid)
 	}
-	return running, nil
+	return snap, nil
+}
+
+// shows tells whether a transaction that has an id still runs.
+func (s snapshot) shows(xid uint64) bool { return xid >= s.xmax || slices.Contains(s.listed, xid) }
+
+// below returns the running transactions with an id below xid, or as many as
+// are too many to watch.
+func (s snapshot) below(xid uint64) []uint64 {
+	var open []uint64
+	for _, listed := range s.listed {
+		if listed < xid {
+			open = append(open, listed)
+		}
+	}
+	for young := s.xmax; young < min(xid, s.next) && len(open) <= maxWatched; young++ {
+		open = append(open, young)
+	}
+	return open
 }

@@ -1,29 +1,199 @@
 package relay
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
-// The floor follows what is published, stays below what is pending or may
-// still commit, and starts again at the bottom when a watched transaction ends.
+// A model is one shard, its writers and its reader: what PostgreSQL would show
+// of them, without one.
+type model struct {
+	t   *testing.T
+	rng *rand.Rand
+	now time.Time
+
+	nextXid, xmax uint64
+	nextSeq       int64
+	writers       []*writer
+	pending       map[int64]bool // committed rows, by seq; true while under way
+
+	horizon *horizon
+	one     claim
+	asked   int64
+
+	used, refused, lagging int
+}
+
+// A writer has an id before it takes a seq, as report-service does: it locks
+// the report first.
+type writer struct {
+	xid  uint64
+	seqs []int64
+}
+
+// The horizon hides no row that is pending and not under way, whatever the
+// order in which transactions begin, take their seqs and commit, and whatever
+// comes back.
+func TestHorizonHidesNothing(t *testing.T) {
+	t.Parallel()
+	var used, refused, lagging int
+	for seed := range uint64(300) {
+		m := &model{
+			t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1000, 0), nextXid: 100, xmax: 100, nextSeq: 1,
+			pending: make(map[int64]bool), one: claim{shard: 3, epoch: 1},
+		}
+		m.horizon = newHorizon(m.now)
+		for range 400 {
+			m.step()
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+		used, refused, lagging = used+m.used, refused+m.refused, lagging+m.lagging
+	}
+	// Without these nothing was proved.
+	if used == 0 || refused == 0 || lagging > used {
+		t.Errorf("%d pages used, %d refused, of which %d from the bottom", used, refused, lagging)
+	}
+	t.Logf("%d pages used, of which %d from the bottom, %d refused", used, lagging, refused)
+}
+
+func (m *model) step() {
+	m.now = m.now.Add(time.Duration(m.rng.IntN(20)) * time.Millisecond)
+	switch n := m.rng.IntN(100); {
+	case n < 20 && len(m.writers) < 6:
+		m.writers = append(m.writers, &writer{xid: m.nextXid})
+		m.nextXid++
+	case n < 45 && len(m.writers) > 0:
+		w := m.writers[m.rng.IntN(len(m.writers))]
+		w.seqs = append(w.seqs, m.nextSeq)
+		m.nextSeq++
+	case n < 65 && len(m.writers) > 0:
+		m.commit(m.rng.IntN(len(m.writers)))
+	case n < 70:
+		m.now = m.now.Add(patience) // somebody sits on a transaction
+	default:
+		m.read()
+	}
+}
+
+func (m *model) commit(i int) {
+	w := m.writers[i]
+	m.writers = slices.Delete(m.writers, i, i+1)
+	m.xmax = max(m.xmax, w.xid+1)
+	for _, seq := range w.seqs {
+		m.pending[seq] = false
+	}
+}
+
+// read asks for a page, lets things happen while it is read, and takes it.
+func (m *model) read() {
+	m.asked++
+	floor := m.horizon.at(m.one)
+	p := page{question: question{number: m.asked, claims: []claim{m.one}, perShard: 3}, reach: []int64{math.MaxInt64}}
+	var running []string
+	for _, w := range m.writers {
+		if w.xid < m.xmax {
+			running = append(running, fmt.Sprint(w.xid))
+		}
+	}
+	p.snapshot = fmt.Sprintf("1:%d:%s", m.xmax, strings.Join(running, ","))
+	p.unlisted = uint32(m.nextXid - m.xmax)
+	hidden := int64(0)
+	for _, seq := range m.free() {
+		switch {
+		case seq <= floor:
+			hidden = seq
+		case len(p.rows) < p.perShard:
+			p.rows = append(p.rows, &row{claim: m.one, seq: seq})
+		}
+	}
+	if len(p.rows) == p.perShard {
+		p.reach[0] = p.rows[2].seq
+	}
+	m.settle(p)
+	usable, err := m.horizon.accept(p, m.now)
+	switch {
+	case err != nil:
+		m.t.Fatal(err)
+	case !usable:
+		m.refused++
+		return
+	case hidden != 0:
+		m.t.Errorf("row %d is hidden below floor %d", hidden, floor)
+	}
+	m.used++
+	if floor == 0 {
+		m.lagging++
+	}
+	for _, r := range p.rows {
+		if m.rng.IntN(10) == 0 {
+			m.horizon.back(r, m.asked) // not ours to publish for the moment, say
+		} else {
+			m.pending[r.seq] = true
+		}
+	}
+}
+
+// free are the rows that are pending and not under way, in order.
+func (m *model) free() []int64 {
+	var seqs []int64
+	for seq, underway := range m.pending {
+		if !underway {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+// settle ends some of what is under way, now and then by putting it back.
+func (m *model) settle(p page) {
+	for _, seq := range m.underway() {
+		switch m.rng.IntN(12) {
+		case 0:
+			m.pending[seq] = false
+			m.horizon.back(&row{claim: m.one, seq: seq}, p.number)
+		case 1, 2, 3, 4:
+			delete(m.pending, seq)
+		}
+	}
+}
+
+func (m *model) underway() []int64 {
+	var seqs []int64
+	for seq, underway := range m.pending {
+		if underway {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs) // the same in each run
+	return seqs
+}
+
+// The floor follows what was seen once nothing older can appear, is kept below
+// what a page did not reach, and begins anew with an epoch.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
 	one := claim{shard: 3, epoch: 1}
 	now := time.Unix(1000, 0)
 	h := newHorizon(now)
-	// see shows h a page with the given running transactions and rows.
-	see := func(running string, underway []*row, seqs ...int64) bool {
+	number := int64(0)
+	see := func(snapshot string, unlisted uint32, reach int64, seqs ...int64) {
 		t.Helper()
-		p := page{question: question{claims: []claim{one}, underway: underway}, snapshot: "1:999:" + running}
+		number++
+		p := page{question: question{number: number, claims: []claim{one}}, snapshot: snapshot, unlisted: unlisted, reach: []int64{reach}}
 		for _, seq := range seqs {
 			p.rows = append(p.rows, &row{claim: one, seq: seq})
 		}
-		usable, err := h.accept(p, now)
-		if err != nil {
-			t.Fatal(err)
+		if usable, err := h.accept(p, now); err != nil || !usable {
+			t.Fatalf("accept = %v, %v, want used", usable, err)
 		}
-		return usable
 	}
 	want := func(what string, floor int64) {
 		t.Helper()
@@ -32,44 +202,36 @@ func TestHorizon(t *testing.T) {
 		}
 	}
 
-	see("", nil, 10, 20)
-	h.wrote(50, 20, now)
-	see("40", nil)
-	want("an older transaction runs", 0)
-	see("60", []*row{{claim: one, seq: 15}})
-	want("a row is under way", 14)
-	see("60", nil, 30)
-	h.wrote(70, 30, now)
-	see("80", nil, 25)
-	want("a row came late", 24)
-
-	h.wrote(90, 30, now)
-	now = now.Add(2 * patience)
-	see("85", nil)
-	want("a transaction stays open", 30)
-	if !see("85,95", nil) {
-		t.Error("page refused while the watched transaction runs")
-	}
-	if see("95", nil) {
-		t.Error("page used although the watched transaction ended")
-	}
-	want("after it ended", 0)
-
-	h.wrote(100, 30, now)
-	see("", nil)
+	see("50:50:", 0, math.MaxInt64, 10, 20)
+	want("seen in this very page", 0)
+	see("50:51:50", 0, math.MaxInt64, 30)
+	want("a transaction runs", 0)
+	see("51:51:", 1, math.MaxInt64)
+	want("the one that ran has ended", 20)
+	see("51:52:51", 1, math.MaxInt64)
+	see("53:53:", 0, 25, 25)
+	want("the page ended early", 25)
+	see("53:53:", 0, math.MaxInt64, 40)
+	want("and went on", 30)
+	h.back(&row{claim: one, seq: 28}, number+1)
+	want("a row came back", 27)
+	see("53:53:", 0, math.MaxInt64)
+	want("of a page asked for before", 27)
+	see("53:53:", 0, math.MaxInt64, 28)
+	want("of a page asked for since", 40)
 	one.epoch++
 	want("the shard came back in another epoch", 0)
 }
 
-// What cannot be told about kinds that are held back moves no floor.
+// What cannot be told about kinds that are held back, or of shards in which
+// rows wait for another attempt, moves no floor.
 func TestHorizonWhileHeldBack(t *testing.T) {
 	t.Parallel()
 	one := claim{shard: 0, epoch: 1}
 	now := time.Unix(1000, 0)
 	h := newHorizon(now)
 	h.highest = 20
-	h.wrote(50, 20, now)
-	p := page{question: question{claims: []claim{one}, shut: []string{"report.created"}}, snapshot: "60:60:"}
+	p := page{question: question{number: 1, claims: []claim{one}, shut: []string{"report.created"}}, snapshot: "60:60:", reach: []int64{math.MaxInt64}}
 	if usable, err := h.accept(p, now); !usable || err != nil || h.at(one) != 0 {
 		t.Errorf("accept = %v, %v, floor %d; want used, and the floor where it was", usable, err, h.at(one))
 	}

@@ -13,7 +13,7 @@ const (
 	// markBatch and markDelay bound a batch of marks: one commit for so many
 	// rows, or for what came together in that time. A crash leaves at most one
 	// batch published and unmarked, which is then published again.
-	markBatch = 500
+	markBatch = 1000
 	markDelay = 20 * time.Millisecond
 	// markTimeout ends an attempt to mark; the pause before the next one doubles
 	// from minMarkRetry. There is no last one while the relay runs.
@@ -26,25 +26,18 @@ const (
 type verdict struct {
 	row     *row
 	refusal string // empty for a published row
-	highest int64  // seq that was seen when this was handed in
-}
-
-// marked is a batch of verdicts that is committed.
-type marked struct {
-	verdicts []verdict
-	xid      uint64 // of the transaction that wrote them
 }
 
 // A marker writes verdicts in batches, in a goroutine of its own.
 type marker struct {
 	relay *Relay
-	in    chan verdict // closed when no more come
-	out   chan marked  // never full: there is room for every row under way
+	in    chan verdict   // closed when no more come
+	out   chan []verdict // committed batches; never full: there is room for every row under way
 	done  chan struct{}
 }
 
 func (r *Relay) startMarker(ctx context.Context, room int) *marker {
-	m := &marker{relay: r, in: make(chan verdict, room), out: make(chan marked, room), done: make(chan struct{})}
+	m := &marker{relay: r, in: make(chan verdict, room), out: make(chan []verdict, room), done: make(chan struct{})}
 	go m.run(ctx)
 	return m
 }
@@ -56,13 +49,12 @@ func (m *marker) run(ctx context.Context) {
 	// are as large as the load, and commits as few as they can be.
 	for first := range m.in {
 		batch := m.collect(first)
-		xid, err := m.write(ctx, batch)
-		if err != nil {
+		if err := m.write(ctx, batch); err != nil {
 			m.relay.cfg.Log.Error().Err(err).Int("rows", len(batch)).
 				Msg("published rows left unmarked, they will be published again")
 			continue
 		}
-		m.out <- marked{batch, xid}
+		m.out <- batch
 	}
 }
 
@@ -86,16 +78,16 @@ func (m *marker) collect(first verdict) []verdict {
 }
 
 // write tries until it succeeds or ctx ends: what is published must be marked.
-func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err error) {
+func (m *marker) write(ctx context.Context, batch []verdict) error {
 	for retry := minMarkRetry; ; retry = min(2*retry, maxMarkRetry) {
 		began := time.Now()
-		xid, err = m.relay.mark(ctx, batch)
+		err := m.relay.mark(ctx, batch)
 		if err == nil {
 			m.relay.metrics.markSeconds.Observe(time.Since(began).Seconds())
-			return xid, nil
+			return nil
 		}
 		if ctx.Err() != nil {
-			return 0, err
+			return err
 		}
 		m.relay.cfg.Log.Warn().Err(err).Int("rows", len(batch)).Msg("marking delayed")
 		select {
@@ -105,13 +97,13 @@ func (m *marker) write(ctx context.Context, batch []verdict) (xid uint64, err er
 	}
 }
 
-// mark writes a batch in one transaction and returns its id.
+// mark writes a batch in one transaction.
 //
 // status <> 'published' is not how the index of pending rows is defined, and
 // that is meant: the rows are found by their primary key whatever the planner
 // believes about how many are pending. A row that an operator's screen shows
 // as failed is published nevertheless once a confirm says so.
-func (r *Relay) mark(ctx context.Context, batch []verdict) (xid uint64, err error) {
+func (r *Relay) mark(ctx context.Context, batch []verdict) error {
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
 	published := make([]pgtype.UUID, 0, len(batch)) // pgx encodes uuid.UUID by way of its text
@@ -130,11 +122,8 @@ func (r *Relay) mark(ctx context.Context, batch []verdict) (xid uint64, err erro
 	if len(refused.ids) > 0 {
 		writes.Queue(refuseSQL, refused.ids, refused.reasons, refused.delays, refused.failed, r.id)
 	}
-	writes.Queue(`select pg_current_xact_id()::text::bigint`).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&xid) })
-	err = r.cfg.Pool.SendBatch(ctx, &writes).Close()
-	if err != nil {
-		return 0, fmt.Errorf("mark outbox rows: %w", err)
+	if err := r.cfg.Pool.SendBatch(ctx, &writes).Close(); err != nil {
+		return fmt.Errorf("mark outbox rows: %w", err)
 	}
-	return xid, nil
+	return nil
 }

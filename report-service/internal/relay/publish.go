@@ -12,6 +12,9 @@ import (
 // After a burst the session looks up: confirms make room, and neither they nor
 // a change of ownership are to wait for the end of a long queue.
 func (s *session) publish(now time.Time) (more bool, err error) {
+	if !s.relay.own.valid() { // the guard at the socket asks again
+		return false, nil
+	}
 	for n := 0; len(s.queue) > 0 && s.mayPublish(); n++ {
 		if n == burst {
 			return true, nil
@@ -19,7 +22,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
 		if s.isHeld(next) || !s.relay.own.mayPublish(next.claim) {
-			s.untrack(next)
+			s.putBack(next)
 			continue
 		}
 		if err := s.send(next, now); err != nil {
@@ -34,7 +37,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 func (s *session) mayPublish() bool {
 	window := s.relay.cfg.Window
 	return !s.isBlocked && !s.renewing && len(s.flying) < window &&
-		len(s.flying)+s.waiting < window+markBatch && s.relay.own.valid()
+		len(s.flying)+s.waiting < window+markBatch
 }
 
 // isHeld tells whether a queued row has to wait after all. It is read again.

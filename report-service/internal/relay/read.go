@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,8 +36,10 @@ type page struct {
 	question
 
 	rows     []*row
-	full     int // shards that have more rows
+	reach    []int64 // per claim: no row up to here was left for another page
+	full     int     // shards that have more rows
 	snapshot string
+	unlisted uint32  // transactions that run and are too young for the snapshot
 	delayed  []int16 // shards with rows that wait for another attempt
 	err      error
 }
@@ -48,15 +51,19 @@ type page struct {
 // Each shard is asked by itself: shard = any(…) order by seq would make the
 // planner sort, or walk the published history. not in (select unnest(…)) is
 // hashed once, also in a generic plan, which <> all(…) is not.
+//
+// A snapshot lists no transaction that began after the last one that ended; the
+// age of its xmax tells how many those are.
 const readSQL = `
 	with head as materialized (
-		select pg_current_snapshot()::text as snapshot,
+		select s::text as snapshot, age(pg_snapshot_xmax(s)::xid) as unlisted,
 		       array(select distinct shard from outbox_messages where status = 'pending' and retry_count > 0) as delayed
+		from pg_current_snapshot() s
 	)
-	select head.snapshot, head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null::jsonb, now(), 0
+	select head.snapshot, head.unlisted, head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null::jsonb, now(), 0
 	from head
 	union all
-	select '', null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, m.headers, m.created_at, m.retry_count
+	select '', 0, null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, m.headers, m.created_at, m.retry_count
 	from unnest($1::smallint[], $2::bigint[]) as s(shard, floor)
 	cross join lateral (
 		select seq, id, routing_key, report_id, payload, headers, created_at, retry_count
@@ -81,9 +88,8 @@ func (r *Relay) read(ctx context.Context, q question) page {
 	p := page{question: q}
 	defer func(began time.Time) { r.metrics.readSeconds.Observe(time.Since(began).Seconds()) }(time.Now())
 	shards := make([]int16, len(q.claims))
-	epochs := make(map[int16]int64, len(q.claims))
 	for i, c := range q.claims {
-		shards[i], epochs[c.shard] = c.shard, c.epoch
+		shards[i] = c.shard
 	}
 	except := make([]int64, len(q.underway))
 	for i, row := range q.underway {
@@ -94,7 +100,7 @@ func (r *Relay) read(ctx context.Context, q question) page {
 		p.err = fmt.Errorf("read outbox: %w", err)
 		return p
 	}
-	if err := p.scan(rows, epochs); err != nil {
+	if err := p.scan(rows); err != nil {
 		p.err = fmt.Errorf("read outbox: %w", err)
 	}
 	return p
@@ -102,29 +108,34 @@ func (r *Relay) read(ctx context.Context, q question) page {
 
 // scan takes the rows of the answer; the one without an id carries what holds
 // for the whole page.
-func (p *page) scan(rows pgx.Rows, epochs map[int16]int64) error {
+func (p *page) scan(rows pgx.Rows) error {
 	defer rows.Close()
-	inShard := 0
+	index := make(map[int16]int, len(p.claims))
+	p.reach = make([]int64, len(p.claims))
+	for i, c := range p.claims {
+		index[c.shard], p.reach[i] = i, math.MaxInt64
+	}
+	inShard := make([]int, len(p.claims))
 	for rows.Next() {
 		var one row
 		var snapshot string
+		var unlisted uint32
 		var delayed []int16
 		var id, report pgtype.UUID
-		err := rows.Scan(&snapshot, &delayed, &one.shard, &one.seq, &id, &one.key, &report,
+		err := rows.Scan(&snapshot, &unlisted, &delayed, &one.shard, &one.seq, &id, &one.key, &report,
 			&one.payload, &one.headers, &one.created, &one.retries)
 		if err != nil {
 			return err
 		}
 		if !id.Valid {
-			p.snapshot, p.delayed = snapshot, delayed
+			p.snapshot, p.unlisted, p.delayed = snapshot, unlisted, delayed
 			continue
 		}
-		one.id, one.report, one.epoch = id.Bytes, report.Bytes, epochs[one.shard]
-		if len(p.rows) == 0 || p.rows[len(p.rows)-1].shard != one.shard {
-			inShard = 0
-		}
-		if inShard++; inShard == p.perShard {
+		i := index[one.shard]
+		one.id, one.report, one.epoch = id.Bytes, report.Bytes, p.claims[i].epoch
+		if inShard[i]++; inShard[i] == p.perShard {
 			p.full++
+			p.reach[i] = one.seq
 		}
 		p.rows = append(p.rows, &one)
 	}

@@ -32,7 +32,7 @@ func (s *session) settle(o settlement) {
 		m.refused.WithLabelValues(returned).Inc()
 		s.refuse(o.row, "no queue takes the message: "+o.outcome.Reason, false)
 	case rabbit.Lost:
-		s.untrack(o.row) // unknown: the next session reads it again, in order
+		s.putBack(o.row) // unknown: the next session reads it again, in order
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *session) refuse(r *row, reason string, nack bool) {
 		return
 	}
 	s.hold(r, s.reads)
-	s.untrack(r)
+	s.putBack(r)
 	if opened {
 		s.relay.metrics.shut.WithLabelValues(r.key).Set(1)
 		s.relay.cfg.Log.Error().Str("routing_key", r.key).Str("reason", reason).
@@ -71,26 +71,33 @@ func (s *session) routed(key string) {
 // that wait below the room that the marker has.
 func (s *session) judge(r *row, refusal string) {
 	s.waiting++
-	s.marker.in <- verdict{row: r, refusal: refusal, highest: s.horizon.highest}
+	s.marker.in <- verdict{row: r, refusal: refusal}
 }
 
 // marked forgets rows whose fate is written. A page that was asked for before
 // cannot contain them: it left out what was under way.
-func (s *session) marked(m marked) {
-	s.waiting -= len(m.verdicts)
-	s.horizon.wrote(m.xid, m.verdicts[0].highest, time.Now())
+func (s *session) marked(batch []verdict) {
+	s.waiting -= len(batch)
 	s.relay.publishedNow(time.Now())
-	for _, v := range m.verdicts {
-		if v.refusal != "" {
+	for _, v := range batch {
+		if v.refusal == "" {
+			s.untrack(v.row)
+		} else {
 			s.hold(v.row, s.reads)
+			s.putBack(v.row)
 		}
-		s.untrack(v.row)
 	}
 }
 
 // hold makes the later rows of r's report wait until a page was read whose
 // number is above after: that page knows about the refusal.
 func (s *session) hold(r *row, after int64) { s.held[r.report] = after }
+
+// putBack leaves a row that is still pending for another page.
+func (s *session) putBack(r *row) {
+	s.horizon.back(r, s.reads)
+	s.untrack(r)
+}
 
 func (s *session) untrack(r *row) {
 	if s.tracked[r.seq] == r {
@@ -107,7 +114,7 @@ func (s *session) dropForeign() {
 		if s.relay.own.mayPublish(r.claim) {
 			kept = append(kept, r)
 		} else {
-			s.untrack(r)
+			s.putBack(r)
 		}
 	}
 	clear(s.queue[len(kept):])

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -22,5 +24,22 @@ func TestArguments(t *testing.T) {
 	}
 	if runs != 1 {
 		t.Errorf("what was refused ran %d times", runs-1)
+	}
+}
+
+func TestGOGCWins(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	set := func() int { return debug.SetGCPercent(77) }
+
+	t.Setenv("GOGC", "77")
+	CollectLess()
+	if got := set(); got != 77 {
+		t.Errorf("with GOGC the percentage is %d, want it left at 77", got)
+	}
+	os.Unsetenv("GOGC")
+	CollectLess()
+	if got := set(); got != gcPercent {
+		t.Errorf("without GOGC the percentage is %d, want %d", got, gcPercent)
 	}
 }

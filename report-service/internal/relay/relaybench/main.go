@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -40,6 +41,7 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	service.CollectLess() // as report-service does
 	pool, err := pgxpool.New(ctx, *database)
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)

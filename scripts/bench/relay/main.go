@@ -31,7 +31,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.passes, "passes", 5, "interleaved passes; medians count")
-	flag.IntVar(&o.rows, "rows", 30_000, "rows of a pass")
+	flag.IntVar(&o.rows, "rows", 60_000, "rows of a pass")
 	flag.IntVar(&o.slow, "watermill-rows", 3_000, "rows of a pass of Watermill, which would take minutes otherwise")
 	flag.IntVar(&o.seconds, "seconds", 10, "how long 1,000 rows a second are kept up")
 	history := flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")

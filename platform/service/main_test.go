@@ -37,7 +37,9 @@ func TestGOGCWins(t *testing.T) {
 	if got := set(); got != 77 {
 		t.Errorf("with GOGC the percentage is %d, want it left at 77", got)
 	}
-	os.Unsetenv("GOGC")
+	if err := os.Unsetenv("GOGC"); err != nil {
+		t.Fatal(err)
+	}
 	CollectLess()
 	if got := set(); got != gcPercent {
 		t.Errorf("without GOGC the percentage is %d, want %d", got, gcPercent)

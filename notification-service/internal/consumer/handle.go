@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
 )
@@ -20,31 +20,34 @@ const maxStarts = 3
 // there. What is in hand stays unsettled, and the broker delivers it again.
 var errStopped = errors.New("stopped")
 
-// A job is a delivery that was understood.
+// A job is a delivery that was read.
 type job struct {
 	d     *amqp.Delivery
 	msg   Message
-	noted bool // its start is noted
+	err   error // why the delivery is not understood
+	noted bool  // its start is noted
 }
 
-// handle brings every delivery of the batch to its outcome.
-func (s *subscription) handle(work context.Context, batch []amqp.Delivery) {
+func (s *subscription) understand(d *amqp.Delivery) *job {
+	s.metrics.received(s.queue, d)
+	msg, err := s.reader.read(s.key, d)
+	return &job{d: d, msg: msg, err: err}
+}
+
+// handle brings every job of the batch to its outcome.
+func (s *subscription) handle(work context.Context, batch []*job) {
 	var fresh, again, suspects []*job
 	ids := make(map[string]bool, len(batch))
-	for i := range batch {
-		d := &batch[i]
-		s.metrics.received(s.queue, d)
-		msg, err := s.reader.read(s.key, d)
-		j := &job{d: d, msg: msg}
+	for _, j := range batch {
 		switch {
-		case err != nil:
-			s.fail(work, j, err)
-		case d.Redelivered:
+		case j.err != nil:
+			s.fail(work, j, j.err)
+		case j.d.Redelivered:
 			suspects = append(suspects, j)
-		case ids[msg.ID]: // the same message twice: the second finds the first one's effect
+		case ids[j.msg.ID]: // the same message twice: the second finds the first one's effect
 			again = append(again, j)
 		default:
-			ids[msg.ID] = true
+			ids[j.msg.ID] = true
 			fresh = append(fresh, j)
 		}
 	}
@@ -96,14 +99,11 @@ func (s *subscription) apart(work context.Context, jobs []*job, took time.Durati
 	if took > slowFailure {
 		size = 1
 	}
-	var parts errgroup.Group
+	var parts sync.WaitGroup
 	for part := range slices.Chunk(jobs, size) {
-		parts.Go(func() error {
-			s.together(work, part)
-			return nil
-		})
+		parts.Go(func() { s.together(work, part) })
 	}
-	_ = parts.Wait() // there are no errors: each job came to its outcome
+	parts.Wait()
 }
 
 func (s *subscription) apply(ctx context.Context, jobs []*job) (Applied, error) {

@@ -23,7 +23,8 @@ type subscription struct {
 	prefetch int
 	ch       *amqp.Channel
 	tag      string
-	intake   chan amqp.Delivery // holds the prefetch, so that the pump never waits
+	intake   chan *job // holds the prefetch, so that the pump never waits
+	plenty   bool      // the last batch was large: the broker seems to have more
 
 	unsettled atomic.Int64 // taken from intake and not yet acknowledged
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
@@ -39,7 +40,7 @@ func subscribe(l *lane, conn *amqp.Connection, prefetch int) (*subscription, err
 	l.metrics.channelsOpened.Inc()
 	return &subscription{
 		lane: l, prefetch: prefetch, ch: ch, tag: l.nextTag(),
-		intake: make(chan amqp.Delivery, prefetch),
+		intake: make(chan *job, prefetch),
 	}, nil
 }
 
@@ -89,12 +90,13 @@ func drainContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return work, func() { stop(); cancel() }
 }
 
-// pump fills intake. When the channel is gone, nothing can be settled any
+// pump fills intake. It also reads the messages, because nobody waits for it:
+// the worker may be waiting for the database, or for a batch to fill. When the channel is gone, nothing can be settled any
 // more, and the work in hand is told so.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
 		s.priority.came(s.rank)
-		s.intake <- d // never waits: the broker sends no more than the prefetch
+		s.intake <- s.understand(&d) // never waits: the broker sends no more than the prefetch
 	}
 	close(s.intake)
 	if s.ch.IsClosed() {
@@ -107,61 +109,74 @@ func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp
 
 // take returns what is there, up to a batch, once there is anything. It
 // returns nothing when the subscription is over.
-func (s *subscription) take(work context.Context) []amqp.Delivery {
-	var batch []amqp.Delivery
+func (s *subscription) take(work context.Context) []*job {
+	var batch []*job
 	select {
-	case d, ok := <-s.intake:
+	case j, ok := <-s.intake:
 		if !ok {
 			return nil
 		}
-		batch = append(batch, d)
+		batch = append(batch, j)
 	case <-work.Done():
 		return nil
 	}
-	batch = s.takeMore(batch)
+	// What is on its way to a retry takes up prefetch until that is confirmed.
+	limit := max(1, min(s.tuning.BatchSize, s.prefetch-int(s.unsettled.Load())))
+	batch = s.takeMore(batch, limit)
+	s.plenty = 2*len(batch) >= limit
 	s.unsettled.Add(int64(len(batch)))
 	return batch
 }
 
-// yields is how often takeMore lets others run before it believes that
-// nothing more has arrived: a delivery passes through two goroutines of the
-// client on its way here.
-const yields = 3
+const (
+	// yields is how often takeMore lets others run before it believes that
+	// nothing more has arrived: a delivery passes through two goroutines of the
+	// client on its way here.
+	yields = 3
+	// fillUp is how long a batch waits for more when the broker seems to have
+	// it. After an acknowledgement the deliveries come one by one, and whoever
+	// takes the first few makes small transactions for as long as there is a
+	// backlog. When messages come singly, nothing waits.
+	fillUp = time.Millisecond
+)
 
-// takeMore adds to batch what has arrived already, and what arrives within
-// the configured wait.
-func (s *subscription) takeMore(batch []amqp.Delivery) []amqp.Delivery {
-	limit := min(s.tuning.BatchSize, s.prefetch)
+// takeMore adds to batch what has arrived already, and what arrives within the
+// time that is worth waiting.
+func (s *subscription) takeMore(batch []*job, limit int) []*job {
 	for idle := 0; len(batch) < limit && idle < yields; {
 		select {
-		case d, ok := <-s.intake:
+		case j, ok := <-s.intake:
 			if !ok {
 				return batch
 			}
-			batch, idle = append(batch, d), 0
+			batch, idle = append(batch, j), 0
 		default:
 			idle++
 			runtime.Gosched()
 		}
 	}
-	if s.tuning.BatchWait == 0 {
+	patience := s.tuning.BatchWait
+	if s.plenty {
+		patience = max(patience, fillUp)
+	}
+	if patience == 0 || len(batch) == limit {
 		return batch
 	}
-	return s.await(batch, limit)
+	return s.await(batch, limit, patience)
 }
 
-// await adds to batch what arrives within the configured wait.
-func (s *subscription) await(batch []amqp.Delivery, limit int) []amqp.Delivery {
-	patience := time.NewTimer(s.tuning.BatchWait)
-	defer patience.Stop()
+// await adds to batch what arrives while patience lasts.
+func (s *subscription) await(batch []*job, limit int, patience time.Duration) []*job {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	for len(batch) < limit {
 		select {
-		case d, ok := <-s.intake:
+		case j, ok := <-s.intake:
 			if !ok {
 				return batch
 			}
-			batch = append(batch, d)
-		case <-patience.C:
+			batch = append(batch, j)
+		case <-timer.C:
 			return batch
 		}
 	}
@@ -169,7 +184,7 @@ func (s *subscription) await(batch []amqp.Delivery, limit int) []amqp.Delivery {
 }
 
 // handleBatch handles what take returned, and shows that it is at it.
-func (s *subscription) handleBatch(work context.Context, batch []amqp.Delivery) {
+func (s *subscription) handleBatch(work context.Context, batch []*job) {
 	s.priority.yield(work, s.rank)
 	s.busySince.Store(time.Now().UnixNano())
 	s.handle(work, batch)

@@ -24,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 func main() {
@@ -36,8 +37,10 @@ func main() {
 func run() error {
 	good := flag.Int("good", 0, "how many messages must be done")
 	batch := flag.Int("batch", 10, "messages in one transaction at the most")
+	workers := flag.Int("workers", 1, "workers, each with a prefetch of 10")
 	effect := flag.String("effect", "whole", "what to write: nothing, record or whole")
 	flag.Parse()
+	service.CollectLess() // as notification-service does
 	keyring, err := event.ParseKeyring(os.Getenv("RECIPIENT_KEY"))
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func run() error {
 	c, err := consumer.New(consumer.Config{
 		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Courier: post, Keyring: keyring,
 		Tuning: consumer.Tuning{
-			Prefetch: 10, Workers: 1, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
+			Prefetch: 10, Workers: *workers, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
 			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
 		},
 		Rabbit: rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),

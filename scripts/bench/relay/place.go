@@ -96,10 +96,13 @@ func (p *place) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-// fresh empties the outbox and makes a new virtual host with the queue.
+// fresh empties the outbox and makes a new virtual host with the queue. What
+// the pass before left to be written is written now.
 func (p *place) fresh(ctx context.Context) error {
-	if _, err := p.pool.Exec(ctx, `truncate outbox_messages`); err != nil {
-		return err
+	for _, sql := range []string{`truncate outbox_messages`, `checkpoint`} {
+		if _, err := p.pool.Exec(ctx, sql); err != nil {
+			return err
+		}
 	}
 	if err := p.dropVhost(); err != nil {
 		return err

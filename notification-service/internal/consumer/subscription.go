@@ -156,7 +156,7 @@ func (s *subscription) takeMore(batch []*job, limit int) []*job {
 		}
 	}
 	patience := s.tuning.BatchWait
-	if s.plenty {
+	if s.plenty && s.unsettled.Load() == 0 { // after a failure they come back one by one
 		patience = max(patience, fillUp)
 	}
 	if patience == 0 || len(batch) == limit {

@@ -5,13 +5,14 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent lets the heap grow to five times what lives in it. That is a few
-// tens of megabytes for a service, which allocates as much within a second:
-// with Go's own 100, collections took 8 % of report-service's time under load.
+// gcPercent lets the heap grow to five times what lives in it.
 const gcPercent = 400
 
-// CollectLess sets how often garbage is collected, unless GOGC says it. Main
-// does it for the services. GOMEMLIMIT is obeyed all the same.
+// CollectLess lets garbage wait, unless GOGC says how long. It is for services
+// whose heap is small and fills fast: with Go's own 100, collections took 8 % of
+// report-service's time under load, for a heap of a few megabytes. A service
+// that keeps much alive would pay for it in memory. GOMEMLIMIT is obeyed all the
+// same.
 func CollectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -27,7 +27,6 @@ func command(args []string, addr string, run func(context.Context, func(string) 
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop) // a second signal kills at once
 		defer stop()
-		CollectLess()
 		return run(ctx, os.Getenv, os.Stdout)
 	case len(args) == 1 && args[0] == "healthcheck":
 		return Healthcheck(context.Background(), cmp.Or(os.Getenv("HTTP_ADDR"), addr))

@@ -27,6 +27,7 @@ func main() { service.Main("report-service", "127.0.0.1:3002", run) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
+	service.CollectLess()
 	cfg, err := config.Load(getenv)
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)

@@ -26,6 +26,7 @@ type bench struct {
 	passes  int
 	length  time.Duration // of a pass
 	reports int           // that spread votes go to
+	pool    int           // connections of the service to its database
 	raw     bool          // no floor: lines as go test -bench writes them
 	service *service
 	floor   *floor
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
 	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
 	flags.BoolVar(&b.raw, "raw", false, "no comparison: lines for benchstat")
+	flags.IntVar(&b.pool, "pool", 0, "connections of report-service to its database, 0 for its own choice")
 	binary := flags.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate := flags.String("migrate", "../../bin/migrate", "the `program` that migrates")
 	if err := flags.Parse(args); err != nil {
@@ -63,7 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer b.floor.close()
-	if b.service, err = startService(ctx, *binary, database); err != nil {
+	if b.service, err = startService(ctx, *binary, withPool(database, b.pool)); err != nil {
 		return err
 	}
 	defer b.service.stop()

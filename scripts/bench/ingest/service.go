@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -48,6 +50,18 @@ func startService(ctx context.Context, program, database string) (*service, erro
 		return nil, fmt.Errorf("start report-service: %w", err)
 	}
 	return s, s.ready(ctx)
+}
+
+// withPool sets how many connections the service has to the database.
+func withPool(database string, size int) string {
+	u, err := url.Parse(database)
+	if err != nil || size == 0 {
+		return database
+	}
+	query := u.Query()
+	query.Set("pool_max_conns", strconv.Itoa(size))
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 func freeAddress(ctx context.Context) (string, error) {

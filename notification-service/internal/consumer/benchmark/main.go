@@ -24,7 +24,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 func main() {
@@ -40,7 +39,6 @@ func run() error {
 	workers := flag.Int("workers", 1, "workers, each with a prefetch of 10")
 	effect := flag.String("effect", "whole", "what to write: nothing, record or whole")
 	flag.Parse()
-	service.CollectLess() // as notification-service does
 	keyring, err := event.ParseKeyring(os.Getenv("RECIPIENT_KEY"))
 	if err != nil {
 		return err

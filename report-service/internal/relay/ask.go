@@ -52,7 +52,7 @@ func (s *session) mayRead() bool {
 // due is when the next read should begin: at once if the last page was full,
 // soon if a commit was announced.
 func (s *session) due() time.Time {
-	switch soon := s.lastRead.Add(readGap); {
+	switch soon := s.lastRead.Add(s.gap); {
 	case s.more:
 		return s.lastRead
 	case s.woken && soon.Before(s.nextRead):
@@ -66,6 +66,7 @@ func (s *session) due() time.Time {
 func (s *session) take(p page) error {
 	s.reading = false
 	now := time.Now()
+	s.gap = max(readGap, min(3*now.Sub(s.lastRead), maxReadGap))
 	if p.err != nil {
 		s.relay.cfg.Log.Warn().Err(p.err).Msg("reading delayed")
 		s.more, s.nextRead = false, now.Add(s.relay.cfg.PollMax)

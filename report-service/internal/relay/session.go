@@ -18,9 +18,12 @@ const (
 	burst = 64
 	// tickEvery is how often deadlines are looked at.
 	tickEvery = 250 * time.Millisecond
-	// readGap separates two reads while rows trickle in: it bounds the reads per
-	// second, at a delay that nobody notices.
-	readGap = 4 * time.Millisecond
+	// readGap separates the beginnings of two reads while rows trickle in: it
+	// bounds the reads per second, at a delay that nobody notices. When reads
+	// take long the machine is busy, and up to maxReadGap passes between them:
+	// there is better use for its time than ever smaller pages.
+	readGap    = 4 * time.Millisecond
+	maxReadGap = 20 * time.Millisecond
 	// drainTimeout bounds the wait for confirms, and then for marks, at the end.
 	drainTimeout = 4 * time.Second
 )
@@ -60,6 +63,7 @@ type session struct {
 	more       bool // the last page was full
 	perShard   int
 	lastRead   time.Time
+	gap        time.Duration // until the next read
 	nextRead   time.Time
 	poll       time.Duration
 	isBlocked  bool
@@ -122,6 +126,7 @@ func (r *Relay) newSession(hard context.Context, conn *amqp.Connection, publishe
 		pages:   make(chan page, 1),
 		probes:  make(chan probe, 1),
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		gap:     readGap,
 		poll:    r.cfg.PollMin, nextRead: now, progress: now,
 	}
 }

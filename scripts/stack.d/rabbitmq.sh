@@ -56,7 +56,9 @@ epmd_bin() {
   die "Erlang's epmd is not installed"
 }
 
-# rabbitmq_configure writes the node's whole configuration.
+# rabbitmq_configure writes the node's whole configuration. The log of the quorum
+# queues is in memory until a file of it is full: with RabbitMQ's own 512 MB its
+# memory rises for minutes and falls at once.
 rabbitmq_configure() {
   local home=$1 password=$2 amqp=$3 management=$4 metrics=$5
   cat >"$home/rabbitmq.conf" <<CONF
@@ -67,7 +69,8 @@ prometheus.tcp.ip = 127.0.0.1
 prometheus.tcp.port = $metrics
 default_user = cityconnect
 default_pass = $password
-collect_statistics_interval = 500
+collect_statistics_interval = ${RABBITMQ_STATISTICS_MS:-5000}
+raft.wal_max_size_bytes = 67108864
 log.console.level = warning
 CONF
   echo '[rabbitmq_management,rabbitmq_prometheus].' >"$home/enabled_plugins"

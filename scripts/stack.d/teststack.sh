@@ -29,7 +29,7 @@ test_start() {
   mapfile -t ports < <(test_ports)
   say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
   postgres_start "$test_dir/postgres" "${ports[0]}" "$password"
-  rabbitmq_start "$test_dir/rabbitmq" "$password" "${ports[@]:1:5}"
+  RABBITMQ_STATISTICS_MS=500 rabbitmq_start "$test_dir/rabbitmq" "$password" "${ports[@]:1:5}"
   (
     umask 077
     cat >"$test_dir/env" <<ENV

@@ -35,8 +35,15 @@ keep postgres/superuser_password "${POSTGRES_PASSWORD-}" "$(random 24)"
 keep postgres/reports_password '' "$(random 24)"
 keep postgres/notifications_password '' "$(random 24)"
 keep rabbitmq/password "${RABBITMQ_PASSWORD-}" "$(random 24)"
-printf 'default_user = cityconnect\ndefault_pass = %s\nloopback_users = none\nlog.console = true\n' \
-  "$(read_secret rabbitmq/password)" >"$dir/rabbitmq/20-user.conf"
+# The log of the quorum queues is in memory until a file of it is full: with the
+# image's 512 MB, the broker's memory rises for minutes and falls at once.
+cat >"$dir/rabbitmq/20-user.conf" <<CONF
+default_user = cityconnect
+default_pass = $(read_secret rabbitmq/password)
+loopback_users = none
+log.console = true
+raft.wal_max_size_bytes = 67108864
+CONF
 
 # Addresses are written anew each time: the native stack's ports may change.
 database_url() {

@@ -13,10 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/wagslane/go-rabbitmq"
+	"golang.org/x/sync/errgroup"
 )
 
-// prefetch is the contract's. wagslane also runs as many handlers at once,
-// which is its best; watermill handles one message at a time.
+// prefetch is the contract's, for each consumer. wagslane also runs as many
+// handlers at once, which is its best; watermill handles one message at a time.
 const prefetch = 10
 
 // raw acknowledges each message and does nothing with it.
@@ -57,7 +58,12 @@ type effect struct {
 }
 
 func (b *bench) newEffect(ctx context.Context, l load) (*effect, error) {
-	pool, err := pgxpool.New(ctx, b.place.database)
+	cfg, err := pgxpool.ParseConfig(b.place.database)
+	if err != nil {
+		return nil, fmt.Errorf("read database URL: %w", err)
+	}
+	cfg.MaxConns = 20 // as our services have
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
@@ -80,36 +86,45 @@ func (e *effect) apply(ctx context.Context, id string) error {
 	return nil
 }
 
-// wagslane consumes with ten handlers, and requeues what fails.
-func (b *bench) wagslane(ctx context.Context, url string, l load) (result, error) {
-	e, err := b.newEffect(ctx, l)
-	if err != nil {
-		return result{}, err
-	}
-	defer e.pool.Close()
-	conn, err := rabbitmq.NewConn(url, rabbitmq.WithConnectionOptionsLogger(quiet{}))
-	if err != nil {
-		return result{}, fmt.Errorf("open broker: %w", err)
-	}
-	defer conn.Close()
-	c, err := rabbitmq.NewConsumer(conn, b.place.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
-		rabbitmq.WithConsumerOptionsConcurrency(prefetch), rabbitmq.WithConsumerOptionsQOSPrefetch(prefetch),
-		rabbitmq.WithConsumerOptionsLogger(quiet{}))
-	if err != nil {
-		return result{}, fmt.Errorf("make consumer: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- c.Run(func(d rabbitmq.Delivery) rabbitmq.Action {
-			if e.apply(ctx, d.MessageId) != nil {
-				return rabbitmq.NackRequeue
+// wagslane consumes with so many consumers of ten handlers each, and requeues
+// what fails.
+func (b *bench) wagslane(consumers int) func(context.Context, string, load) (result, error) {
+	return func(ctx context.Context, url string, l load) (result, error) {
+		e, err := b.newEffect(ctx, l)
+		if err != nil {
+			return result{}, err
+		}
+		defer e.pool.Close()
+		conn, err := rabbitmq.NewConn(url, rabbitmq.WithConnectionOptionsLogger(quiet{}))
+		if err != nil {
+			return result{}, fmt.Errorf("open broker: %w", err)
+		}
+		defer conn.Close()
+		var running errgroup.Group
+		var started []*rabbitmq.Consumer
+		for range consumers {
+			c, err := rabbitmq.NewConsumer(conn, b.place.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
+				rabbitmq.WithConsumerOptionsConcurrency(prefetch), rabbitmq.WithConsumerOptionsQOSPrefetch(prefetch),
+				rabbitmq.WithConsumerOptionsLogger(quiet{}))
+			if err != nil {
+				return result{}, fmt.Errorf("make consumer: %w", err)
 			}
-			return rabbitmq.Ack
-		})
-	}()
-	err = e.watch.wait(ctx)
-	c.Close()
-	return e.watch.result(), errors.Join(err, <-ended)
+			started = append(started, c)
+			running.Go(func() error {
+				return c.Run(func(d rabbitmq.Delivery) rabbitmq.Action {
+					if e.apply(ctx, d.MessageId) != nil {
+						return rabbitmq.NackRequeue
+					}
+					return rabbitmq.Ack
+				})
+			})
+		}
+		err = e.watch.wait(ctx)
+		for _, c := range started {
+			c.Close()
+		}
+		return e.watch.result(), errors.Join(err, running.Wait())
+	}
 }
 
 type quiet struct{}

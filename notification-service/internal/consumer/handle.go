@@ -28,6 +28,8 @@ type job struct {
 	noted bool  // its start is noted
 }
 
+// understand reads a delivery. What cannot be read is a job all the same, which
+// fails when its turn comes.
 func (s *subscription) understand(d *amqp.Delivery) *job {
 	s.metrics.received(s.queue, d)
 	msg, err := s.reader.read(s.key, d)

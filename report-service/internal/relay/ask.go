@@ -66,7 +66,7 @@ func (s *session) due() time.Time {
 func (s *session) take(p page) error {
 	s.reading = false
 	now := time.Now()
-	s.gap = max(readGap, min(3*now.Sub(s.lastRead), maxReadGap))
+	s.gap = gapAfter(now.Sub(s.lastRead))
 	if p.err != nil {
 		s.relay.cfg.Log.Warn().Err(p.err).Msg("reading delayed")
 		s.more, s.nextRead = false, now.Add(s.relay.cfg.PollMax)
@@ -114,6 +114,10 @@ func (s *session) plan(p page, now time.Time) {
 	}
 	s.nextRead = now.Add(jitter(s.poll))
 }
+
+// gapAfter returns the time from the beginning of a read that took so long to
+// that of the next.
+func gapAfter(took time.Duration) time.Duration { return max(readGap, min(3*took, maxReadGap)) }
 
 // jitter spreads d by ±20 %, so that replicas do not poll in step.
 func jitter(d time.Duration) time.Duration {

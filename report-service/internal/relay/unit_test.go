@@ -230,3 +230,15 @@ func TestRenewalIsQuiet(t *testing.T) {
 		}
 	}
 }
+
+// Reads that take long are further apart, up to a limit.
+func TestReadsMakeWay(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{
+		time.Millisecond: readGap, 5 * time.Millisecond: 15 * time.Millisecond, time.Minute: maxReadGap,
+	} {
+		if got := gapAfter(took); got != want {
+			t.Errorf("after a read of %v: %v until the next, want %v", took, got, want)
+		}
+	}
+}

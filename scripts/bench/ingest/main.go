@@ -65,7 +65,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer b.floor.close()
-	if b.service, err = startService(ctx, *binary, withPool(database, b.pool)); err != nil {
+	pooled, err := withPool(database, b.pool)
+	if err != nil {
+		return err
+	}
+	if b.service, err = startService(ctx, *binary, pooled); err != nil {
 		return err
 	}
 	defer b.service.stop()

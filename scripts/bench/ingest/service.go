@@ -52,16 +52,20 @@ func startService(ctx context.Context, program, database string) (*service, erro
 	return s, s.ready(ctx)
 }
 
-// withPool sets how many connections the service has to the database.
-func withPool(database string, size int) string {
+// withPool sets how many connections the service has to the database; 0 leaves
+// it to the service.
+func withPool(database string, size int) (string, error) {
+	if size == 0 {
+		return database, nil
+	}
 	u, err := url.Parse(database)
-	if err != nil || size == 0 {
-		return database
+	if err != nil {
+		return "", fmt.Errorf("parse database URL: %w", err)
 	}
 	query := u.Query()
 	query.Set("pool_max_conns", strconv.Itoa(size))
 	u.RawQuery = query.Encode()
-	return u.String()
+	return u.String(), nil
 }
 
 func freeAddress(ctx context.Context) (string, error) {

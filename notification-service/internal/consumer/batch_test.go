@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // A batch waits for more only when the one before was large, and never for
@@ -18,7 +20,7 @@ func TestBatchFills(t *testing.T) {
 		}
 		come := func(n int) {
 			for range n {
-				s.intake <- new(job)
+				s.intake <- &job{d: new(amqp.Delivery)}
 			}
 		}
 		take := func(what string, want int, after time.Duration) {
@@ -28,7 +30,7 @@ func TestBatchFills(t *testing.T) {
 			if took := time.Since(began); got != want || took != after {
 				t.Errorf("%s: %d taken after %v, want %d after %v", what, got, took, want, after)
 			}
-			s.unsettled.Add(-int64(got))
+			s.ledger = ledger{}
 		}
 
 		come(3)
@@ -43,9 +45,11 @@ func TestBatchFills(t *testing.T) {
 		come(2)
 		take("a trickle again", 2, 0)
 
-		s.unsettled.Store(6)
+		wait := func() { s.ledger = ledger{lines: make([]line, 6)} } // for their retries
+		wait()
 		come(4)
 		take("four may come", 4, 0)
+		wait()
 		come(4)
 		take("four may come, after many", 4, 0)
 	})

@@ -49,7 +49,7 @@ func (s *subscription) move(work context.Context, j *job, exchange, key string, 
 		switch {
 		case err == nil:
 			s.forget(work, j)
-			s.ack(j)
+			s.ledger.done(j)
 		case errors.Is(err, courier.ErrTooLarge):
 			s.reject(j)
 		}
@@ -62,7 +62,7 @@ func (s *subscription) reject(j *job) {
 	if j.d.Reject(false) == nil {
 		s.metrics.nacked.WithLabelValues(s.queue).Inc()
 	}
-	s.unsettled.Add(-1)
+	s.ledger.drop(j)
 }
 
 // forget drops the notes of a suspect that came to an end. If that fails, it

@@ -146,37 +146,15 @@ func (s *subscription) alone(work context.Context, j *job) {
 // streams.
 func (s *subscription) succeed(work context.Context, jobs []*job, applied Applied) {
 	s.metrics.duplicates.WithLabelValues(s.queue).Add(float64(applied.Seen))
-	s.ackAll(jobs)
+	s.ledger.done(jobs...)
 	if len(applied.Batch.Feed) > 0 {
 		s.announcer.Announce(context.WithoutCancel(work), applied.Batch)
 	}
 }
 
-// ackAll acknowledges all jobs with one frame, if they are everything that is
-// unsettled on the channel: tags count up, and whatever came later has not
-// been taken yet.
-func (s *subscription) ackAll(jobs []*job) {
-	if int64(len(jobs)) != s.unsettled.Load() {
-		for _, j := range jobs {
-			s.ack(j)
-		}
-		return
-	}
-	last := jobs[len(jobs)-1].d
-	for _, j := range jobs {
-		if j.d.DeliveryTag > last.DeliveryTag {
-			last = j.d
-		}
-	}
-	s.settled(last.Ack(true), len(jobs))
-}
-
-func (s *subscription) ack(j *job) { s.settled(j.d.Ack(false), 1) }
-
-// settled counts acknowledgements. One that could not be sent needs nothing:
+// acked counts acknowledgements. One that could not be sent needs nothing:
 // its channel is gone, and the redelivery finds the effect.
-func (s *subscription) settled(err error, n int) {
-	s.unsettled.Add(int64(-n))
+func (s *subscription) acked(n int, err error) {
 	s.board.handled.add(n)
 	if err == nil {
 		s.metrics.acked.WithLabelValues(s.queue).Add(float64(n))

@@ -26,7 +26,7 @@ type subscription struct {
 	intake   chan *job // holds the prefetch, so that the pump never waits
 	plenty   bool      // the last batch was large: the broker seems to have more
 
-	unsettled atomic.Int64 // taken from intake and not yet acknowledged
+	ledger    ledger       // what was taken from intake and is not yet acknowledged
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
 	moves     sync.WaitGroup
 }
@@ -38,10 +38,12 @@ func subscribe(l *lane, conn *amqp.Connection, prefetch int) (*subscription, err
 		return nil, fmt.Errorf("open channel: %w", err)
 	}
 	l.metrics.channelsOpened.Inc()
-	return &subscription{
+	s := &subscription{
 		lane: l, prefetch: prefetch, ch: ch, tag: l.nextTag(),
 		intake: make(chan *job, prefetch),
-	}, nil
+	}
+	s.ledger = ledger{acknowledger: ch, acked: s.acked}
+	return s, nil
 }
 
 // run consumes until ctx ends or the broker ends the subscription. It then
@@ -66,6 +68,7 @@ func (s *subscription) run(ctx context.Context) error {
 		s.handleBatch(work, batch)
 	}
 	s.moves.Wait() // they end when work does
+	s.ledger.release()
 	if ctx.Err() == nil {
 		return fmt.Errorf("the broker ended the subscription")
 	}
@@ -121,10 +124,10 @@ func (s *subscription) take(work context.Context) []*job {
 		return nil
 	}
 	// What is on its way to a retry takes up prefetch until that is confirmed.
-	limit := max(1, min(s.tuning.BatchSize, s.prefetch-int(s.unsettled.Load())))
+	limit := max(1, min(s.tuning.BatchSize, s.prefetch-s.ledger.open()))
 	batch = s.takeMore(batch, limit)
 	s.plenty = 2*len(batch) >= limit
-	s.unsettled.Add(int64(len(batch)))
+	s.ledger.take(batch)
 	return batch
 }
 
@@ -156,7 +159,7 @@ func (s *subscription) takeMore(batch []*job, limit int) []*job {
 		}
 	}
 	patience := s.tuning.BatchWait
-	if s.plenty && s.unsettled.Load() == 0 { // after a failure they come back one by one
+	if s.plenty && s.ledger.open() == 0 { // after a failure they come back one by one
 		patience = max(patience, fillUp)
 	}
 	if patience == 0 || len(batch) == limit {

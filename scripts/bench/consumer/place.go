@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,6 +34,18 @@ type load struct {
 }
 
 func (l load) good() int { return l.messages - l.failing }
+
+// shuffled returns which of the messages fail. Failures know no period: one in
+// every ten messages would meet each batch of ten at the same place. It is the
+// same for all passes.
+func (l load) shuffled() []bool {
+	failing := make([]bool, l.messages)
+	for i := range l.failing {
+		failing[i] = true
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(failing), func(i, j int) { failing[i], failing[j] = failing[j], failing[i] })
+	return failing
+}
 
 // fails tells whether a message is one of the failing.
 func fails(id string) bool { return strings.HasSuffix(id, "-fails") }
@@ -147,8 +160,8 @@ func (p *place) publish(brokerURL string, l load) error {
 		return err
 	}
 	var last []*amqp.DeferredConfirmation
-	for i := range l.messages {
-		confirm, err := ch.PublishWithDeferredConfirm("", queue, false, false, message(keyring, i, l))
+	for i, failing := range l.shuffled() {
+		confirm, err := ch.PublishWithDeferredConfirm("", queue, false, false, message(keyring, i, failing))
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}
@@ -169,9 +182,8 @@ func wait(confirms []*amqp.DeferredConfirmation) {
 
 func (p *place) queue() string { return p.topology.Queue(event.VoteReceivedKey) }
 
-// message returns the i-th message. The failing ones lie evenly among the
-// others.
-func message(keyring *event.Keyring, i int, l load) amqp.Publishing {
+// message returns the i-th message.
+func message(keyring *event.Keyring, i int, failing bool) amqp.Publishing {
 	report := uuid.New()
 	vote := event.VoteReceived{
 		ReportID: report, ReportVersion: 1, ReportTitle: "x", VoterID: "voter", VoteType: event.Upvote,
@@ -183,7 +195,7 @@ func message(keyring *event.Keyring, i int, l load) amqp.Publishing {
 	}
 	body = bytes.Replace(body, []byte(`"x"`), []byte(`"`+strings.Repeat("x", bodySize-len(body)+1)+`"`), 1)
 	id := uuid.NewString()
-	if l.failing > 0 && i%(l.messages/l.failing) == 0 {
+	if failing {
 		id += "-fails"
 	}
 	return amqp.Publishing{

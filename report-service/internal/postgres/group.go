@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -12,9 +13,13 @@ const (
 	// maxBatch bounds how many changes share a commit, and with it how long
 	// the first of them waits for the last.
 	maxBatch = 64
-	// maxCommits is how many batches are written at a time. More of them make
-	// the batches smaller; fewer let one slow commit hold up all others.
+	// maxCommits is how many batches are written at a time. It is one as long
+	// as what gathers meanwhile fits into the next: two halves cost the database
+	// more than a whole.
 	maxCommits = 4
+	// slowCommit is how long nothing may begin or end before another batch is
+	// written beside those under way: one slow commit does not hold up others.
+	slowCommit = 20 * time.Millisecond
 )
 
 // errAbandoned is told to whom nothing else was, which only a panic explains.
@@ -34,6 +39,8 @@ type group struct {
 	waiting []*entry
 	claimed map[uuid.UUID]*batch // which batch has a report
 	commits int
+	moved   time.Time // when a batch last began or ended
+	watched bool      // hurry will look whether something moves
 }
 
 // A scope is what a change must have for itself.
@@ -171,9 +178,11 @@ func (g *group) addLocked(b *batch, e *entry) {
 func (g *group) startLocked() {
 	passed := make(map[uuid.UUID]bool)
 	rest := g.waiting[:0]
-	for _, e := range g.waiting {
-		if g.commits < maxCommits && !passed[e.scope.subject] && (e.scope.subject == uuid.Nil || g.claimed[e.scope.subject] == nil) {
+	for i, e := range g.waiting {
+		waiting := len(rest) + len(g.waiting) - i
+		if g.roomLocked(waiting) && !passed[e.scope.subject] && (e.scope.subject == uuid.Nil || g.claimed[e.scope.subject] == nil) {
 			g.commits++
+			g.moved = time.Now()
 			g.leadLocked(&batch{}, e)
 			continue
 		}
@@ -182,6 +191,33 @@ func (g *group) startLocked() {
 	}
 	clear(g.waiting[len(rest):])
 	g.waiting = rest
+	g.watchLocked()
+}
+
+// roomLocked reports whether another batch may begin when so many wait.
+func (g *group) roomLocked(waiting int) bool {
+	switch g.commits {
+	case 0:
+		return true
+	case maxCommits:
+		return false
+	}
+	return waiting >= maxBatch || time.Since(g.moved) >= slowCommit
+}
+
+// watchLocked sees to it that nobody waits for ever behind a slow batch.
+func (g *group) watchLocked() {
+	if len(g.waiting) > 0 && g.commits > 0 && !g.watched {
+		g.watched = true
+		time.AfterFunc(slowCommit, g.hurry)
+	}
+}
+
+func (g *group) hurry() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watched = false
+	g.startLocked()
 }
 
 // leadLocked has the first of the entries lead b, which is made of them.
@@ -202,6 +238,7 @@ func (g *group) finish(b *batch) {
 	}
 	if !b.patient {
 		g.commits--
+		g.moved = time.Now()
 	}
 	off := make(map[uuid.UUID][]*entry)
 	for _, e := range b.entries {

@@ -226,6 +226,38 @@ func TestLockedReportsHoldNobodyUp(t *testing.T) {
 	}
 }
 
+// A batch that hangs in the database holds up nobody who comes after it.
+func TestSlowCommitHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	holder, err := f.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := draft(report.Public)
+	if _, err := holder.Exec(t.Context(), `select from categories where id = $1 for update`, d.Category.ID); err != nil {
+		t.Fatal(err)
+	}
+	slow := make(chan error)
+	go func() { slow <- f.create(false) }()
+	f.waitForLock(1)
+	d.Category = report.Category{ID: 1}
+	if _, err := f.Create(t.Context(), filing(d, ann, time.Now()), nil); err != nil {
+		t.Errorf("Create beside one that hangs: %v", err)
+	}
+	select {
+	case err := <-slow:
+		t.Errorf("the create that should hang returned %v", err)
+	default:
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-slow; err != nil {
+		t.Errorf("Create that hung: %v", err)
+	}
+}
+
 // The server dies while a batch is being written: nobody is told that his
 // change stands, none of it does, and all of it can be made again.
 func TestCrashInMidBatch(t *testing.T) {

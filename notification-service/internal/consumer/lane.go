@@ -45,12 +45,13 @@ type lane struct {
 	queue string
 	rank  int // 0 goes first
 	tags  atomic.Int64
+	turn  chan struct{} // holds one while a worker has a batch in hand
 	crew  crew
 	board gaugeboard
 }
 
 func newLane(d *deps, rank int, key event.Key) *lane {
-	l := &lane{deps: d, key: key, queue: d.topology.Queue(key), rank: rank}
+	l := &lane{deps: d, key: key, queue: d.topology.Queue(key), rank: rank, turn: make(chan struct{}, 1)}
 	l.crew.init(PoolSettings{Concurrency: d.tuning.Workers, Prefetch: d.tuning.Prefetch})
 	return l
 }

@@ -25,6 +25,7 @@ type subscription struct {
 	tag      string
 	intake   chan *job // holds the prefetch, so that the pump never waits
 	plenty   bool      // the last batch was large: the broker seems to have more
+	myTurn   bool      // the lane's turn is with this worker
 
 	ledger    ledger       // what was taken from intake and is not yet acknowledged
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
@@ -126,6 +127,7 @@ func (s *subscription) take(work context.Context) []*job {
 	// What is on its way to a retry takes up prefetch until that is confirmed.
 	limit := max(1, min(s.tuning.BatchSize, s.prefetch-s.ledger.open()))
 	batch = s.takeMore(batch, limit)
+	batch = s.awaitTurn(batch, limit)
 	s.plenty = 2*len(batch) >= limit
 	s.ledger.take(batch)
 	return batch
@@ -186,12 +188,52 @@ func (s *subscription) await(batch []*job, limit int, patience time.Duration) []
 	return batch
 }
 
+// slowBatch is how long a batch waits for another worker's at the most.
+const slowBatch = 20 * time.Millisecond
+
+// awaitTurn adds to batch what arrives while another worker of the queue has
+// one in hand. Two small batches cost the database more than one that is as
+// large as both; only what is full, or has waited for long, goes beside another.
+func (s *subscription) awaitTurn(batch []*job, limit int) []*job {
+	select {
+	case s.turn <- struct{}{}:
+		s.myTurn = true
+		return batch
+	default:
+	}
+	timer := time.NewTimer(slowBatch)
+	defer timer.Stop()
+	for len(batch) < limit {
+		select {
+		case s.turn <- struct{}{}:
+			s.myTurn = true
+			return batch
+		case j, ok := <-s.intake:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, j)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (s *subscription) endTurn() {
+	if s.myTurn {
+		s.myTurn = false
+		<-s.turn
+	}
+}
+
 // handleBatch handles what take returned, and shows that it is at it.
 func (s *subscription) handleBatch(work context.Context, batch []*job) {
 	s.priority.yield(work, s.rank)
 	s.busySince.Store(time.Now().UnixNano())
 	s.handle(work, batch)
 	s.busySince.Store(0)
+	s.endTurn()
 	// What fills half of the prefetch was hardly all that the broker has.
 	s.priority.done(s.rank, len(batch), 2*len(batch) >= s.prefetch)
 }

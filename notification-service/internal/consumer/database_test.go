@@ -56,9 +56,10 @@ func (b *sickbed) publish(n int) {
 	b.published += n
 }
 
-// outlast waits until the consumer has tried more often than any message has
-// attempts, quick tries included.
-func (b *sickbed) outlast() {
+// outlast waits so long, and until the consumer has tried more often than any
+// message has attempts, quick tries included.
+func (b *sickbed) outlast(outage time.Duration) {
+	over := time.After(outage)
 	b.EventuallyEqual("database up", 0, func() int { return b.Metric("consumer_database_up") })
 	before := b.store.asked.Load()
 	b.Eventually("tries", func() string {
@@ -67,6 +68,7 @@ func (b *sickbed) outlast() {
 		}
 		return ""
 	})
+	<-over
 }
 
 // recovered checks that everything had its effect and no attempt was spent.
@@ -87,15 +89,16 @@ func TestDatabaseAway(t *testing.T) {
 	b.publish(200)
 	for _, fault := range []struct {
 		name        string
+		outage      time.Duration // as long as its tries take, if that is longer
 		down, bring func()
 	}{
-		{"stopped", b.server.Stop, b.server.Start},
-		{"killed", b.server.Kill, b.server.Start},
-		{"frozen", b.server.Pause, b.server.Resume},
+		{"killed", 0, b.server.Kill, b.server.Start},
+		{"frozen", 0, b.server.Pause, b.server.Resume},
+		{"stopped for two minutes", 2 * time.Minute, b.server.Stop, b.server.Start},
 	} {
 		fault.down()
 		b.publish(200)
-		b.outlast()
+		b.outlast(fault.outage)
 		b.publish(100)
 		fault.bring()
 		b.recovered(t, fault.name)

@@ -133,7 +133,7 @@ func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
 	return drop()
 }
 
-// report prints the medians, and last the line that is compared over time.
+// report prints medians, and last the line that is compared over time.
 func (b *bench) report() error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\ncontestant\tmessages/s\ts until the good are done\tlongest stall ms\t")
@@ -144,14 +144,13 @@ func (b *bench) report() error {
 		return err
 	}
 	for _, percent := range []string{", 1 % fail", ", 10 % fail"} {
-		ours := b.median("ours"+percent, seconds)
 		fmt.Fprintf(b.out, "with failures%s: wagslane needs %.2f times as long, watermill %.1f times; with four consumers each, wagslane %.2f times\n", percent,
-			b.median("wagslane"+percent, seconds)/ours, b.median("watermill"+percent, seconds)/ours,
-			b.median("wagslane, four consumers"+percent, seconds)/b.median("ours, four workers"+percent, seconds))
+			b.times("ours"+percent, "wagslane"+percent), b.times("ours"+percent, "watermill"+percent),
+			b.times("ours, four workers"+percent, "wagslane, four consumers"+percent))
 	}
 	_, err := fmt.Fprintf(b.out, "drain_per_s=%.0f effect_per_s=%.0f single_tx_ratio=%.2f wagslane_ratio=%.2f watermill_ratio=%.2f stall_ms_1pct=%.1f stall_ms_10pct=%.1f\n",
-		b.rate("ours, no effect"), b.rate("ours"), b.rate("ours")/b.rate("ours, one message a transaction"),
-		b.rate("ours")/b.rate("wagslane"), b.rate("ours")/b.rate("watermill"),
+		b.rate("ours, no effect"), b.rate("ours"), b.times("ours", "ours, one message a transaction"),
+		b.times("ours", "wagslane"), b.times("ours", "watermill"),
 		b.median("ours, 1 % fail", stall), b.median("ours, 10 % fail", stall))
 	return err
 }
@@ -166,6 +165,21 @@ func (b *bench) median(name string, of func(result) float64) float64 {
 	for _, r := range b.results[name] {
 		values = append(values, of(r))
 	}
+	return median(values)
+}
+
+// times returns how many times as long the slow contestant takes: the median
+// of the ratios within a pass, because a machine that others use is not as fast
+// in the next.
+func (b *bench) times(fast, slow string) float64 {
+	var values []float64
+	for pass, r := range b.results[fast] {
+		values = append(values, b.results[slow][pass].Seconds/r.Seconds)
+	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }

@@ -95,8 +95,9 @@ func drainContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // pump fills intake. It also reads the messages, because nobody waits for it:
-// the worker may be waiting for the database, or for a batch to fill. When the channel is gone, nothing can be settled any
-// more, and the work in hand is told so.
+// the worker may be waiting for the database, or for a batch to fill. When the
+// channel is gone, nothing can be settled any more, and the work in hand is told
+// so.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
 		s.priority.came(s.rank)
@@ -161,17 +162,18 @@ func (s *subscription) takeMore(batch []*job, limit int) []*job {
 		}
 	}
 	patience := s.tuning.BatchWait
-	if s.plenty && s.ledger.open() == 0 { // after a failure they come back one by one
+	if s.plenty && s.ledger.open() == 0 { // what is on its way to a retry does not come soon
 		patience = max(patience, fillUp)
 	}
 	if patience == 0 || len(batch) == limit {
 		return batch
 	}
-	return s.await(batch, limit, patience)
+	return s.await(batch, limit, patience, nil)
 }
 
-// await adds to batch what arrives while patience lasts.
-func (s *subscription) await(batch []*job, limit int, patience time.Duration) []*job {
+// await adds to batch what arrives while patience lasts, and until the turn is
+// this worker's, if turn is given.
+func (s *subscription) await(batch []*job, limit int, patience time.Duration, turn chan<- struct{}) []*job {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for len(batch) < limit {
@@ -181,6 +183,9 @@ func (s *subscription) await(batch []*job, limit int, patience time.Duration) []
 				return batch
 			}
 			batch = append(batch, j)
+		case turn <- struct{}{}:
+			s.myTurn = true
+			return batch
 		case <-timer.C:
 			return batch
 		}
@@ -201,23 +206,7 @@ func (s *subscription) awaitTurn(batch []*job, limit int) []*job {
 		return batch
 	default:
 	}
-	timer := time.NewTimer(slowBatch)
-	defer timer.Stop()
-	for len(batch) < limit {
-		select {
-		case s.turn <- struct{}{}:
-			s.myTurn = true
-			return batch
-		case j, ok := <-s.intake:
-			if !ok {
-				return batch
-			}
-			batch = append(batch, j)
-		case <-timer.C:
-			return batch
-		}
-	}
-	return batch
+	return s.await(batch, limit, slowBatch, s.turn)
 }
 
 func (s *subscription) endTurn() {

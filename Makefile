@@ -6,7 +6,9 @@ SHELL := bash
 
 page := notification-service/internal/web/app
 
-.PHONY: help up down status logs clean demo build page test test-quick lint fmt generate bench-sse chaos-stream screenshots
+.PHONY: help up down status logs clean demo page screenshots build test test-quick \
+  lint fmt generate load bench bench-ingest bench-relay bench-consumer bench-sse \
+  chaos-stream bench-compare
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +35,7 @@ clean: ## stop everything and remove all data and built programs
 
 demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack up
-	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/demo
+	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/cmd/demo
 
 page: ## build the page that notification-service embeds; needs Node.js 20
 	cd $(page) && npm ci --no-audit --no-fund && npm run build
@@ -41,7 +43,7 @@ page: ## build the page that notification-service embeds; needs Node.js 20
 screenshots: ## take the pictures in docs/screenshots anew, from the running stack
 	@secret=$${STACK_DIR:-.stack}/native/secrets/notification/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
-	go run ./scripts/screenshots "$$(scripts/stack address)"
+	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"
 
 build: ## compile the page, where npm is installed, and the programs, into bin/
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \

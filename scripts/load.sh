@@ -9,7 +9,7 @@ state=${STACK_DIR:-$PWD/.stack}
 out=${LOADTEST_OUT:-$state/load/$(date +%Y%m%d-%H%M%S)}
 
 mkdir -p "$state/bin"
-(cd scripts/loadtest && GOWORK=off go build -o "$state/bin/" .)
+(cd scripts/cmd/loadtest && GOWORK=off go build -o "$state/bin/" .)
 case " $* " in
   *' -help '* | *' --help '* | *' -h '*) exec "$state/bin/loadtest" -help ;;
 esac

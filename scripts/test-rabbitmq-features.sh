@@ -11,4 +11,4 @@ if [[ -z ${RABBITMQ_URL:-} && -r $secret ]]; then
   RABBITMQ_URL=$(<"$secret")
 fi
 export RABBITMQ_URL=${RABBITMQ_URL:-}
-GATEWAY_URL=${GATEWAY_URL:-$(scripts/stack address)} exec go run ./scripts/features "$@"
+GATEWAY_URL=${GATEWAY_URL:-$(scripts/stack address)} exec go run ./scripts/cmd/features "$@"

@@ -19,7 +19,7 @@ demo() (
   mapfile -t ports < <(free_ports 4)
   GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
   trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
-  scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/demo
+  scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo
 )
 
 # The checks use the processor while the tests wait for their servers.

@@ -28,7 +28,7 @@ func run(m *testing.M) int {
 	for module, pkg := range map[string]string{
 		"report-service":       "./cmd/report-service",
 		"notification-service": "./cmd/notification-service",
-		"scripts":              "./demo",
+		"scripts":              "./cmd/demo",
 	} {
 		build := exec.Command("go", "build", "-race", "-o", dir+string(filepath.Separator), pkg)
 		build.Dir = filepath.Join(root(), module)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 )
 
 func small(gateway string) *Config {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 )
 
 func TestRecorder(t *testing.T) {

@@ -1,7 +1,7 @@
 // Command screenshots takes a picture of every screen of a running stack, in a
 // small town that it founds there.
 //
-//	go run ./scripts/screenshots "$(scripts/stack address)"
+//	go run ./scripts/cmd/screenshots "$(scripts/stack address)"
 //
 // Dead letters are something that a healthy stack does not have: with
 // RABBITMQ_URL, as the services have it, some are made. The console's charts

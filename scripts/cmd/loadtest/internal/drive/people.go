@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 )
 
 // entering is how many people sign in or open their screens at a time.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 )
 
 // barWidth is the length of the bar in characters.

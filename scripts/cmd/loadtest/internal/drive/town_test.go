@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 )
 
 // legal has the status changes that the API takes without a note.

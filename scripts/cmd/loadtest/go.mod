@@ -1,4 +1,4 @@
-module github.com/cityconnect/cityconnect/scripts/loadtest
+module github.com/cityconnect/cityconnect/scripts/cmd/loadtest
 
 go 1.26.0
 
@@ -16,6 +16,6 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/cityconnect/cityconnect/scripts => ../
+replace github.com/cityconnect/cityconnect/scripts => ../..
 
-replace github.com/cityconnect/cityconnect/platform => ../../platform
+replace github.com/cityconnect/cityconnect/platform => ../../../platform

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/process"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/process"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 )
 
 // looks is about how many points the charts have.

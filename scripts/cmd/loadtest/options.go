@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/drive"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/drive"
 )
 
 // Options are what the command line says.

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-const deploy = "../../deploy/nginx/"
+const deploy = "../../../deploy/nginx/"
 
 // away is the address of a replica that is not there: nothing uses port 1.
 const away = "127.0.0.1:1"

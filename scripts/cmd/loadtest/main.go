@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/drive"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/drive"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 )
 
 // errBroken says that the run was made and the promise not kept.

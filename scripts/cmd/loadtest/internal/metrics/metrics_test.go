@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/metrics"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/metrics"
 )
 
 func replica(t *testing.T, half, one, all int) string {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 )
 
 func sample() *Result {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 )
 
 const head = "created_at,category,status,latitude,longitude,address,anonymous\n"

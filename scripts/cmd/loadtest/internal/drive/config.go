@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 )
 
 // A Config says how large the city is and how busy.

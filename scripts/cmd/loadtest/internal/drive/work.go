@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 )
 
 // queueLength is how many tasks may be due and not begun. A full queue holds

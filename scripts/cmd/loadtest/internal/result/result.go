@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/audit"
-	"github.com/cityconnect/cityconnect/scripts/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 )
 
 // The legs of a notification's way. Each but the relay's is counted from when

@@ -1,0 +1,130 @@
+package pgpool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A Class sorts errors of the database by what helps against them.
+type Class string
+
+// The classes of errors.
+const (
+	// Unknown errors are not the database's.
+	Unknown Class = ""
+	// Away means that the database cannot be used at all: it was not reached,
+	// the connection got lost, it has no resources, or its schema is older than
+	// this program. Nothing helps but to wait.
+	Away Class = "away"
+	// Busy means that the database works and did not get this done: a lock, a
+	// conflict, or the deadline came first. The same may succeed next time.
+	Busy Class = "busy"
+	// Permanent means that the database refuses the data. The same fails again.
+	Permanent Class = "permanent"
+)
+
+// Classify returns the class of err, after PostgreSQL's appendix A.
+func Classify(err error) Class {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return classifySQLState(e.Code)
+	}
+	if errors.Is(err, context.Canceled) {
+		return Unknown // whoever cancelled knows why
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || connectionLost(err) {
+		return Away
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Busy
+	}
+	return Unknown
+}
+
+func classifySQLState(code string) Class {
+	switch code {
+	case "57014", "55P03": // a statement was cancelled, a lock was not to be had
+		return Busy
+	case "25006": // read-only: a failover is on its way
+		return Away
+	case "42P01", "42703", "42883": // no such table, column, function: the migration is still to come
+		return Away
+	}
+	switch code[:min(2, len(code))] {
+	case "08", "53", "57", "58": // connection, resources, operator intervention, system
+		return Away
+	case "40": // serialization failure, deadlock
+		return Busy
+	case "22", "23": // data, constraints
+		return Permanent
+	}
+	return Unknown
+}
+
+// Transient reports whether err clears by itself within milliseconds, so that
+// the same transaction should be tried again at once: a conflict with another
+// transaction, or a connection that got lost.
+func Transient(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "40001" || e.Code == "40P01" || e.Code[:min(2, len(e.Code))] == "08"
+	}
+	return connectionLost(err)
+}
+
+// connectionLost reports whether the server was not reached, or the connection
+// to it broke, within the deadline.
+func connectionLost(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Constraint returns the name of the constraint that err is about, or "".
+func Constraint(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.ConstraintName
+	}
+	return ""
+}
+
+// Describe returns a text for err that is safe to log and to store. It quotes
+// no value of a row and names neither the server nor its user, as the texts of
+// PostgreSQL and its driver do. It is empty for errors of class Unknown.
+func Describe(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return describePgError(e)
+	}
+	switch Classify(err) {
+	case Busy:
+		return "the database did not answer in time"
+	case Away:
+		return "the connection to the database failed or was lost"
+	}
+	return ""
+}
+
+// describePgError leaves out the message and the detail, which show values.
+func describePgError(e *pgconn.PgError) string {
+	text := "SQLSTATE " + e.Code
+	if e.TableName != "" {
+		text += ", table " + e.TableName
+	}
+	if e.ColumnName != "" {
+		text += ", column " + e.ColumnName
+	}
+	if e.ConstraintName != "" {
+		text += ", constraint " + e.ConstraintName
+	}
+	return text
+}

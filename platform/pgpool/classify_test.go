@@ -1,0 +1,97 @@
+package pgpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+)
+
+func sqlState(code string) error {
+	return fmt.Errorf("insert report: %w", &pgconn.PgError{
+		Code: code, Message: "canary", Detail: "canary", TableName: "reports", ConstraintName: "reports_category_fk"})
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		err       error
+		want      pgpool.Class
+		transient bool
+	}{
+		{"invalid text", sqlState("22P02"), pgpool.Permanent, false},
+		{"constraint", sqlState("23505"), pgpool.Permanent, false},
+		{"serialization failure", sqlState("40001"), pgpool.Busy, true},
+		{"deadlock", sqlState("40P01"), pgpool.Busy, true},
+		{"lock timeout", sqlState("55P03"), pgpool.Busy, false},
+		{"statement timeout", sqlState("57014"), pgpool.Busy, false},
+		{"deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), pgpool.Busy, false},
+		{"shutting down", sqlState("57P01"), pgpool.Away, false},
+		{"too many connections", sqlState("53300"), pgpool.Away, false},
+		{"connection failure", sqlState("08006"), pgpool.Away, true},
+		{"read-only", sqlState("25006"), pgpool.Away, false},
+		{"table is missing", sqlState("42P01"), pgpool.Away, false},
+		{"column is missing", sqlState("42703"), pgpool.Away, false},
+		{"end of file", fmt.Errorf("receive: %w", io.ErrUnexpectedEOF), pgpool.Away, true},
+		{"network", &net.OpError{Op: "read", Err: errors.New("reset")}, pgpool.Away, true},
+		{"closed connection", fmt.Errorf("begin: %w", pgconn.ErrConnClosed), pgpool.Away, true},
+		{"syntax", sqlState("42601"), pgpool.Unknown, false},
+		{"cancelled", context.Canceled, pgpool.Unknown, false},
+		{"ours", errors.New("no such thing"), pgpool.Unknown, false},
+		{"short code", sqlState("4"), pgpool.Unknown, false},
+	} {
+		if got := pgpool.Classify(tt.err); got != tt.want {
+			t.Errorf("%s: class %q, want %q", tt.name, got, tt.want)
+		}
+		if got := pgpool.Transient(tt.err); got != tt.transient {
+			t.Errorf("%s: transient %t, want %t", tt.name, got, tt.transient)
+		}
+		if got := pgpool.Describe(tt.err); strings.Contains(got, "canary") || tt.want != pgpool.Unknown && got == "" {
+			t.Errorf("%s: described as %q", tt.name, got)
+		}
+	}
+}
+
+// The driver has errors that only it can make.
+func TestClassifyWhatTheDriverReturns(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, closed := conn.Exec(t.Context(), "select")
+
+	_, refused := pgx.Connect(t.Context(), "postgres://somebody:secret@127.0.0.1:1/nowhere")
+	for name, err := range map[string]error{"closed": closed, "refused": refused} {
+		if got := pgpool.Classify(err); got != pgpool.Away {
+			t.Errorf("%s: class %q, want %q (error: %v)", name, got, pgpool.Away, err)
+		}
+		for _, secret := range []string{"127.0.0.1", "somebody", "nowhere"} {
+			if got := pgpool.Describe(err); strings.Contains(got, secret) {
+				t.Errorf("%s: described as %q, which names %s", name, got, secret)
+			}
+		}
+	}
+}
+
+func TestConstraint(t *testing.T) {
+	t.Parallel()
+	if got := pgpool.Constraint(sqlState("23503")); got != "reports_category_fk" {
+		t.Errorf("constraint %q, want reports_category_fk", got)
+	}
+	if got := pgpool.Constraint(io.EOF); got != "" {
+		t.Errorf("constraint %q of an error without one", got)
+	}
+}

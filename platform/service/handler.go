@@ -6,25 +6,39 @@ import (
 	"net/http"
 
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A HandlerFunc is an HTTP handler that returns what went wrong. It must not
 // have written anything when it does.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
-// Errors turns the errors of handlers into answers: the one place where they
-// are told to the client and written to the log.
+// Errors turns the errors of handlers into answers. It is the one place where
+// an error is answered and logged.
 type Errors struct {
 	// Log gets the errors that are ours.
 	Log zerolog.Logger
-	// Translate maps the failures of the domain to problems, with ok false
-	// for whatever it does not know. It may be nil.
+	// Problems has the problem of each kind that the service adds to those of
+	// package fault. It may be nil.
+	Problems map[fault.Kind]ProblemType
+	// Translate maps failures that have no kind to problems, with ok false for
+	// what it does not know. It may be nil.
 	Translate func(error) (p Problem, ok bool)
 }
 
-// Handle adapts h. A Problem is answered as it stands, a domain failure as
-// Translate says, a body over its limit with 413. Anything else is logged,
-// and the client reads only "internal error".
+// problems are those of the kinds that every domain knows.
+var problems = map[fault.Kind]ProblemType{
+	fault.Invalid:     InvalidInput,
+	fault.NotFound:    NotFound,
+	fault.Conflict:    Conflict,
+	fault.Unavailable: Unavailable,
+}
+
+// Handle adapts h. A Problem is answered as it is, a fault.Error by its kind,
+// a body over its limit with 413, and a database that is away or busy with 503.
+// Anything else is logged, and the client reads only "internal error".
 func (e Errors) Handle(h HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -34,7 +48,7 @@ func (e Errors) Handle(h HandlerFunc) http.HandlerFunc {
 }
 
 func (e Errors) problem(r *http.Request, err error) Problem {
-	if p, ok := problemOf(err); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		return p
 	}
 	if e.Translate != nil {
@@ -42,10 +56,38 @@ func (e Errors) problem(r *http.Request, err error) Problem {
 			return p
 		}
 	}
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		if kind, ok := e.problemType(known.Kind); ok {
+			if known.Kind == fault.Unavailable {
+				requestEvent(e.Log.Warn(), r).Err(err).Msg("request refused, the client may repeat it")
+			}
+			if known.Field != "" {
+				return kind.New("", FieldError{Pointer: known.Field, Detail: known.Msg})
+			}
+			return kind.New(known.Msg)
+		}
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return bodyTooLarge(tooLarge.Limit)
+	}
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		requestEvent(e.Log.Debug(), r).Msg("client left") // nobody reads the answer
+		requestEvent(e.Log.Debug(), r).Msg("client left") // the answer has no reader
 		return Unavailable.New("the request was cancelled")
+	}
+	switch class := pgpool.Classify(err); class {
+	case pgpool.Away, pgpool.Busy:
+		// The error's own text names the server and its user.
+		requestEvent(e.Log.Warn(), r).Str("error", pgpool.Describe(err)).Msg("database unavailable, the client may repeat the request")
+		return Unavailable.New("the database is " + string(class))
 	}
 	requestEvent(e.Log.Error(), r).Err(err).Msg("request failed")
 	return Internal.New("")
+}
+
+func (e Errors) problemType(kind fault.Kind) (ProblemType, bool) {
+	if t, ok := e.Problems[kind]; ok {
+		return t, true
+	}
+	t, ok := problems[kind]
+	return t, ok
 }

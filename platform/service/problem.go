@@ -2,8 +2,10 @@ package service
 
 import (
 	"encoding/json"
-	"errors"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -21,6 +23,8 @@ type Problem struct {
 	Detail  string       `json:"detail,omitempty"`
 	Errors  []FieldError `json:"errors,omitempty"`
 	TraceID string       `json:"trace_id,omitempty"` // filled in by WriteProblem
+
+	retryAfter time.Duration
 }
 
 // A FieldError names one fault of the request by a JSON pointer into its
@@ -44,27 +48,33 @@ type ProblemType struct {
 	Status int
 	Name   string // lower case with hyphens, the end of the type's URI
 	Title  string
+	// RetryAfter is when the same request may succeed, in whole seconds; zero
+	// if nobody can say. It is sent as the header Retry-After (RFC 9110, 10.2.3).
+	RetryAfter time.Duration
 }
 
 // The problems that both services know. A service adds its own.
 var (
-	InvalidInput         = ProblemType{http.StatusBadRequest, "invalid-input", "The request is not valid"}
-	MalformedBody        = ProblemType{http.StatusBadRequest, "malformed-body", "The body is not valid JSON"}
-	Unauthenticated      = ProblemType{http.StatusUnauthorized, "unauthenticated", "Sign in first"}
-	InvalidToken         = ProblemType{http.StatusUnauthorized, "invalid-token", "The token is not accepted"}
-	Forbidden            = ProblemType{http.StatusForbidden, "forbidden", "Your role does not allow this"}
-	CrossSite            = ProblemType{http.StatusForbidden, "cross-site", "The request came from another site"}
-	NotFound             = ProblemType{http.StatusNotFound, "not-found", "There is nothing here"}
-	MethodNotAllowed     = ProblemType{http.StatusMethodNotAllowed, "method-not-allowed", "The method is not allowed here"}
-	BodyTooLarge         = ProblemType{http.StatusRequestEntityTooLarge, "body-too-large", "The body is too large"}
-	UnsupportedMediaType = ProblemType{http.StatusUnsupportedMediaType, "unsupported-media-type", "The content type is not supported"}
-	Internal             = ProblemType{http.StatusInternalServerError, "internal", "Internal error"}
-	Unavailable          = ProblemType{http.StatusServiceUnavailable, "unavailable", "Not available right now"}
+	InvalidInput         = ProblemType{Status: http.StatusBadRequest, Name: "invalid-input", Title: "The request is not valid"}
+	MalformedBody        = ProblemType{Status: http.StatusBadRequest, Name: "malformed-body", Title: "The body is not valid JSON"}
+	Unauthenticated      = ProblemType{Status: http.StatusUnauthorized, Name: "unauthenticated", Title: "Sign in first"}
+	InvalidToken         = ProblemType{Status: http.StatusUnauthorized, Name: "invalid-token", Title: "The token is not accepted"}
+	Forbidden            = ProblemType{Status: http.StatusForbidden, Name: "forbidden", Title: "Your role does not allow this"}
+	CrossSite            = ProblemType{Status: http.StatusForbidden, Name: "cross-site", Title: "The request came from another site"}
+	NotFound             = ProblemType{Status: http.StatusNotFound, Name: "not-found", Title: "There is nothing here"}
+	MethodNotAllowed     = ProblemType{Status: http.StatusMethodNotAllowed, Name: "method-not-allowed", Title: "The method is not allowed here"}
+	Conflict             = ProblemType{Status: http.StatusConflict, Name: "conflict", Title: "Not in this state"}
+	BodyTooLarge         = ProblemType{Status: http.StatusRequestEntityTooLarge, Name: "body-too-large", Title: "The body is too large"}
+	UnsupportedMediaType = ProblemType{Status: http.StatusUnsupportedMediaType, Name: "unsupported-media-type", Title: "The content type is not supported"}
+	Internal             = ProblemType{Status: http.StatusInternalServerError, Name: "internal", Title: "Internal error"}
+	Unavailable          = ProblemType{Status: http.StatusServiceUnavailable, Name: "unavailable", Title: "Not available right now", RetryAfter: 2 * time.Second}
 )
 
 // New returns an occurrence of t. The detail is for the client's eyes.
 func (t ProblemType) New(detail string, faults ...FieldError) Problem {
-	return Problem{Type: t.URI(), Title: t.Title, Status: t.Status, Detail: detail, Errors: faults}
+	return Problem{
+		Type: t.URI(), Title: t.Title, Status: t.Status, Detail: detail, Errors: faults, retryAfter: t.RetryAfter,
+	}
 }
 
 // URI returns the type member of t's problems.
@@ -83,6 +93,9 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p Problem) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Del("Content-Length") // of an answer that was not to be
 	header.Del("ETag")
+	if p.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n')) // a client that left is no fault of ours
 }
@@ -109,16 +122,4 @@ func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	WriteProblem(w, r, MethodNotAllowed.New(""))
-}
-
-// problemOf returns what the client may know of err. ok is false when that is
-// only "internal error".
-func problemOf(err error) (p Problem, ok bool) {
-	if p, ok := errors.AsType[Problem](err); ok {
-		return p, true
-	}
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return bodyTooLarge(tooLarge.Limit), true
-	}
-	return Problem{}, false
 }

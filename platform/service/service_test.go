@@ -13,9 +13,11 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -37,6 +39,9 @@ func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
 	handle("/problem", fmt.Errorf("decode: %w", service.InvalidInput.New("bad", service.FieldError{Pointer: "/title", Detail: "missing"})))
 	handle("/domain", fmt.Errorf("load: %w", errDomain))
 	handle("/ours", errors.New("dial postgres://user:hunter2@db"))
+	handle("/kind", fmt.Errorf("move: %w", &fault.Error{Kind: fault.Conflict, Msg: "already closed", Err: errors.New("ours")}))
+	handle("/field", fault.NewInvalid("/note", "missing"))
+	handle("/away", fmt.Errorf("select: %w", &pgconn.PgError{Code: "57P01", Message: "hunter2"}))
 	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("boom") })
 	r.Post("/echo", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		body, err := io.ReadAll(r.Body)
@@ -60,6 +65,9 @@ func TestErrors(t *testing.T) {
 		{"GET", "/problem", "", 400, "invalid-input", "bad"},
 		{"GET", "/domain", "", 404, "not-found", "no such report"},
 		{"GET", "/ours", "", 500, "internal", ""},
+		{"GET", "/kind", "", 409, "conflict", "already closed"},
+		{"GET", "/field", "", 400, "invalid-input", ""},
+		{"GET", "/away", "", 503, "unavailable", "the database is away"},
 		{"GET", "/panic", "", 500, "internal", ""},
 		{"GET", "/nowhere", "", 404, "not-found", "no such path"},
 		{"PUT", "/problem", "", 405, "method-not-allowed", ""},

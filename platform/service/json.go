@@ -1,0 +1,70 @@
+package service
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Encode answers with body as JSON. What is answered depends on who asks, so
+// that no cache may keep it.
+func Encode(w http.ResponseWriter, status int, body any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	WriteJSON(w, status, data)
+	return nil
+}
+
+// WriteJSON answers with data, which is JSON already, and a newline.
+func WriteJSON(w http.ResponseWriter, status int, data []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data[:len(data):len(data)], '\n')) // a client that left is no fault of ours
+}
+
+// Decode reads the body of a request that the OpenAPI document let pass. A body
+// that the document lets be missing leaves T as it is. What only Go refuses,
+// such as an integer that is written as 1e30, is the problem InvalidInput.
+func Decode[T any](r *http.Request) (T, error) {
+	var body T
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return body, fmt.Errorf("read body: %w", err)
+	}
+	if len(data) == 0 {
+		return body, nil
+	}
+	err = json.Unmarshal(data, &body)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return body, InvalidInput.New("", FieldError{
+			Pointer: "/" + strings.ReplaceAll(wrong.Field, ".", "/"), Detail: "want " + wantOf(wrong)})
+	}
+	if err != nil {
+		return body, MalformedBody.New("not what the document asks for")
+	}
+	return body, nil
+}
+
+// wantOf names in the words of JSON what Go could not read.
+func wantOf(e *json.UnmarshalTypeError) string {
+	if name := e.Type.String(); strings.HasPrefix(name, "int") || strings.HasPrefix(name, "uint") {
+		return "an integer in plain digits, such as 10, that fits " + name
+	}
+	return "another type of value"
+}
+
+// NextLink tells the client where the next page begins, in the header Link
+// (RFC 8288). It repeats the request's query, which holds no parameter that the
+// document does not know.
+func NextLink(w http.ResponseWriter, r *http.Request, cursor string) {
+	query := r.URL.Query()
+	query.Set("cursor", cursor)
+	w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.Path, query.Encode()))
+}

@@ -343,14 +343,17 @@ type RelayState struct {
 
 // Report A report as the caller may see it.
 type Report struct {
-	Address      string    `json:"address"`
-	CategoryID   int32     `json:"category_id"`
-	CategoryName string    `json:"category_name"`
-	CreatedAt    time.Time `json:"created_at"`
-	Description  string    `json:"description"`
-	ID           uuid.UUID `json:"id"`
-	Latitude     *float64  `json:"latitude,omitempty"`
-	Longitude    *float64  `json:"longitude,omitempty"`
+	Address      string `json:"address"`
+	CategoryID   int32  `json:"category_id"`
+	CategoryName string `json:"category_name"`
+
+	// Closed Whether the work has ended. A closed report takes no votes.
+	Closed      bool      `json:"closed"`
+	CreatedAt   time.Time `json:"created_at"`
+	Description string    `json:"description"`
+	ID          uuid.UUID `json:"id"`
+	Latitude    *float64  `json:"latitude,omitempty"`
+	Longitude   *float64  `json:"longitude,omitempty"`
 
 	// Mine Whether the caller filed it.
 	Mine bool `json:"mine"`
@@ -368,9 +371,12 @@ type Report struct {
 	Score int64 `json:"score"`
 
 	// Status Where a report stands.
-	Status    Status    `json:"status"`
-	Title     string    `json:"title"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+
+	// Transitions The statuses to which an official may move it from `status`, the usual ones first.
+	Transitions []Transition `json:"transitions"`
+	UpdatedAt   time.Time    `json:"updated_at"`
 
 	// Version Counts the announced changes, from 1. `report_version` of events is the same number.
 	Version int64 `json:"version"`
@@ -393,6 +399,15 @@ type Status string
 type StatusChange struct {
 	// Note Why; shown to everyone. Mandatory for `rejected` and for reopening.
 	Note string `json:"note,omitempty,omitzero"`
+
+	// Status Where a report stands.
+	Status Status `json:"status"`
+}
+
+// Transition A status to which a report may be moved.
+type Transition struct {
+	// NoteRequired Whether the change of status must have a `note`.
+	NoteRequired bool `json:"note_required"`
 
 	// Status Where a report stands.
 	Status Status `json:"status"`

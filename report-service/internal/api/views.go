@@ -7,12 +7,23 @@ func reportOf(v report.View) Report {
 		ID: v.ID, Title: v.Title, Description: v.Description,
 		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Address: v.Address,
 		PrivacyLevel: PrivacyLevel(v.Privacy), ReporterName: v.ReporterName,
-		Status: Status(v.Status), Score: v.Score, Version: v.Version,
+		Status: Status(v.Status), Closed: v.Status.Closed(), Transitions: transitionsOf(v.Status),
+		Score: v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude
+	}
+	return out
+}
+
+// transitionsOf returns the moves that s allows; a list without any is empty
+// and not null.
+func transitionsOf(s report.Status) []Transition {
+	out := make([]Transition, len(s.Transitions()))
+	for i, t := range s.Transitions() {
+		out[i] = Transition{Status: Status(t.To), NoteRequired: t.NoteRequired}
 	}
 	return out
 }

@@ -18,15 +18,32 @@ const (
 	Rejected   Status = "rejected"
 )
 
-// transitions is the status machine.
-var transitions = map[Status][]Status{
-	Pending:    {InProgress, Resolved, Rejected},
-	InProgress: {Pending, Resolved, Rejected},
-	Resolved:   {InProgress},
-	Rejected:   {Pending},
+// A Transition is a move that a report's status allows.
+type Transition struct {
+	To           Status
+	NoteRequired bool
 }
 
-// Closed reports whether the work on a report with status s has ended.
+// transitions is the status machine: which status leads to which, and whether
+// the official has to explain it. Rejecting needs a note, and so does reopening.
+//
+//	from          pending   in_progress   resolved   rejected
+//	pending                 yes           yes        note
+//	in_progress   yes                     yes        note
+//	resolved                note
+//	rejected      note
+var transitions = map[Status][]Transition{
+	Pending:    {{To: InProgress}, {To: Resolved}, {To: Rejected, NoteRequired: true}},
+	InProgress: {{To: Resolved}, {To: Rejected, NoteRequired: true}, {To: Pending}},
+	Resolved:   {{To: InProgress, NoteRequired: true}},
+	Rejected:   {{To: Pending, NoteRequired: true}},
+}
+
+// Transitions returns the moves that s allows, the usual ones first.
+func (s Status) Transitions() []Transition { return transitions[s] }
+
+// Closed reports whether the work on a report with status s has ended. A
+// closed report takes no votes.
 func (s Status) Closed() bool { return s == Resolved || s == Rejected }
 
 // A Change is one entry of a report's history.
@@ -50,17 +67,24 @@ type Move struct {
 // Move brings f to another status and returns the entry for its history; ok
 // is false when f is there already, and nothing is to be done.
 func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) {
-	switch {
-	case !m.IfMatch.Has(f.Version):
+	if !m.IfMatch.Has(f.Version) {
 		return Change{}, false, &Error{Kind: Stale, Msg: fmt.Sprintf("the report is at version %d by now", f.Version)}
-	case m.To == f.Status:
+	}
+	if m.To == f.Status {
 		return Change{}, false, nil
-	case !slices.Contains(transitions[f.Status], m.To):
+	}
+	legal := f.Status.Transitions()
+	i := slices.IndexFunc(legal, func(t Transition) bool { return t.To == m.To })
+	if i < 0 {
+		names := make([]string, len(legal))
+		for i, t := range legal {
+			names[i] = string(t.To)
+		}
 		return Change{}, false, &Error{Kind: IllegalTransition, Msg: "a report that is " + string(f.Status) +
-			" can only become " + join(transitions[f.Status])}
+			" can only become " + strings.Join(names, " or ")}
 	}
 	note := strings.TrimSpace(m.Note)
-	if note == "" && (m.To == Rejected || f.Status.Closed()) {
+	if note == "" && legal[i].NoteRequired {
 		return Change{}, false, &Error{Kind: Invalid, Field: "/note",
 			Msg: "mandatory when a report is rejected or reopened"}
 	}
@@ -68,12 +92,4 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	f.Status = m.To
 	f.touch(now)
 	return Change{From: from, To: f.Status, Note: note, By: m.By, Version: f.Version, At: f.UpdatedAt}, true, nil
-}
-
-func join(statuses []Status) string {
-	names := make([]string, len(statuses))
-	for i, s := range statuses {
-		names[i] = string(s)
-	}
-	return strings.Join(names, " or ")
 }

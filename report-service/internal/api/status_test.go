@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// statuses returns every status that a report can have, and how to get there.
+func statuses() map[report.Status][]report.Status {
+	ways := map[report.Status][]report.Status{report.Pending: nil}
+	for queue := []report.Status{report.Pending}; len(queue) > 0; queue = queue[1:] {
+		for _, t := range queue[0].Transitions() {
+			if _, seen := ways[t.To]; !seen {
+				ways[t.To] = append(slices.Clone(ways[queue[0]]), t.To)
+				queue = append(queue, t.To)
+			}
+		}
+	}
+	return ways
+}
+
+// A report's transitions are the changes of status that it takes, and no other,
+// and they say which of them is refused without a note.
+func TestTransitionsAreThoseThatAreTaken(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	change := func(id uuid.UUID, to report.Status, note string) answer {
+		return s.do(call{method: "PATCH", path: "/reports/" + id.String() + "/status", token: olga,
+			body: `{"status":"` + string(to) + `","note":"` + note + `"}`})
+	}
+	for from, way := range statuses() {
+		for to := range statuses() {
+			rep := s.file(ann, "public")
+			for _, next := range way {
+				if a := change(rep.ID, next, "because"); a.StatusCode != http.StatusOK {
+					t.Fatalf("on the way to %s: %d %s", from, a.StatusCode, a.body)
+				}
+			}
+			rep, _ = ok[api.Report](s, call{method: "GET", path: "/reports/" + rep.ID.String()}, http.StatusOK)
+			if rep.Closed != from.Closed() || rep.Transitions == nil {
+				t.Errorf("%s: closed %t with transitions %v", from, rep.Closed, rep.Transitions)
+			}
+			i := slices.IndexFunc(rep.Transitions, func(tr api.Transition) bool { return tr.Status == api.Status(to) })
+			bare := change(rep.ID, to, "").StatusCode
+			explained := change(rep.ID, to, "because").StatusCode
+			switch {
+			case from == to:
+				if i >= 0 || bare != http.StatusOK {
+					t.Errorf("%s again: listed at %d and answered %d, want it not listed and 200", to, i, bare)
+				}
+			case i < 0:
+				if bare != http.StatusConflict || explained != http.StatusConflict {
+					t.Errorf("%s to %s is not listed, and answered %d and with a note %d; want 409", from, to, bare, explained)
+				}
+			case rep.Transitions[i].NoteRequired:
+				if bare != http.StatusBadRequest || explained != http.StatusOK {
+					t.Errorf("%s to %s is listed with a note, and answered %d and with one %d; want 400 and 200", from, to, bare, explained)
+				}
+			case bare != http.StatusOK:
+				t.Errorf("%s to %s is listed, and answered %d, want 200", from, to, bare)
+			}
+		}
+	}
+}
+
+// Whoever adds a status finds here what has to know it.
+func TestEveryStatusIsKnownEverywhere(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	filed := s.file(token(t, "ann", auth.Resident), "public")
+	documents := map[string][]any{}
+	for path, schema := range map[string]string{source: "Status", "../../../docs/openapi/notification-service.yaml": "ReportStatus"} {
+		doc, err := openapi3.NewLoader().LoadFromFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents[path] = doc.Components.Schemas[schema].Value.Enum
+	}
+	for status := range statuses() {
+		message := event.StatusUpdate{ReportID: filed.ID, ReportVersion: 2, ReportTitle: "Dark lamp",
+			NewStatus: event.Status(status), Timestamp: time.Now().Unix()}
+		if err := message.Validate(); err != nil {
+			t.Errorf("platform/event does not know %q: %v", status, err)
+		}
+		for path, known := range documents {
+			if !slices.Contains(known, any(string(status))) {
+				t.Errorf("%s does not know %q: %v", path, status, known)
+			}
+		}
+		if _, err := s.pool.Exec(t.Context(), `update reports set status = $1`, string(status)); err != nil {
+			t.Errorf("the table does not take %q: %v", status, err)
+		}
+	}
+	for path, known := range documents {
+		if len(known) != len(statuses()) {
+			t.Errorf("%s has %v, want %d statuses", path, known, len(statuses()))
+		}
+	}
+}

@@ -1,10 +1,13 @@
-// Package migrations holds the schema of each service's database and applies
-// it. The files are embedded, so that one binary carries them.
+// Package migrations holds the schema of each service's database, applies it,
+// and tells whether a database has it. The files are embedded, so that one
+// binary carries them.
+//
+// A migration only adds, so that the version before it goes on working beside
+// it: services are replaced one by one after their database.
 package migrations
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -13,7 +16,10 @@ import (
 	"github.com/golang-migrate/migrate/v4"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
-	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver of database/sql
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 //go:embed report/*.sql notification/*.sql
@@ -56,15 +62,61 @@ func Version(ctx context.Context, url string, db Database) (version uint, err er
 	return version, err
 }
 
+// Newest returns the version that db has after Up.
+func Newest(db Database) (uint, error) {
+	ups, err := fs.Glob(files, string(db)+"/*.up.sql")
+	if err != nil {
+		return 0, fmt.Errorf("list %s migrations: %w", db, err)
+	}
+	return uint(len(ups)), nil // the numbers begin at 1 and have no gap
+}
+
+// A Querier runs a query of one row; *pgxpool.Pool is one.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Check returns an error unless the database behind q has the schema that this
+// program was built with, or a newer one. An older one needs `migrate up`.
+func Check(ctx context.Context, q Querier, db Database) error {
+	want, err := Newest(db)
+	if err != nil {
+		return err
+	}
+	var version uint
+	var dirty bool
+	err = q.QueryRow(ctx, "select version, dirty from schema_migrations").Scan(&version, &dirty)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgerrcode.UndefinedTable || errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("the %s database has no schema; want version %d: run migrate up -database %s", db, want, db)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read schema version: %w", err)
+	case dirty:
+		return fmt.Errorf("a migration of the %s database to version %d broke off; repair it by hand", db, version)
+	case version < want:
+		return fmt.Errorf("the %s database has schema version %d; want %d: run migrate up -database %s", db, version, want, db)
+	}
+	return nil
+}
+
+// lockTimeout ends a migration that waits for a table. While it waits, every
+// query of that table waits behind it; better to fail and to be run again.
+const lockTimeout = "5s"
+
 func run(ctx context.Context, url string, db Database, step func(*migrate.Migrate) error) (err error) {
 	source, err := iofs.New(files, string(db))
 	if err != nil {
 		return fmt.Errorf("read %s migrations: %w", db, err)
 	}
-	conn, err := sql.Open("pgx", url)
+	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("open %s database: %w", db, err)
+		return fmt.Errorf("read the URL of the %s database: %w", db, err)
 	}
+	if cfg.RuntimeParams["lock_timeout"] == "" {
+		cfg.RuntimeParams["lock_timeout"] = lockTimeout
+	}
+	conn := stdlib.OpenDB(*cfg)
 	defer conn.Close()
 	if err := conn.PingContext(ctx); err != nil { // reached at all? said before golang-migrate's own words
 		return fmt.Errorf("reach %s database: %w", db, err)

@@ -95,6 +95,62 @@ func TestFilesComeInPairs(t *testing.T) {
 	}
 }
 
+// What Check says decides whether a replica gets requests.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	newest, err := migrations.Newest(migrations.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(version uint, dirty bool) {
+		t.Helper()
+		if _, err := pool.Exec(ctx, "update schema_migrations set version = $1, dirty = $2", version, dirty); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want string) {
+		t.Helper()
+		err := migrations.Check(ctx, pool, migrations.Report)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("Check: %v; want %q", err, want)
+		}
+	}
+	check("")
+	set(newest+1, false) // the version after this one, during an upgrade
+	check("")
+	set(newest-1, false)
+	check(fmt.Sprintf("has schema version %d; want %d", newest-1, newest))
+	set(newest, true)
+	check("broke off")
+	if err := migrations.Down(ctx, pool.Config().ConnString(), migrations.Report); err == nil {
+		t.Fatal("Down of a dirty database: no error")
+	}
+	set(newest, false)
+	if err := migrations.Down(ctx, pool.Config().ConnString(), migrations.Report); err != nil {
+		t.Fatal(err)
+	}
+	check("has no schema")
+}
+
+// While a migration waits for a table, every query of that table waits, too.
+func TestMigrationGivesUpOnALockedTable(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // the test has its answer
+	if _, err := tx.Exec(ctx, "lock table outbox_messages in access share mode"); err != nil {
+		t.Fatal(err)
+	}
+	url := pool.Config().ConnString() + "&lock_timeout=100ms"
+	if err := migrations.Down(ctx, url, migrations.Report); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("Down beside a locked table: %v; want a lock timeout", err)
+	}
+}
+
 func relations(t *testing.T, pool *pgxpool.Pool) (names []string) {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `

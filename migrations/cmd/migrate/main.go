@@ -2,8 +2,10 @@
 //
 //	DATABASE_URL=postgres://… migrate up -database report
 //
-// It exits 0 when the database is where it was asked to be. Concurrent runs
-// are safe: one works, the others wait for it.
+// It exits 0 when the database has the version that was asked for. Concurrent
+// runs are safe: one works, the others wait for it. A migration that does not
+// get a lock on a table within 5 s fails, and can be run again; lock_timeout in
+// the URL changes that.
 package main
 
 import (
@@ -20,7 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 )
 
-const usage = "usage: DATABASE_URL=postgres://user:password@host:port/name migrate up|down|version -database report|notification"
+const usage = "usage: DATABASE_URL=postgres://user:password@host:port/name migrate up|version|down -database report|notification (down drops all data, and needs -drop-all-data)"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,6 +40,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	flags := flag.NewFlagSet("migrate", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the returned error says it
 	name := flags.String("database", "", "report or notification")
+	drop := flags.Bool("drop-all-data", false, "confirm what down does")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%w; %s", err, usage)
 	}
@@ -53,6 +56,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	case "up":
 		err = migrations.Up(ctx, url, db)
 	case "down":
+		if !*drop {
+			return fmt.Errorf("down drops all data of the %s database; say -drop-all-data if that is meant", db)
+		}
 		err = migrations.Down(ctx, url, db)
 	case "version":
 	default:

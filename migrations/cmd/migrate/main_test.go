@@ -21,6 +21,7 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 		{"unknown flag", []string{"up", "-all"}, nil, "-all"},
 		{"no URL", []string{"up", "-database", "report"}, nil, "DATABASE_URL: missing"},
 		{"URL file away", []string{"up", "-database", "report"}, map[string]string{"DATABASE_URL_FILE": "/nowhere"}, "DATABASE_URL_FILE: "},
+		{"down without a word", []string{"down", "-database", "report"}, map[string]string{"DATABASE_URL": "postgres://127.0.0.1:1/x"}, "drops all data"},
 		{"unknown command", []string{"sideways", "-database", "report"}, map[string]string{"DATABASE_URL": "postgres://127.0.0.1:1/x"}, `unknown command "sideways"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

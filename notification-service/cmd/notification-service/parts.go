@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -104,7 +105,7 @@ func newConsumer(cfg config.Config, p *parts, store *postgres.Store, metrics pro
 
 // listen opens the port with bounded send buffers, as streams want them.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	config := net.ListenConfig{Control: sse.Control}
+	config := net.ListenConfig{Control: transport.Control}
 	listener, err := config.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for HTTP: %w", err)

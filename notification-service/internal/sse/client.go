@@ -1,11 +1,15 @@
 package sse
 
 import (
+	"errors"
 	"iter"
+	"net"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 const (
@@ -35,7 +39,7 @@ const (
 // one writer that sends them.
 type client struct {
 	hub     *Hub
-	out     outlet
+	out     transport.Outlet
 	lanes   [2]lane // one per stream that it follows; the second may be empty
 	born    time.Time
 	expires time.Time
@@ -138,7 +142,7 @@ func (c *client) offer(t *topic, f *frame) (wake bool) {
 	}
 	if len(c.queue) >= queueFrames || (len(c.queue) > 0 && c.bytes+len(f.bytes) > queueBytes) {
 		if wake = c.cutLocked(reasonOverflow); !wake {
-			c.out.interrupt() // its writer is waiting for it
+			c.out.Interrupt() // its writer is waiting for it
 		}
 		return wake
 	}
@@ -168,7 +172,7 @@ func (c *client) cut(why reason) {
 	wake := c.cutLocked(why)
 	c.mu.Unlock()
 	if wake {
-		c.out.wake(c)
+		c.out.Wake()
 	}
 }
 
@@ -183,12 +187,12 @@ func (c *client) dismiss(why reason, retry time.Duration) {
 	}
 	c.mu.Unlock()
 	if wake {
-		c.out.wake(c)
+		c.out.Wake()
 	}
 }
 
-// rest reports that nothing waits, and from then on c must be woken.
-func (c *client) rest() bool {
+// Rest reports that nothing waits, and from then on c must be woken.
+func (c *client) Rest() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) > 0 || c.ended != reasonNone {
@@ -217,43 +221,57 @@ func (c *client) beat(now time.Time, quiet time.Duration) (since time.Time, aliv
 	since, alive = c.wrote, c.ended == reasonNone
 	c.mu.Unlock()
 	if wake {
-		c.out.wake(c)
+		c.out.Wake()
 	}
 	return since, alive
 }
 
-// A load is what a writer sends to a client at once. Writers use theirs again
-// and again.
-type load struct {
-	bytes  []byte
-	events int
-	at     []time.Time // when those that came live were committed
-}
-
-// take moves what waits into l. With nothing to send it reports why the
-// client has ended, if it has; otherwise the client rests until it is woken.
-func (c *client) take(l *load, now time.Time) (ended reason) {
+// Take moves what waits into l. With nothing to send it reports whether the
+// client has ended; otherwise the client rests until it is woken.
+func (c *client) Take(l *transport.Load, now time.Time) (ended bool) {
 	c.mu.Lock()
 	queue, farewell := c.queue, c.farewell
 	c.queue, c.farewell, c.bytes = nil, nil, 0
-	idle := len(queue) == 0 && farewell == nil
-	if idle {
-		ended = c.ended
-		c.scheduled = ended != reasonNone // nobody wakes for one that has ended
+	if len(queue) == 0 && farewell == nil {
+		ended = c.ended != reasonNone
+		c.scheduled = ended // nobody wakes for one that has ended
 	} else {
 		c.wrote = now
 	}
 	c.mu.Unlock()
 
-	l.bytes, l.at, l.events = l.bytes[:0], l.at[:0], len(queue)
+	l.Bytes, l.At, l.Events = l.Bytes[:0], l.At[:0], len(queue)
 	for _, e := range queue {
-		l.bytes = c.render(l.bytes, e)
+		l.Bytes = c.render(l.Bytes, e)
 		if !e.frame.at.IsZero() {
-			l.at = append(l.at, e.frame.at)
+			l.At = append(l.At, e.frame.at)
 		}
 	}
-	l.bytes = append(l.bytes, farewell...)
+	l.Bytes = append(l.Bytes, farewell...)
 	return ended
+}
+
+// Sent counts what was written.
+func (c *client) Sent(l *transport.Load) { c.hub.metrics.sent(l) }
+
+// Fail cuts off a client that left, or that does not read.
+func (c *client) Fail(err error) { c.cut(failure(err)) }
+
+// failure tells a client that does not read from one that is gone.
+func failure(err error) reason {
+	var timeout net.Error
+	if errors.Is(err, os.ErrDeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
+		return reasonStalled
+	}
+	return reasonLeft
+}
+
+// Closed takes the client out of the hub.
+func (c *client) Closed() {
+	c.mu.Lock()
+	why := c.ended
+	c.mu.Unlock()
+	c.hub.remove(c, why)
 }
 
 // render appends the frame as this client gets it: with one stream as it was

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 // ServeNotifications answers with the streams of reader, from the request's
@@ -53,7 +54,7 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 // serve opens the connection, brings c to the present and leaves it to its
 // writer.
 func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c *client, opening []byte) {
-	out, err := h.carrier(r).open(w, r)
+	out, err := h.carrier.Open(w, r)
 	if err != nil {
 		h.metrics.connects.WithLabelValues("left").Inc()
 		h.remove(c, reasonLeft)
@@ -61,7 +62,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	}
 	c.out = out
 	h.metrics.opened(c.kind())
-	if err = out.write(opening); err == nil {
+	if err = out.Write(opening); err == nil {
 		err = h.catchUp(ctx, c)
 	}
 	if err != nil {
@@ -70,7 +71,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	}
 	h.makeRoom(c.lanes[0].topic)
 	h.pulse.add(c, time.Now())
-	out.run(c)
+	out.Run(c)
 }
 
 // enter asks the database where c begins.
@@ -109,7 +110,7 @@ func (h *Hub) bounce(w http.ResponseWriter, result string, retry span) {
 	if h.draining() { // another replica has room
 		retry = retryMoved
 	}
-	streamHeader(w.Header())
+	transport.StreamHeader(w.Header())
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(append(appendRetry(nil, retry.pick()), '\n')) // a client that left is no fault of ours
 }
@@ -130,14 +131,6 @@ func (h *Hub) newClient(expires time.Time) *client {
 	}
 	// Nobody is to be woken before run.
 	return &client{hub: h, born: now, expires: end, wrote: now, scheduled: true}
-}
-
-// carrier returns who can carry the answer to r.
-func (h *Hub) carrier(r *http.Request) carrier {
-	if r.ProtoMajor == 1 {
-		return h.carry
-	}
-	return h.plain
 }
 
 // lastEventID returns the cursor that the client sent. What EventSource adds

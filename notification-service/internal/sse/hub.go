@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 // A Store is what the hub asks the database.
@@ -28,8 +29,7 @@ type Hub struct {
 	store   Store
 	log     zerolog.Logger
 	metrics *metrics
-	carry   carrier // by Config
-	plain   carrier // for what carry cannot take over
+	carrier transport.Carrier
 	feed    *topic
 	pulse   *pulse
 	repairs *backlog
@@ -44,10 +44,8 @@ type Hub struct {
 
 // New returns a Hub that does its work while Run runs.
 func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer) *Hub {
-	m := newMetrics(reg)
-	plain := newHTTPCarrier(cfg.WriteTimeout, m)
 	h := &Hub{
-		cfg: cfg, store: store, log: log, metrics: m, carry: plain, plain: plain,
+		cfg: cfg, store: store, log: log, metrics: newMetrics(reg), carrier: transport.NewHTTP(cfg.WriteTimeout),
 		feed:    &topic{},
 		pulse:   newPulse(cfg.Heartbeat),
 		repairs: newBacklog(),
@@ -56,7 +54,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		clients: make(map[*client]struct{}),
 	}
 	if cfg.Writer == Shared {
-		h.carry = newSharedCarrier(cfg.WriteTimeout, m, plain)
+		h.carrier = transport.NewShared(cfg.WriteTimeout, h.carrier)
 	}
 	return h
 }
@@ -66,7 +64,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 func (h *Hub) Run(ctx context.Context) error {
 	stop := make(chan struct{})
 	var writers, others sync.WaitGroup
-	writers.Go(func() { h.carry.serve(stop) })
+	writers.Go(func() { h.carrier.Serve(stop) })
 	others.Go(func() { h.pulse.run(ctx) })
 	others.Go(func() { h.repair(ctx) })
 	others.Go(func() { h.watch(ctx) })
@@ -120,9 +118,9 @@ const few = 8
 func wake(clients []*client) {
 	for _, c := range clients {
 		if len(clients) <= few {
-			c.out.serve(c)
+			c.out.Serve()
 		} else {
-			c.out.wake(c)
+			c.out.Wake()
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (h *Hub) startOver(ctx context.Context, c *client) error {
 	}
 	c.moveTo(now)
 	h.metrics.resumes.WithLabelValues("reset").Inc()
-	return c.out.write(appendReset(nil, "too_old", now))
+	return c.out.Write(appendReset(nil, "too_old", now))
 }
 
 // follow joins c to its topics. Both are replayed before the first is joined,
@@ -178,5 +178,5 @@ func (c *client) send(t *topic, frames []*frame) error {
 	for _, f := range frames {
 		b = c.render(b, entry{f, int8(c.laneOf(t))})
 	}
-	return c.out.write(b)
+	return c.out.Write(b)
 }

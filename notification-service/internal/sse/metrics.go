@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 // latencyBuckets run from what a write on the loopback takes to what a user
@@ -70,14 +72,14 @@ func (m *metrics) closed(kind string, why reason) {
 }
 
 // sent counts what was just written.
-func (m *metrics) sent(l *load) {
-	m.events.Add(float64(l.events))
-	m.bytes.Add(float64(len(l.bytes)))
-	if len(l.at) == 0 {
+func (m *metrics) sent(l *transport.Load) {
+	m.events.Add(float64(l.Events))
+	m.bytes.Add(float64(len(l.Bytes)))
+	if len(l.At) == 0 {
 		return
 	}
 	now := time.Now()
-	for _, at := range l.at {
+	for _, at := range l.At {
 		m.commitToFlush.Observe(now.Sub(at).Seconds())
 	}
 }

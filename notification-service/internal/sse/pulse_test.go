@@ -8,33 +8,35 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 // counting is an outlet that takes everything and counts.
 type counting struct {
+	client  *client
 	wakes   atomic.Int32
 	ended   atomic.Value // of reason
 	longest time.Duration
 	last    time.Time
 }
 
-func (*counting) write([]byte) error { return nil }
-func (*counting) run(*client)        {}
-func (*counting) interrupt()         {}
-func (o *counting) serve(c *client)  { o.wake(c) }
+func (*counting) Write([]byte) error   { return nil }
+func (*counting) Run(transport.Source) {}
+func (*counting) Interrupt()           {}
+func (o *counting) Serve()             { o.Wake() }
 
-func (o *counting) wake(c *client) {
+func (o *counting) Wake() {
 	now := time.Now()
 	o.longest = max(o.longest, now.Sub(o.last))
 	o.last = now
 	o.wakes.Add(1)
-	var l load
+	var l transport.Load
 	for {
-		why := c.take(&l, now)
-		if why != reasonNone {
-			o.ended.Store(why)
+		if o.client.Take(&l, now) {
+			o.ended.Store(o.client.ended)
 		}
-		if len(l.bytes) == 0 {
+		if len(l.Bytes) == 0 {
 			return
 		}
 	}
@@ -55,7 +57,7 @@ func TestPulse(t *testing.T) {
 		for i := range outlets {
 			outlets[i].last = start
 			c := h.newClient(start.Add(life))
-			c.out, c.scheduled = &outlets[i], false
+			outlets[i].client, c.out, c.scheduled = c, &outlets[i], false
 			h.pulse.add(c, start)
 		}
 		<-time.After(life)

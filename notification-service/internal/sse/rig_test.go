@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -77,7 +78,7 @@ func newRigOn(t *testing.T, cfg sse.Config, pool *pgxpool.Pool) *rig {
 
 	server := httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
 	server.Listener.Close()
-	lc := net.ListenConfig{Control: sse.Control}
+	lc := net.ListenConfig{Control: transport.Control}
 	var err error
 	if server.Listener, err = lc.Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)

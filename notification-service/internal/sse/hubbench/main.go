@@ -29,6 +29,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 func main() {
@@ -56,7 +57,7 @@ func run(addr string, writer sse.Writer) error {
 		hub.Drain(ctx)
 		end()
 	})
-	lc := net.ListenConfig{Control: sse.Control}
+	lc := net.ListenConfig{Control: transport.Control}
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sse
+package transport
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package sse
+package transport
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type watcher struct {
 
 	mu      sync.Mutex
 	last    uint64
-	clients map[uint64]*client
+	outlets map[uint64]*sharedOutlet
 }
 
 func newWatcher() (*watcher, error) {
@@ -35,16 +35,16 @@ func newWatcher() (*watcher, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("create epoll set: %w", err)
 	}
-	return &watcher{file: file, raw: raw, clients: make(map[uint64]*client)}, nil
+	return &watcher{file: file, raw: raw, outlets: make(map[uint64]*sharedOutlet)}, nil
 }
 
-// add watches the connection of c. Tokens are never used twice, unlike file
+// add watches the connection of o. Tokens are never used twice, unlike file
 // descriptors, so that a late event cannot meet the wrong client.
-func (w *watcher) add(o *sharedOutlet, c *client) error {
+func (w *watcher) add(o *sharedOutlet) error {
 	w.mu.Lock()
 	w.last++
 	o.token = w.last
-	w.clients[o.token] = c
+	w.outlets[o.token] = o
 	w.mu.Unlock()
 	event := unix.EpollEvent{
 		Events: unix.EPOLLRDHUP | unix.EPOLLET, // errors and hang-ups are always told
@@ -72,10 +72,10 @@ func (w *watcher) control(do func(epoll int) error) (err error) {
 func (w *watcher) remove(o *sharedOutlet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.clients, o.token)
+	delete(w.outlets, o.token)
 }
 
-// run cuts off the clients that left, until close.
+// run ends the streams of clients that left, until close.
 func (w *watcher) run() {
 	events := make([]unix.EpollEvent, 128)
 	for {
@@ -88,17 +88,17 @@ func (w *watcher) run() {
 			return
 		}
 		for _, e := range events[:n] {
-			if c := w.client(uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32); c != nil {
-				c.cut(reasonLeft)
+			if o := w.outlet(uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32); o != nil {
+				o.source.Fail(errLeft)
 			}
 		}
 	}
 }
 
-func (w *watcher) client(token uint64) *client {
+func (w *watcher) outlet(token uint64) *sharedOutlet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.clients[token]
+	return w.outlets[token]
 }
 
 func (w *watcher) close() { _ = w.file.Close() }

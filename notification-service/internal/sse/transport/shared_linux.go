@@ -1,4 +1,4 @@
-package sse
+package transport
 
 import (
 	"bytes"
@@ -20,20 +20,21 @@ import (
 // takes less gets a goroutine, until it has caught up or is cut off.
 type sharedCarrier struct {
 	timeout time.Duration
-	metrics *metrics
-	plain   carrier // for what cannot be taken over
+	plain   Carrier // for what cannot be taken over
 	writers []*sharedWriter
 	next    atomic.Uint32
 	watch   *watcher
 	hands   sync.Pool // for those who serve a client themselves
 }
 
-func newSharedCarrier(timeout time.Duration, m *metrics, plain carrier) carrier {
+// NewShared returns a Carrier that takes plain HTTP/1.1 connections over and
+// leaves all others to plain.
+func NewShared(timeout time.Duration, plain Carrier) Carrier {
 	watch, err := newWatcher()
 	if err != nil {
 		return plain // no epoll here; a goroutine per client works everywhere
 	}
-	s := &sharedCarrier{timeout: timeout, metrics: m, plain: plain, watch: watch}
+	s := &sharedCarrier{timeout: timeout, plain: plain, watch: watch}
 	s.hands.New = func() any { return newHand() }
 	for range runtime.GOMAXPROCS(0) {
 		s.writers = append(s.writers, newSharedWriter(s))
@@ -41,8 +42,8 @@ func newSharedCarrier(timeout time.Duration, m *metrics, plain carrier) carrier 
 	return s
 }
 
-// serve runs the writers until stop is closed, when no client is left.
-func (s *sharedCarrier) serve(stop <-chan struct{}) {
+// Serve runs the writers until stop is closed, when no client is left.
+func (s *sharedCarrier) Serve(stop <-chan struct{}) {
 	var wg sync.WaitGroup
 	for _, w := range s.writers {
 		wg.Go(func() { w.run(stop) })
@@ -53,14 +54,14 @@ func (s *sharedCarrier) serve(stop <-chan struct{}) {
 	wg.Wait()
 }
 
-func (s *sharedCarrier) open(w http.ResponseWriter, r *http.Request) (outlet, error) {
+func (s *sharedCarrier) Open(w http.ResponseWriter, r *http.Request) (Outlet, error) {
 	rc := http.NewResponseController(w)
-	if r.TLS != nil {
-		return s.plain.open(w, r)
+	if r.ProtoMajor != 1 || r.TLS != nil {
+		return s.plain.Open(w, r)
 	}
 	conn, _, err := rc.Hijack()
 	if err != nil { // some middleware does not let go of it
-		return s.plain.open(w, r)
+		return s.plain.Open(w, r)
 	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -73,7 +74,7 @@ func (s *sharedCarrier) open(w http.ResponseWriter, r *http.Request) (outlet, er
 		return nil, fmt.Errorf("take connection over: %w", err)
 	}
 	o := &sharedOutlet{conn: tcp, raw: raw, writer: s.writers[int(s.next.Add(1))%len(s.writers)]}
-	if err := o.write(answerHeader(w.Header())); err != nil {
+	if err := o.Write(answerHeader(w.Header())); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *sharedCarrier) open(w http.ResponseWriter, r *http.Request) (outlet, er
 // answerHeader returns the header that the server would have sent. The body
 // ends with the connection.
 func answerHeader(h http.Header) []byte {
-	streamHeader(h)
+	StreamHeader(h)
 	h.Set("Connection", "close")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	var b bytes.Buffer
@@ -98,10 +99,11 @@ type sharedOutlet struct {
 	conn   *net.TCPConn
 	raw    syscall.RawConn
 	writer *sharedWriter
+	source Source // set by Run
 	token  uint64 // by which the watcher knows it
 }
 
-func (o *sharedOutlet) write(p []byte) error {
+func (o *sharedOutlet) Write(p []byte) error {
 	defer func() { _ = o.conn.SetWriteDeadline(time.Time{}) }() // fails only on a connection that is gone
 	if err := o.conn.SetWriteDeadline(time.Now().Add(o.writer.carrier.timeout)); err != nil {
 		return err
@@ -110,24 +112,25 @@ func (o *sharedOutlet) write(p []byte) error {
 	return err
 }
 
-func (o *sharedOutlet) run(c *client) {
-	if err := o.writer.carrier.watch.add(o, c); err != nil {
-		c.cut(reasonLeft)
+func (o *sharedOutlet) Run(source Source) {
+	o.source = source
+	if err := o.writer.carrier.watch.add(o); err != nil {
+		source.Fail(err)
 	}
-	o.wake(c)
+	o.Wake()
 }
 
-func (o *sharedOutlet) wake(c *client) { o.writer.push(c) }
+func (o *sharedOutlet) Wake() { o.writer.push(o) }
 
-// serve saves the way through a writer's goroutine, which costs a client of
+// Serve saves the way through a writer's goroutine, which costs a client of
 // its own more than the write.
-func (o *sharedOutlet) serve(c *client) {
+func (o *sharedOutlet) Serve() {
 	h := o.writer.carrier.hands.Get().(*hand)
-	o.writer.flush(h, c, time.Now())
+	o.writer.flush(h, o, time.Now())
 	o.writer.carrier.hands.Put(h)
 }
 
-func (o *sharedOutlet) interrupt() {
+func (o *sharedOutlet) Interrupt() {
 	_ = o.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is gone
 }
 
@@ -143,7 +146,7 @@ type sharedWriter struct {
 	slow    sync.WaitGroup
 
 	mu    sync.Mutex
-	ready []*client
+	ready []*sharedOutlet
 }
 
 func newSharedWriter(s *sharedCarrier) *sharedWriter {
@@ -152,7 +155,7 @@ func newSharedWriter(s *sharedCarrier) *sharedWriter {
 
 // A hand is what a goroutine needs to write, used again and again.
 type hand struct {
-	load load
+	load Load
 	try  attempt
 }
 
@@ -162,11 +165,11 @@ func newHand() *hand {
 	return h
 }
 
-// push has c served. A client is pushed by whoever schedules it, so that it
-// is never in the hands of two.
-func (w *sharedWriter) push(c *client) {
+// push has o served. An outlet is pushed by whoever schedules its client, so
+// that it is never in the hands of two.
+func (w *sharedWriter) push(o *sharedOutlet) {
 	w.mu.Lock()
-	w.ready = append(w.ready, c)
+	w.ready = append(w.ready, o)
 	first := len(w.ready) == 1
 	w.mu.Unlock()
 	if first {
@@ -177,7 +180,7 @@ func (w *sharedWriter) push(c *client) {
 func (w *sharedWriter) run(stop <-chan struct{}) {
 	defer w.slow.Wait()
 	h := newHand()
-	var spare []*client
+	var spare []*sharedOutlet
 	for {
 		select {
 		case <-stop:
@@ -189,50 +192,49 @@ func (w *sharedWriter) run(stop <-chan struct{}) {
 		w.ready = spare[:0]
 		w.mu.Unlock()
 		now := time.Now()
-		for i, c := range batch {
-			w.flush(h, c, now)
+		for i, o := range batch {
+			w.flush(h, o, now)
 			batch[i] = nil
 		}
 		spare = batch
 	}
 }
 
-// flush sends what waits for c, without waiting itself. Whoever has
-// scheduled the client calls it, so that nobody else does.
-func (w *sharedWriter) flush(h *hand, c *client, now time.Time) {
-	o := c.out.(*sharedOutlet)
-	why := c.take(&h.load, now)
-	if len(h.load.bytes) == 0 {
-		if why != reasonNone {
+// flush sends what waits for o, without waiting itself. Whoever has scheduled
+// the client calls it, so that nobody else does.
+func (w *sharedWriter) flush(h *hand, o *sharedOutlet, now time.Time) {
+	ended := o.source.Take(&h.load, now)
+	if len(h.load.Bytes) == 0 {
+		if ended {
 			o.close()
-			c.hub.remove(c, why)
+			o.source.Closed()
 		}
 		return
 	}
-	n, err := h.try.send(o.raw, h.load.bytes)
+	n, err := h.try.send(o.raw, h.load.Bytes)
 	switch {
 	case err != nil:
-		c.cut(reasonLeft)
-	case n < len(h.load.bytes):
-		rest := bytes.Clone(h.load.bytes[n:])
-		w.slow.Go(func() { w.insist(c, o, rest) })
+		o.source.Fail(err)
+	case n < len(h.load.Bytes):
+		rest := bytes.Clone(h.load.Bytes[n:])
+		w.slow.Go(func() { w.insist(o, rest) })
 		return
 	default:
-		w.carrier.metrics.sent(&h.load)
-		if c.rest() {
+		o.source.Sent(&h.load)
+		if o.source.Rest() {
 			return
 		}
 	}
-	w.push(c)
+	w.push(o)
 }
 
 // insist waits for a client that does not take everything at once. Until it
 // is done, the client stays scheduled and nobody else writes to it.
-func (w *sharedWriter) insist(c *client, o *sharedOutlet, rest []byte) {
-	if err := o.write(rest); err != nil {
-		c.cut(failure(err))
+func (w *sharedWriter) insist(o *sharedOutlet, rest []byte) {
+	if err := o.Write(rest); err != nil {
+		o.source.Fail(err)
 	}
-	w.push(c)
+	w.push(o)
 }
 
 // An attempt is a write that takes what the socket has room for. It is kept

@@ -24,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 const secret = "a secret of the tests, longer than 32 bytes"
@@ -60,7 +61,7 @@ func newServer(t testing.TB) *testServer {
 		t.Fatal(err)
 	}
 	handler, err := api.New(api.Config{
-		Store: postgres.NewStore(s.pool, keys, func(outbox.Shards) {}), Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Store: postgres.NewStore(s.pool, keys, func(shards.Set) {}), Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 	})
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // Status is where an outbox row stands.
@@ -34,12 +36,12 @@ var (
 // A Store reads and mends the outbox.
 type Store struct {
 	pool *pgxpool.Pool
-	wake func(Shards)
+	wake func(shards.Set)
 }
 
 // NewStore returns a Store on the reports database. After rows were put back,
 // wake is told in which parts; it must not block: it wakes the relay.
-func NewStore(pool *pgxpool.Pool, wake func(Shards)) *Store { return &Store{pool, wake} }
+func NewStore(pool *pgxpool.Pool, wake func(shards.Set)) *Store { return &Store{pool, wake} }
 
 // Retry puts a failed row back, at the end and with all its attempts before
 // it. Later rows of its report have gone out meanwhile: a retried row comes
@@ -59,7 +61,7 @@ func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	s.wake(Shards(0).Add(shard))
+	s.wake(shards.Set(0).Add(shard))
 	return nil
 }
 
@@ -79,17 +81,17 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried
 	if err != nil {
 		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
 	}
-	var shards Shards
+	var woken shards.Set
 	var shard int16
 	var n int64
 	_, err = pgx.ForEachRow(rows, []any{&shard, &n}, func() error {
-		shards, retried = shards.Add(shard), retried+n
+		woken, retried = woken.Add(shard), retried+n
 		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
 	}
-	s.wake(shards)
+	s.wake(woken)
 	return retried, nil
 }
 

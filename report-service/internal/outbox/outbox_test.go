@@ -11,14 +11,15 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // What operators do to failed rows changes them, and only them, and is audited.
 func TestMending(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
-	var woken outbox.Shards
-	store := outbox.NewStore(pool, func(shards outbox.Shards) { woken |= shards })
+	var woken shards.Set
+	store := outbox.NewStore(pool, func(shards shards.Set) { woken |= shards })
 	pending := insert(t, pool, "pending", 0)
 	retried, discarded := insert(t, pool, "failed", 5), insert(t, pool, "failed", 5)
 	for range 3 {
@@ -41,7 +42,7 @@ func TestMending(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
 		}
 	}
-	shard := outbox.Shards(0).Add(7)
+	shard := shards.Set(0).Add(7)
 	if woken != shard {
 		t.Errorf("a retry wakes the shards %b, want %b", woken, shard)
 	}
@@ -70,7 +71,7 @@ func TestMending(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
-	store := outbox.NewStore(pool, func(outbox.Shards) {})
+	store := outbox.NewStore(pool, func(shards.Set) {})
 	var ids []uuid.UUID
 	for range 5 {
 		ids = append(ids, insert(t, pool, "failed", 5))
@@ -105,7 +106,7 @@ func TestList(t *testing.T) {
 func TestStatsByShard(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)
-	store := outbox.NewStore(pool, func(outbox.Shards) {})
+	store := outbox.NewStore(pool, func(shards.Set) {})
 	insert(t, pool, "pending", 1)
 	insert(t, pool, "failed", 5)
 	if _, err := pool.Exec(t.Context(), `update outbox_messages set created_at = now() - interval '1 hour'`); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 func TestCreate(t *testing.T) {
@@ -38,7 +38,7 @@ func TestCreate(t *testing.T) {
 			if len(rows) != 1 || f.wakes.Load() != 1 {
 				t.Fatalf("%d outbox rows and %d wakes, want 1 and 1", len(rows), f.wakes.Load())
 			}
-			if woken, want := outbox.Shards(f.woken.Load()), outbox.Shards(0).Add(outbox.ShardOf(filing.ID)); woken != want {
+			if woken, want := shards.Set(f.woken.Load()), shards.Set(0).Add(shards.Of(filing.ID)); woken != want {
 				t.Errorf("woken for the shards %b, want %b", woken, want)
 			}
 			f.checkAnnouncement(rows[0], filing)

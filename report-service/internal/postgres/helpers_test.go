@@ -15,9 +15,9 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // patience ends a wait for what should have happened long ago.
@@ -67,7 +67,7 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, pool: pool, keys: keys}
-	f.Store = postgres.NewStore(pool, keys, func(shards outbox.Shards) {
+	f.Store = postgres.NewStore(pool, keys, func(shards shards.Set) {
 		f.wakes.Add(1)
 		f.woken.Or(uint32(shards))
 	})

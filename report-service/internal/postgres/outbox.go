@@ -7,7 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // enqueue adds the outbox row of m, which is about a report of reporterID. The
@@ -25,6 +25,6 @@ func (s *Store) enqueue(ctx context.Context, w *writes, m event.Message, reporte
 	if err != nil {
 		return fmt.Errorf("encode headers: %w", err)
 	}
-	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, outbox.ShardOf(id), version, headers})
+	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, shards.Of(id), version, headers})
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A writes collects the rows of a transaction's changes, and writes those of a
@@ -50,11 +50,11 @@ func (w *writes) empty() bool {
 }
 
 // shards returns where outbox rows are written.
-func (w *writes) shards() (shards outbox.Shards) {
+func (w *writes) shards() (set shards.Set) {
 	for _, r := range w.outbox {
-		shards = shards.Add(r.shard)
+		set = set.Add(r.shard)
 	}
-	return shards
+	return set
 }
 
 // update notes that a change altered the report's row.

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A Store is the reports database.
 type Store struct {
 	pool       *pgxpool.Pool
 	keys       *event.Keyring
-	committed  func(outbox.Shards)
+	committed  func(shards.Set)
 	categories categoryCache
 	group      *group
 }
@@ -26,7 +26,7 @@ type Store struct {
 // NewStore returns the store behind pool. The keyring seals the recipient of
 // each announcement. After a commit that wrote some, committed is told in which
 // parts of the outbox; it must not block: it wakes the relay.
-func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(outbox.Shards)) *Store {
+func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *Store {
 	s := &Store{pool: pool, keys: keys, committed: committed}
 	s.group = newGroup(s.write)
 	return s

@@ -15,27 +15,27 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 	if now.Before(s.due()) {
 		return
 	}
-	claims := s.relay.own.claims()
-	if len(claims) == 0 {
+	leases := s.relay.leases.Active()
+	if len(leases) == 0 {
 		s.nextRead = now.Add(s.relay.cfg.PollMax) // a change wakes us
 		return
 	}
 	s.reads++
 	s.reading, s.woken, s.lastRead = true, false, now
 	q := question{
-		number: s.reads, claims: claims, floors: make([]int64, len(claims)),
+		number: s.reads, leases: leases, floors: make([]int64, len(leases)),
 		shut: s.relay.breakers.shut(), perShard: s.perShard,
 	}
 	if q.perShard == 0 {
 		// An even part for each shard: a long backlog in one does not keep what
 		// is fresh in the others waiting.
-		q.perShard = max(1, pageSize/len(claims))
+		q.perShard = max(1, pageSize/len(leases))
 	}
-	for i, c := range claims {
+	for i, c := range leases {
 		q.floors[i] = s.horizon.at(c)
 	}
 	for _, r := range s.tracked { // copied: the session goes on while the page is read
-		if r.seq > s.horizon.at(r.claim) { // a page begins above the others
+		if r.seq > s.horizon.at(r.Lease) { // a page begins above the others
 			q.underway = append(q.underway, r)
 		}
 	}
@@ -46,7 +46,7 @@ func (s *session) ask(ctx context.Context, now time.Time) {
 // is enough to keep the broker busy while the next is read; more of them would
 // only be dropped, and read again, when a shard changes hands.
 func (s *session) mayRead() bool {
-	return !s.reading && !s.isBlocked && !s.renewing && len(s.queue) <= pageSize/2 && s.relay.own.valid()
+	return !s.reading && !s.isBlocked && !s.renewing && len(s.queue) <= pageSize/2 && s.relay.leases.Valid()
 }
 
 // due is when the next read should begin: at once if the last page was full,
@@ -82,7 +82,7 @@ func (s *session) take(p page) error {
 	}
 	for _, r := range p.rows {
 		after, held := s.held[r.report]
-		if (held && p.number <= after) || s.relay.breakers.isShut(r.key) || !s.relay.own.admit(r.claim) {
+		if (held && p.number <= after) || s.relay.breakers.isShut(r.key) || !s.relay.leases.Begin(r.Lease) {
 			s.horizon.back(r, s.reads)
 			continue
 		}

@@ -31,7 +31,7 @@ func (r *Relay) runCleaner(ctx context.Context) {
 	batch := maxClean
 	for ctx.Err() == nil {
 		wait := electEvery
-		if r.own.owns(cleanerShard) {
+		if r.leases.Owns(cleanerShard) {
 			var more bool
 			wait = cleanEvery
 			if batch, more = r.cleanOnce(ctx, batch); more {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // patience bounds a wait for what must happen; it is never measured.
@@ -60,7 +60,7 @@ const insertSQL = `
 	values ($1, $2, $3, $4, $5, $6, $7)`
 
 func (r outboxRow) args() []any {
-	return []any{r.id, string(r.key), r.payload, r.report, r.version, outbox.ShardOf(r.report), r.headers}
+	return []any{r.id, string(r.key), r.payload, r.report, r.version, shards.Of(r.report), r.headers}
 }
 
 // insert writes rows one after the other, each in its own transaction.
@@ -81,15 +81,15 @@ func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
 		var ids, reports []uuid.UUID
 		var keys, payloads []string
 		var versions []int64
-		var shards []int16
+		var numbers []int16
 		for _, r := range rows[:n] {
 			ids, reports, keys = append(ids, r.id), append(reports, r.report), append(keys, string(r.key))
-			payloads, versions, shards = append(payloads, r.payload), append(versions, r.version), append(shards, outbox.ShardOf(r.report))
+			payloads, versions, numbers = append(payloads, r.payload), append(versions, r.version), append(numbers, shards.Of(r.report))
 		}
 		_, err := pool.Exec(context.WithoutCancel(t.Context()), `
 			insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard)
 			select * from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[])`,
-			ids, keys, payloads, reports, versions, shards)
+			ids, keys, payloads, reports, versions, numbers)
 		if err != nil {
 			t.Fatalf("insert outbox rows: %v", err)
 		}

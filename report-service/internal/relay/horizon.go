@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 const (
@@ -45,7 +45,7 @@ const (
 // lost or not ours to publish for the moment, takes the floor of its shard down
 // again.
 type horizon struct {
-	floors  [outbox.ShardCount]floor
+	floors  [shards.Count]floor
 	highest int64 // seq seen so far
 	next    mark
 	watched []uint64 // open transactions that may bring rows below the floors
@@ -68,8 +68,8 @@ type mark struct {
 func newHorizon(now time.Time) *horizon { return &horizon{reset: now} }
 
 // at returns the floor of a claim.
-func (h *horizon) at(c claim) int64 {
-	if f := h.floors[c.shard]; f.epoch == c.epoch {
+func (h *horizon) at(c shards.Lease) int64 {
+	if f := h.floors[c.Shard]; f.epoch == c.Epoch {
 		return f.seq
 	}
 	return 0
@@ -78,11 +78,11 @@ func (h *horizon) at(c claim) int64 {
 // back notes that a row is pending and not under way any more. Of the pages
 // asked for so far, none can tell that nothing is pending up there.
 func (h *horizon) back(r *row, asked int64) {
-	f := &h.floors[r.shard]
+	f := &h.floors[r.Shard]
 	switch {
-	case f.epoch > r.epoch: // the shard was read anew since
-	case f.epoch < r.epoch:
-		*f = floor{epoch: r.epoch, lowered: asked}
+	case f.epoch > r.Epoch: // the shard was read anew since
+	case f.epoch < r.Epoch:
+		*f = floor{epoch: r.Epoch, lowered: asked}
 	default:
 		f.seq, f.lowered = min(f.seq, r.seq-1), asked
 	}
@@ -128,17 +128,17 @@ func (h *horizon) advance(p page, snap snapshot, now time.Time) {
 	// Those watched before are among them: they are older. So the list does not
 	// grow beyond what is open.
 	h.watched = open
-	for i, c := range p.claims {
-		f := floor{epoch: c.epoch}
-		if known := h.floors[c.shard]; known.epoch == c.epoch {
+	for i, c := range p.leases {
+		f := floor{epoch: c.Epoch}
+		if known := h.floors[c.Shard]; known.epoch == c.Epoch {
 			f = known
 		}
 		// Not where rows are left out until they are due, nor where one came back
 		// while the page was read.
-		if !slices.Contains(p.delayed, c.shard) && p.number > f.lowered {
+		if !slices.Contains(p.delayed, c.Shard) && p.number > f.lowered {
 			f.seq = max(f.seq, min(h.next.seq, p.reach[i]))
 		}
-		h.floors[c.shard] = f
+		h.floors[c.Shard] = f
 	}
 	h.next = mark{}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A model is one shard, its writers and its reader: what PostgreSQL would show
@@ -23,7 +25,7 @@ type model struct {
 	pending       map[int64]bool // committed rows, by seq; true while under way
 
 	horizon *horizon
-	one     claim
+	one     shards.Lease
 	asked   int64
 
 	used, refused, lagging int
@@ -45,7 +47,7 @@ func TestHorizonHidesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		m := &model{
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1000, 0), nextXid: 100, xmax: 100, nextSeq: 1,
-			pending: make(map[int64]bool), one: claim{shard: 3, epoch: 1},
+			pending: make(map[int64]bool), one: shards.Lease{Shard: 3, Epoch: 1},
 		}
 		m.horizon = newHorizon(m.now)
 		for range 400 {
@@ -95,7 +97,7 @@ func (m *model) commit(i int) {
 func (m *model) read() {
 	m.asked++
 	floor := m.horizon.at(m.one)
-	p := page{question: question{number: m.asked, claims: []claim{m.one}, perShard: 3}, reach: []int64{math.MaxInt64}}
+	p := page{question: question{number: m.asked, leases: []shards.Lease{m.one}, perShard: 3}, reach: []int64{math.MaxInt64}}
 	var running []string
 	for _, w := range m.writers {
 		if w.xid < m.xmax {
@@ -110,7 +112,7 @@ func (m *model) read() {
 		case seq <= floor:
 			hidden = seq
 		case len(p.rows) < p.perShard:
-			p.rows = append(p.rows, &row{claim: m.one, seq: seq})
+			p.rows = append(p.rows, &row{Lease: m.one, seq: seq})
 		}
 	}
 	if len(p.rows) == p.perShard {
@@ -158,7 +160,7 @@ func (m *model) settle(p page) {
 		switch m.rng.IntN(12) {
 		case 0:
 			m.pending[seq] = false
-			m.horizon.back(&row{claim: m.one, seq: seq}, p.number)
+			m.horizon.back(&row{Lease: m.one, seq: seq}, p.number)
 		case 1, 2, 3, 4:
 			delete(m.pending, seq)
 		}
@@ -180,16 +182,16 @@ func (m *model) underway() []int64 {
 // what a page did not reach, and begins anew with an epoch.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
-	one := claim{shard: 3, epoch: 1}
+	one := shards.Lease{Shard: 3, Epoch: 1}
 	now := time.Unix(1000, 0)
 	h := newHorizon(now)
 	number := int64(0)
 	see := func(snapshot string, unlisted uint32, reach int64, seqs ...int64) {
 		t.Helper()
 		number++
-		p := page{question: question{number: number, claims: []claim{one}}, snapshot: snapshot, unlisted: unlisted, reach: []int64{reach}}
+		p := page{question: question{number: number, leases: []shards.Lease{one}}, snapshot: snapshot, unlisted: unlisted, reach: []int64{reach}}
 		for _, seq := range seqs {
-			p.rows = append(p.rows, &row{claim: one, seq: seq})
+			p.rows = append(p.rows, &row{Lease: one, seq: seq})
 		}
 		if usable, err := h.accept(p, now); err != nil || !usable {
 			t.Fatalf("accept = %v, %v, want used", usable, err)
@@ -213,13 +215,13 @@ func TestHorizon(t *testing.T) {
 	want("the page ended early", 25)
 	see("53:53:", 0, math.MaxInt64, 40)
 	want("and went on", 30)
-	h.back(&row{claim: one, seq: 28}, number+1)
+	h.back(&row{Lease: one, seq: 28}, number+1)
 	want("a row came back", 27)
 	see("53:53:", 0, math.MaxInt64)
 	want("of a page asked for before", 27)
 	see("53:53:", 0, math.MaxInt64, 28)
 	want("of a page asked for since", 40)
-	one.epoch++
+	one.Epoch++
 	want("the shard came back in another epoch", 0)
 }
 
@@ -227,11 +229,11 @@ func TestHorizon(t *testing.T) {
 // rows wait for another attempt, moves no floor.
 func TestHorizonWhileHeldBack(t *testing.T) {
 	t.Parallel()
-	one := claim{shard: 0, epoch: 1}
+	one := shards.Lease{Shard: 0, Epoch: 1}
 	now := time.Unix(1000, 0)
 	h := newHorizon(now)
 	h.highest = 20
-	p := page{question: question{number: 1, claims: []claim{one}, shut: []string{"report.created"}}, snapshot: "60:60:", reach: []int64{math.MaxInt64}}
+	p := page{question: question{number: 1, leases: []shards.Lease{one}, shut: []string{"report.created"}}, snapshot: "60:60:", reach: []int64{math.MaxInt64}}
 	if usable, err := h.accept(p, now); !usable || err != nil || h.at(one) != 0 {
 		t.Errorf("accept = %v, %v, floor %d; want used, and the floor where it was", usable, err, h.at(one))
 	}

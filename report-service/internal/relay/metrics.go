@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	dto "github.com/prometheus/client_model/go"
@@ -80,10 +82,10 @@ func newMetrics(registry prometheus.Registerer, window int) *metrics {
 	return m
 }
 
-// owned shows what the lease keeper has.
-func (m *metrics) owned(own *ownership) {
-	m.shards.Set(float64(own.count()))
-	m.leaseEnds.Set(float64(own.leaseEnds().UnixMilli()) / 1000)
+// owned shows what the coordinator owns.
+func (m *metrics) owned(shards int, validUntil time.Time) {
+	m.shards.Set(float64(shards))
+	m.leaseEnds.Set(float64(validUntil.UnixMilli()) / 1000)
 }
 
 // total returns what c has counted. The operators' page and Prometheus are

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A probe is the try of a message whose kind is held back.
@@ -33,14 +34,14 @@ func (s *session) probe(ctx context.Context, now time.Time) {
 	// One at a time, beside everything else: it waits for the database and for
 	// the broker, and the other kinds are not to wait with it.
 	s.probing = true
-	claims := s.relay.own.claims()
+	leases := s.relay.leases.Active()
 	s.relay.outstanding.Add(1) // for the guard: a probe must not go out after the lease either
 	s.background.Go(func() {
 		defer s.relay.outstanding.Add(-1)
 		ctx, cancel := context.WithTimeout(ctx, s.relay.cfg.ConfirmTimeout)
 		defer cancel()
 		p := probe{key: key}
-		p.row, p.err = s.relay.oldest(ctx, key, claims)
+		p.row, p.err = s.relay.oldest(ctx, key, leases)
 		if p.err == nil && p.row != nil {
 			p.err = s.try(ctx, p.row)
 		}
@@ -74,7 +75,7 @@ func (s *session) probed(p probe) {
 		s.routed(p.key)
 		// A shard that is another's by now is marked all the same: the message is
 		// out, and the sooner that is known, the less likely it goes out again.
-		if s.relay.own.admit(p.row.claim) {
+		if s.relay.leases.Begin(p.row.Lease) {
 			s.tracked[p.row.seq] = p.row
 		}
 		s.judge(p.row, "")
@@ -86,11 +87,11 @@ func (s *session) probed(p probe) {
 
 // oldest returns the oldest pending row of a kind in our shards, or nil. It may
 // be waiting for its next attempt: any other would overtake it.
-func (r *Relay) oldest(ctx context.Context, key string, claims []claim) (*row, error) {
-	shards := make([]int16, len(claims))
-	epochs := make(map[int16]int64, len(claims))
-	for i, c := range claims {
-		shards[i], epochs[c.shard] = c.shard, c.epoch
+func (r *Relay) oldest(ctx context.Context, key string, leases []shards.Lease) (*row, error) {
+	numbers := make([]int16, len(leases))
+	epochs := make(map[int16]int64, len(leases))
+	for i, c := range leases {
+		numbers[i], epochs[c.Shard] = c.Shard, c.Epoch
 	}
 	one := row{key: key}
 	err := r.cfg.Pool.QueryRow(ctx, `
@@ -101,14 +102,14 @@ func (r *Relay) oldest(ctx context.Context, key string, claims []claim) (*row, e
 			where status = 'pending' and shard = s.shard and routing_key = $2
 			order by seq limit 1
 		) m
-		order by m.seq limit 1`, shards, key).
-		Scan(&one.shard, &one.seq, &one.id, &one.report, &one.payload, &one.headers, &one.created, &one.retries)
+		order by m.seq limit 1`, numbers, key).
+		Scan(&one.Shard, &one.seq, &one.id, &one.report, &one.payload, &one.headers, &one.created, &one.retries)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read oldest of a kind: %w", err)
 	}
-	one.epoch = epochs[one.shard]
+	one.Epoch = epochs[one.Shard]
 	return &one, nil
 }

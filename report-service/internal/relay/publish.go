@@ -12,7 +12,7 @@ import (
 // After a burst the session looks up: confirms make room, and neither they nor
 // a change of ownership are to wait for the end of a long queue.
 func (s *session) publish(now time.Time) (more bool, err error) {
-	if !s.relay.own.valid() { // the guard at the socket asks again
+	if !s.relay.leases.Valid() { // the guard at the socket asks again
 		return false, nil
 	}
 	for n := 0; len(s.queue) > 0 && s.mayPublish(); n++ {
@@ -21,7 +21,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 		}
 		next := s.queue[0]
 		s.queue = s.queue[1:]
-		if s.isHeld(next) || !s.relay.own.mayPublish(next.claim) {
+		if s.isHeld(next) || !s.relay.leases.MayPublish(next.Lease) {
 			s.putBack(next)
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 const (
@@ -20,10 +22,10 @@ const (
 
 // A question is what a page is asked for.
 type question struct {
-	number   int64   // counts the reads of a session
-	claims   []claim // the shards to read
-	floors   []int64 // per shard: rows up to here need no look
-	underway []*row  // left out of the answer
+	number   int64          // counts the reads of a session
+	leases   []shards.Lease // the shards to read
+	floors   []int64        // per shard: rows up to here need no look
+	underway []*row         // left out of the answer
 	shut     []string
 	perShard int
 }
@@ -87,15 +89,15 @@ func (r *Relay) read(ctx context.Context, q question) page {
 	defer cancel()
 	p := page{question: q}
 	defer func(began time.Time) { r.metrics.readSeconds.Observe(time.Since(began).Seconds()) }(time.Now())
-	shards := make([]int16, len(q.claims))
-	for i, c := range q.claims {
-		shards[i] = c.shard
+	numbers := make([]int16, len(q.leases))
+	for i, c := range q.leases {
+		numbers[i] = c.Shard
 	}
 	except := make([]int64, len(q.underway))
 	for i, row := range q.underway {
 		except[i] = row.seq
 	}
-	rows, err := r.cfg.Pool.Query(ctx, readSQL, shards, q.floors, except, q.shut, q.perShard)
+	rows, err := r.cfg.Pool.Query(ctx, readSQL, numbers, q.floors, except, q.shut, q.perShard)
 	if err != nil {
 		p.err = fmt.Errorf("read outbox: %w", err)
 		return p
@@ -110,19 +112,19 @@ func (r *Relay) read(ctx context.Context, q question) page {
 // for the whole page.
 func (p *page) scan(rows pgx.Rows) error {
 	defer rows.Close()
-	index := make(map[int16]int, len(p.claims))
-	p.reach = make([]int64, len(p.claims))
-	for i, c := range p.claims {
-		index[c.shard], p.reach[i] = i, math.MaxInt64
+	index := make(map[int16]int, len(p.leases))
+	p.reach = make([]int64, len(p.leases))
+	for i, c := range p.leases {
+		index[c.Shard], p.reach[i] = i, math.MaxInt64
 	}
-	inShard := make([]int, len(p.claims))
+	inShard := make([]int, len(p.leases))
 	for rows.Next() {
 		var one row
 		var snapshot string
 		var unlisted uint32
 		var delayed []int16
 		var id, report pgtype.UUID
-		err := rows.Scan(&snapshot, &unlisted, &delayed, &one.shard, &one.seq, &id, &one.key, &report,
+		err := rows.Scan(&snapshot, &unlisted, &delayed, &one.Shard, &one.seq, &id, &one.key, &report,
 			&one.payload, &one.headers, &one.created, &one.retries)
 		if err != nil {
 			return err
@@ -131,8 +133,8 @@ func (p *page) scan(rows pgx.Rows) error {
 			p.snapshot, p.unlisted, p.delayed = snapshot, unlisted, delayed
 			continue
 		}
-		i := index[one.shard]
-		one.id, one.report, one.epoch = id.Bytes, report.Bytes, p.claims[i].epoch
+		i := index[one.Shard]
+		one.id, one.report, one.Epoch = id.Bytes, report.Bytes, p.leases[i].Epoch
 		if inShard[i]++; inShard[i] == p.perShard {
 			p.full++
 			p.reach[i] = one.seq

@@ -16,6 +16,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
+
+var errLeaseOver = errors.New("the lease is over")
 
 // A Config is what a Relay needs.
 type Config struct {
@@ -45,17 +49,17 @@ type Config struct {
 
 // A Relay is one replica of the relay.
 type Relay struct {
-	cfg      Config
-	id       uuid.UUID
-	own      *ownership
-	leases   *leases
-	breakers *breakers
-	wake     chan struct{} // holds a value when there is something to read
-	wakes    *wakes
-	metrics  *metrics
-	recent   *recent
-	broker   broker
-	stopping <-chan struct{} // closed when Run is to end
+	cfg         Config
+	id          uuid.UUID
+	leases      *shards.Leases
+	coordinator *shards.Coordinator
+	breakers    *breakers
+	wake        chan struct{} // holds a value when there is something to read
+	wakes       *wakes
+	metrics     *metrics
+	recent      *recent
+	broker      broker
+	stopping    <-chan struct{} // closed when Run is to end
 
 	// outstanding counts messages that are on their way to the broker.
 	outstanding atomic.Int64
@@ -72,7 +76,7 @@ func New(cfg Config) (*Relay, error) {
 	r := &Relay{
 		cfg:      cfg,
 		id:       uuid.New(),
-		own:      newOwnership(),
+		leases:   shards.NewLeases(),
 		breakers: newBreakers(),
 		wake:     make(chan struct{}, 1),
 		wakes:    newWakes(),
@@ -81,7 +85,10 @@ func New(cfg Config) (*Relay, error) {
 	r.cfg.Log = cfg.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
 	r.metrics = newMetrics(cfg.Metrics, cfg.Window)
 	cfg.Metrics.MustRegister(outbox.NewCollector(outbox.NewStore(cfg.Pool, r.Wake)))
-	r.leases = newLeases(r.cfg, r.id, r.own, r.metrics)
+	r.coordinator = shards.NewCoordinator(shards.Config{
+		Database: cfg.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(),
+		Log: r.cfg.Log, Observe: r.metrics.owned,
+	}, r.leases)
 	return r, nil
 }
 
@@ -92,10 +99,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	r.stopping = ctx.Done()
 	// The leases end last: until then the shards are ours alone.
 	leaseCtx, release := context.WithCancel(context.WithoutCancel(ctx))
-	g.Go(func() error {
-		r.leases.run(leaseCtx)
-		return nil
-	})
+	g.Go(func() error { return r.coordinator.Run(leaseCtx) })
 	g.Go(func() error {
 		r.runCleaner(ctx)
 		return nil
@@ -131,7 +135,7 @@ func (r *Relay) rabbitConfig() rabbit.Config {
 // paused between its own check and this one must not send what it had in hand:
 // its shards may be another's by now.
 func (r *Relay) guard() error {
-	if r.outstanding.Load() > 0 && !r.own.valid() {
+	if r.outstanding.Load() > 0 && !r.leases.Valid() {
 		return errLeaseOver
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // Everything arrives once and in order, and is marked.
@@ -22,7 +22,7 @@ func TestRelay(t *testing.T) {
 	arrived.wait(t, rows)
 	more := newRows(10, 3)
 	insert(t, pool, more...)
-	r.Wake(outbox.AllShards)
+	r.Wake(shards.All)
 	arrived.wait(t, more)
 	waitEmpty(t, pool)
 	if err := r.stop(); err != nil {

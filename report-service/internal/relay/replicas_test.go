@@ -61,33 +61,6 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 }
 
-// A crashed replica is succeeded when its lease ends, a stopped one at once:
-// its shards are free in the same moment.
-func TestStopGivesShardsBack(t *testing.T) {
-	t.Parallel()
-	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
-	r := start(t, pool, url)
-	waitFor(t, "all shards", func() bool { return shares(t, pool)[r.State().ID] == 16 })
-	if err := r.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-	if left := shares(t, pool); len(left) != 0 {
-		t.Errorf("after the stop shards are owned: %v, want none", left)
-	}
-}
-
-// What a stopping replica gives back, another takes without waiting for the
-// renewal of its own lease, which is not due within this test.
-func TestStopIsSucceededAtOnce(t *testing.T) {
-	t.Parallel()
-	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
-	one, other := startPair(t, pool, url, url)
-	if err := one.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-	waitFor(t, "all shards", func() bool { return shares(t, pool)[other.State().ID] == 16 })
-}
-
 // A replica that cannot reach the broker leaves the shards to those who can.
 func TestReplicaWithoutBrokerOwnsNothing(t *testing.T) {
 	t.Parallel()
@@ -97,22 +70,6 @@ func TestReplicaWithoutBrokerOwnsNothing(t *testing.T) {
 	waitFor(t, "all shards at the other", func() bool { return shares(t, pool)[r.State().ID] == 16 })
 	if s := lost.State(); s.Connected || s.LastError == "" || lost.Probe(t.Context()) == nil {
 		t.Errorf("state without a broker: %+v, want disconnected with its reason", s)
-	}
-}
-
-// Epochs only grow, so that no two owners can be confused.
-func TestEpochsGrow(t *testing.T) {
-	t.Parallel()
-	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
-	for want := int64(1); want <= 3; want++ {
-		r := start(t, pool, url, func(c *relay.Config) { c.Lease = 3 * time.Second })
-		waitFor(t, "all shards", func() bool { return shares(t, pool)[r.State().ID] == 16 })
-		var lowest, highest int64
-		err := pool.QueryRow(t.Context(), `select min(epoch), max(epoch) from relay_shards`).Scan(&lowest, &highest)
-		if err != nil || lowest != want || highest != want {
-			t.Errorf("epochs %d to %d (error %v), want %d", lowest, highest, err, want)
-		}
-		_ = r.stop()
 	}
 }
 

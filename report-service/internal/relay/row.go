@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // appID is how consumers know who published.
@@ -16,7 +17,7 @@ const appID = "report-service"
 
 // A row is an outbox row on its way.
 type row struct {
-	claim
+	shards.Lease
 
 	seq     int64
 	id      uuid.UUID

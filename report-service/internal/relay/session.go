@@ -91,8 +91,8 @@ func (r *Relay) session(ctx context.Context, conn *amqp.Connection) error {
 	if err != nil {
 		return err
 	}
-	r.leases.reach(true)
-	defer r.leases.reach(false)
+	r.coordinator.SetConnected(true)
+	defer r.coordinator.SetConnected(false)
 
 	// What is published is marked even after ctx ended, but not for ever. The
 	// order below is that of a row: no more of them are read, the confirms come,
@@ -183,7 +183,7 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 		s.marked(m)
 	case p := <-s.probes:
 		s.probed(p)
-	case <-s.relay.own.changed:
+	case <-s.relay.leases.Changed():
 		s.dropForeign()
 		s.nextRead = time.Now() // whoever owned the new shards may have left rows behind
 	case <-s.relay.wake:
@@ -258,6 +258,6 @@ func (s *session) finish(giveUp context.CancelFunc) {
 	// What is left was lost or never sent. Counted as busy, it would keep its
 	// shard from ever being handed over.
 	for _, r := range s.tracked {
-		s.relay.own.done(r.claim)
+		s.relay.leases.End(r.Lease)
 	}
 }

@@ -102,7 +102,7 @@ func (s *session) putBack(r *row) {
 func (s *session) untrack(r *row) {
 	if s.tracked[r.seq] == r {
 		delete(s.tracked, r.seq)
-		s.relay.own.done(r.claim)
+		s.relay.leases.End(r.Lease)
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *session) untrack(r *row) {
 func (s *session) dropForeign() {
 	kept := s.queue[:0]
 	for _, r := range s.queue {
-		if s.relay.own.mayPublish(r.claim) {
+		if s.relay.leases.MayPublish(r.Lease) {
 			kept = append(kept, r)
 		} else {
 			s.putBack(r)

@@ -9,68 +9,26 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
-
-// Together the shares of all members are all shards, and they differ by one at
-// most.
-func TestShares(t *testing.T) {
-	t.Parallel()
-	for members := 1; members <= 20; members++ {
-		total, least, most := 0, outbox.ShardCount, 0
-		for rank := range members {
-			share := census{members: members - 1, rank: rank}.share()
-			total, least, most = total+share, min(least, share), max(most, share)
-		}
-		if total != outbox.ShardCount || most-least > 1 {
-			t.Errorf("%d members: %d shards in shares of %d to %d", members, total, least, most)
-		}
-	}
-}
 
 // A process that was paused between its own check and the write sends nothing:
 // the last look is at the socket.
 func TestGuardAfterThePause(t *testing.T) {
 	t.Parallel()
-	r := &Relay{own: newOwnership()}
-	r.own.renew([]claim{{1, 1}}, time.Now().Add(time.Hour))
+	r := &Relay{leases: shards.NewLeases()}
+	r.leases.Renew([]shards.Lease{{Shard: 1, Epoch: 1}}, time.Now().Add(time.Hour))
 	r.outstanding.Add(1)
 	if err := r.guard(); err != nil {
 		t.Errorf("under a valid lease: %v, want nil", err)
 	}
-	r.own.renew([]claim{{1, 1}}, time.Now().Add(-time.Nanosecond))
+	r.leases.Renew([]shards.Lease{{Shard: 1, Epoch: 1}}, time.Now().Add(-time.Nanosecond))
 	if err := r.guard(); !errors.Is(err, errLeaseOver) {
 		t.Errorf("after the lease: %v, want %v", err, errLeaseOver)
 	}
 	r.outstanding.Add(-1)
 	if err := r.guard(); err != nil {
 		t.Errorf("with nothing on its way: %v, want nil, so that heartbeats go on", err)
-	}
-}
-
-// A shard is handed over only when nothing of it is under way, and what is
-// under way of an earlier epoch does not count for the present one.
-func TestOwnership(t *testing.T) {
-	t.Parallel()
-	o := newOwnership()
-	old, now := claim{5, 1}, claim{5, 2}
-	o.renew([]claim{old}, time.Now().Add(time.Hour))
-	if !o.admit(old) || o.admit(now) {
-		t.Error("admit: want the present epoch only")
-	}
-	o.release(1)
-	if o.mayPublish(old) || o.admit(old) || len(o.drained()) != 0 {
-		t.Error("a shard to be released takes no work, and is not given away while busy")
-	}
-	o.done(old)
-	if free := o.drained(); len(free) != 1 || free[0] != 5 {
-		t.Errorf("drained = %v, want the shard", free)
-	}
-	o.add([]claim{now})
-	o.done(old)
-	o.release(1)
-	if free := o.drained(); len(free) != 1 {
-		t.Errorf("drained = %v, want the shard: the old epoch's end is not its own", free)
 	}
 }
 
@@ -158,17 +116,17 @@ func TestHeadersThatCannotTravel(t *testing.T) {
 // while it is away, and stays where it is while it blocks us.
 func TestWakesWait(t *testing.T) {
 	t.Parallel()
-	r := &Relay{own: newOwnership(), wake: make(chan struct{}, 1), wakes: newWakes()}
-	r.own.renew([]claim{{3, 1}}, time.Now().Add(time.Hour))
+	r := &Relay{leases: shards.NewLeases(), wake: make(chan struct{}, 1), wakes: newWakes()}
+	r.leases.Renew([]shards.Lease{{Shard: 3, Epoch: 1}}, time.Now().Add(time.Hour))
 	for range 1000 {
-		r.Wake(outbox.Shards(0).Add(3).Add(7))
-		r.Wake(outbox.Shards(0).Add(9))
+		r.Wake(shards.Set(0).Add(3).Add(7))
+		r.Wake(shards.Set(0).Add(9))
 	}
 	r.broker.blocked = "disk"
 	if err := r.announce(t.Context(), nil); err != nil { // it would need the channel to say anything
 		t.Errorf("announce while blocked: %v", err)
 	}
-	if got, want := r.wakes.take(), outbox.Shards(0).Add(7).Add(9); got != want || len(r.wake) != 1 {
+	if got, want := r.wakes.take(), shards.Set(0).Add(7).Add(9); got != want || len(r.wake) != 1 {
 		t.Errorf("%b to be announced and %d looks, want %b and one look", got, len(r.wake), want)
 	}
 }
@@ -176,9 +134,8 @@ func TestWakesWait(t *testing.T) {
 // What others commit in our shards is read, and what they commit elsewhere is not.
 func TestHearing(t *testing.T) {
 	t.Parallel()
-	r := &Relay{own: newOwnership(), wake: make(chan struct{}, 1), metrics: newMetrics(prometheus.NewRegistry(), 1)}
-	r.own.renew([]claim{{3, 1}, {4, 1}}, time.Now().Add(time.Hour))
-	r.own.release(1) // the higher one: it is the next owner's to read
+	r := &Relay{leases: shards.NewLeases(), wake: make(chan struct{}, 1), metrics: newMetrics(prometheus.NewRegistry(), 1)}
+	r.leases.Renew([]shards.Lease{{Shard: 3, Epoch: 1}}, time.Now().Add(time.Hour))
 	for body, want := range map[string]int{
 		`{"shards": 8}`:     1,
 		`{"shards": 65535}`: 1,
@@ -193,40 +150,6 @@ func TestHearing(t *testing.T) {
 		}
 		for len(r.wake) > 0 {
 			<-r.wake
-		}
-	}
-}
-
-// A renewal that changes nothing is no occasion to read.
-func TestRenewalIsQuiet(t *testing.T) {
-	t.Parallel()
-	o := newOwnership()
-	changed := func() bool {
-		select {
-		case <-o.changed:
-			return true
-		default:
-			return false
-		}
-	}
-	later := time.Now().Add(time.Hour)
-	for _, step := range []struct {
-		what string
-		do   func()
-		want bool
-	}{
-		{"first", func() { o.renew([]claim{{1, 1}, {2, 1}}, later) }, true},
-		{"the same again", func() { o.renew([]claim{{1, 1}, {2, 1}}, later) }, false},
-		{"nothing to release", func() { o.release(0) }, false},
-		{"one to release", func() { o.release(1) }, true},
-		{"still", func() { o.release(1) }, false},
-		{"another epoch", func() { o.renew([]claim{{1, 1}, {2, 2}}, later) }, true},
-		{"one less", func() { o.renew([]claim{{1, 1}}, time.Now().Add(-time.Second)) }, true},
-		{"after the lease was over", func() { o.renew([]claim{{1, 1}}, later) }, true},
-	} {
-		step.do()
-		if got := changed(); got != step.want {
-			t.Errorf("%s: changed = %v, want %v", step.what, got, step.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 const (
@@ -33,36 +33,36 @@ var errWakesEnded = errors.New("the broker ended the subscription")
 // another replica's to publish. They wait to be announced, in a set and not in
 // a queue: however many commits there are meanwhile, it does not grow.
 type wakes struct {
-	shards atomic.Uint32
-	due    chan struct{} // holds a value while there may be some
+	set atomic.Uint32
+	due chan struct{} // holds a value while there may be some
 }
 
 func newWakes() *wakes { return &wakes{due: make(chan struct{}, 1)} }
 
-func (w *wakes) add(shards outbox.Shards) {
-	w.shards.Or(uint32(shards))
+func (w *wakes) add(set shards.Set) {
+	w.set.Or(uint32(set))
 	select {
 	case w.due <- struct{}{}:
 	default: // whoever takes that value takes these shards too
 	}
 }
 
-func (w *wakes) take() outbox.Shards { return outbox.Shards(w.shards.Swap(0)) }
+func (w *wakes) take() shards.Set { return shards.Set(w.set.Swap(0)) }
 
 // An announcement tells the other replicas what to look at.
 type announcement struct {
-	Shards outbox.Shards `json:"shards"`
+	Shards shards.Set `json:"shards"`
 }
 
 // Wake tells that rows were committed in shards. Those that this replica owns
 // are read soon; the owners of the others are told, unless the broker is away.
 // It never blocks, and what it tells may get lost: polling finds it then.
-func (r *Relay) Wake(shards outbox.Shards) {
-	own := r.own.set()
-	if shards&own != 0 {
+func (r *Relay) Wake(set shards.Set) {
+	own := r.leases.ActiveSet()
+	if set&own != 0 {
 		r.look()
 	}
-	if others := shards &^ own; others != 0 {
+	if others := set &^ own; others != 0 {
 		r.wakes.add(others)
 	}
 }
@@ -156,11 +156,11 @@ func (r *Relay) announce(ctx context.Context, ch *amqp.Channel) error {
 	if r.isBlocked() {
 		return nil
 	}
-	shards := r.wakes.take()
-	if shards == 0 {
+	set := r.wakes.take()
+	if set == 0 {
 		return nil
 	}
-	body, err := json.Marshal(announcement{shards})
+	body, err := json.Marshal(announcement{set})
 	if err != nil {
 		return fmt.Errorf("encode wake: %w", err)
 	}
@@ -176,9 +176,9 @@ func (r *Relay) announce(ctx context.Context, ch *amqp.Channel) error {
 
 // hear looks at the outbox if something of ours was committed elsewhere.
 func (r *Relay) hear(body []byte) {
-	a := announcement{outbox.AllShards} // of a version that says it otherwise: a look costs little
+	a := announcement{shards.All} // of a version that says it otherwise: a look costs little
 	_ = json.Unmarshal(body, &a)
-	if a.Shards&r.own.set() != 0 {
+	if a.Shards&r.leases.ActiveSet() != 0 {
 		r.metrics.heard.Inc()
 		r.look()
 	}

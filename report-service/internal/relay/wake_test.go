@@ -14,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // drowsy relays look at the outbox when they are woken, and otherwise not
@@ -41,7 +42,7 @@ func TestWakeAcrossReplicas(t *testing.T) {
 			for _, way := range []struct{ from, to sleeper }{{one, other}, {other, one}} {
 				row := newRow(way.to.report, version+1)
 				insert(t, pool, row)
-				way.from.Wake(outbox.Shards(0).Add(outbox.ShardOf(row.report)))
+				way.from.Wake(shards.Set(0).Add(shards.Of(row.report)))
 				arrived.wait(t, []outboxRow{row})
 			}
 		}
@@ -149,7 +150,7 @@ func (s sleeper) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
 	for {
 		var owner uuid.UUID
 		report := uuid.New()
-		err := pool.QueryRow(t.Context(), `select owner from relay_shards where shard = $1`, outbox.ShardOf(report)).Scan(&owner)
+		err := pool.QueryRow(t.Context(), `select owner from relay_shards where shard = $1`, shards.Of(report)).Scan(&owner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func (s sleeper) awaitHearing(t *testing.T, other sleeper) {
 	t.Helper()
 	before := other.heard(t)
 	waitFor(t, "the replicas to hear each other", func() bool {
-		s.Wake(outbox.Shards(0).Add(outbox.ShardOf(other.report)))
+		s.Wake(shards.Set(0).Add(shards.Of(other.report)))
 		return other.heard(t) > before
 	})
 }

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 func main() {
@@ -76,7 +76,7 @@ func obey(ctx context.Context, commands io.Reader, r *relay.Relay, pool *pgxpool
 		var rate, seconds int
 		switch n, _ := fmt.Sscanf(lines.Text(), "rate %d %d", &rate, &seconds); {
 		case lines.Text() == "wake":
-			r.Wake(outbox.AllShards)
+			r.Wake(shards.All)
 		case n == 2:
 			if err := write(ctx, r, pool, rate, time.Duration(seconds)*time.Second); err != nil {
 				return err

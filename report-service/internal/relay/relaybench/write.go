@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // writers commit at the same time at most.
@@ -25,11 +25,11 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 		<-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
 		g.Go(func() error {
 			report := uuid.New()
-			shard := outbox.ShardOf(report)
+			shard := shards.Of(report)
 			if err := writeOne(ctx, pool, report, shard); err != nil {
 				return err
 			}
-			r.Wake(outbox.Shards(0).Add(shard))
+			r.Wake(shards.Set(0).Add(shard))
 			return nil
 		})
 	}

@@ -1,0 +1,208 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// unevenInterval is how often a replica renews while it owns more or fewer
+	// shards than its share: those who own too many need a moment to drain.
+	unevenInterval = time.Second
+	// disconnectedGrace is how long a replica without a broker keeps its shards,
+	// so that a mere reconnect moves nothing. Then others may try.
+	disconnectedGrace = 10 * time.Second
+	// renewTimeout bounds one exchange with the database. A later answer would
+	// not extend the lease by much.
+	renewTimeout = 3 * time.Second
+	// retryPause is the pause after a renewal that failed.
+	retryPause = 500 * time.Millisecond
+	// freedChannel is where a replica notifies the others of shards that it
+	// released. A NOTIFY takes a lock at commit that all sessions share; there
+	// are as few of these as replicas come and go. Where a pooler swallows them,
+	// the others see the shards at their next renewal.
+	freedChannel = "relay_shards_freed"
+)
+
+// A Config is what a Coordinator needs.
+type Config struct {
+	Database *pgx.ConnConfig
+	ID       uuid.UUID     // of this replica
+	Lease    time.Duration // how long a lease lasts in the database
+	Margin   time.Duration // how much earlier this replica counts it as over
+	Log      zerolog.Logger
+	// Observe is called after each renewal.
+	Observe func(owned int, validUntil time.Time)
+}
+
+// A Coordinator keeps this replica's share of the shards: as many as are fair
+// among the living replicas that have a broker. The rows of relay_shards are
+// the only truth, and the server's clock alone ends a lease there; here, a
+// lease counts from the moment before it was asked for.
+type Coordinator struct {
+	cfg    Config
+	leases *Leases
+	wakeUp chan struct{} // holds a value when a renewal is due at once
+	// disconnectedSince is when the broker was lost, in Unix nanoseconds; 0 while
+	// there is one.
+	disconnectedSince atomic.Int64
+
+	conn *pgx.Conn // its own: a busy pool must not cost a lease
+}
+
+// NewCoordinator returns a coordinator that writes what it owns to leases. It
+// acquires nothing before SetConnected(true).
+func NewCoordinator(cfg Config, leases *Leases) *Coordinator {
+	c := &Coordinator{cfg: cfg, leases: leases, wakeUp: make(chan struct{}, 1)}
+	c.disconnectedSince.Store(1) // a replica that has never connected owns no shards
+	return c
+}
+
+// SetConnected notes whether there is a connection to publish on.
+func (c *Coordinator) SetConnected(connected bool) {
+	if connected {
+		c.disconnectedSince.Store(0)
+	} else {
+		c.disconnectedSince.Store(time.Now().UnixNano())
+	}
+	select {
+	case c.wakeUp <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the share until ctx ends, and then releases everything at once: no
+// row may be in progress by then.
+func (c *Coordinator) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		next, err := c.renewOnce(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.cfg.Log.Warn().Err(err).Msg("renewing the leases failed, will retry")
+			next = retryPause
+		}
+		c.waitUntilDue(ctx, next)
+	}
+	c.deregister(context.WithoutCancel(ctx))
+	return nil
+}
+
+// waitUntilDue returns when the next renewal is due: after wait, when the
+// broker comes or goes, or when another replica has released shards.
+func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if c.conn == nil {
+		select {
+		case <-ctx.Done():
+		case <-c.wakeUp:
+		}
+		return
+	}
+	var woken sync.WaitGroup
+	defer woken.Wait()
+	defer cancel()
+	woken.Go(func() {
+		defer cancel()
+		select {
+		case <-ctx.Done():
+		case <-c.wakeUp:
+		}
+	})
+	for {
+		// The end of ctx leaves the connection as it is; if it is broken, the
+		// next renewal finds out.
+		freed, err := c.conn.WaitForNotification(ctx)
+		if err != nil || freed.PID != c.conn.PgConn().PID() {
+			return
+		}
+	}
+}
+
+// renewOnce renews the leases, releases what is too much and acquires what is
+// missing, and returns when to do so again.
+func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	if err := c.connect(ctx); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.conn.Close(ctx) // it may be half dead
+			c.conn = nil
+		}
+	}()
+	defer func() { c.cfg.Observe(c.leases.Owned(), c.leases.ValidUntil()) }()
+
+	next = c.cfg.Lease / 3
+	if since := c.disconnectedSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > disconnectedGrace {
+		return next, c.releaseAll(ctx)
+	}
+	before := time.Now() // the server extends later than this, so we end before it does
+	seen, err := c.renew(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.leases.Renew(seen.leases, before.Add(c.cfg.Lease-c.cfg.Margin))
+	owned, share := len(seen.leases), seen.share()
+	c.leases.setReleasing(owned - share)
+	if err := c.releaseShards(ctx, c.leases.takeDrained()); err != nil {
+		return 0, err
+	}
+	if owned < share && seen.free > 0 {
+		acquired, err := c.acquire(ctx, share-owned)
+		if err != nil {
+			return 0, err
+		}
+		c.leases.add(acquired)
+		owned += len(acquired)
+	}
+	if owned != share {
+		next = min(next, unevenInterval)
+	}
+	if seen.nextExpiry > 0 { // another's lease may end without being renewed
+		next = min(next, seen.nextExpiry+time.Millisecond)
+	}
+	return next, nil
+}
+
+// releaseAll releases every shard that has no row in progress, because other
+// replicas may reach the broker that this one cannot reach.
+func (c *Coordinator) releaseAll(ctx context.Context) error {
+	c.leases.setReleasing(Count)
+	if err := c.releaseShards(ctx, c.leases.takeDrained()); err != nil {
+		return err
+	}
+	if _, err := c.conn.Exec(ctx, `delete from relay_members where member = $1`, c.cfg.ID); err != nil {
+		return fmt.Errorf("leave the members: %w", err)
+	}
+	return nil
+}
+
+// deregister releases every shard and leaves the members. No row is in
+// progress any more.
+func (c *Coordinator) deregister(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	c.leases.clear() // before the shards can be another's
+	c.cfg.Observe(0, c.leases.ValidUntil())
+	err := c.connect(ctx)
+	if err == nil {
+		defer c.conn.Close(ctx) // the end
+		// In one statement: a deadline between two would leave a member without
+		// shards, for whom the others keep a share free.
+		err = c.releaseAndNotify(ctx, `
+			with gone as (delete from relay_members where member = $1)
+			update relay_shards set owner = null, lease_until = null where owner = $1`, c.cfg.ID)
+	}
+	if err != nil {
+		c.cfg.Log.Warn().Err(err).Msg("releasing the leases failed, they will expire")
+	}
+}

@@ -1,0 +1,175 @@
+package shards
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+)
+
+// patience ends a test that could not have worked. Nothing is measured by it.
+const patience = 2 * time.Minute
+
+// Together the shares of all members are all shards, and they differ by one at
+// most.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	for members := 1; members <= 20; members++ {
+		total, least, most := 0, Count, 0
+		for rank := range members {
+			share := membership{others: members - 1, rank: rank}.share()
+			total, least, most = total+share, min(least, share), max(most, share)
+		}
+		if total != Count || most-least > 1 {
+			t.Errorf("%d members: %d shards in shares of %d to %d", members, total, least, most)
+		}
+	}
+}
+
+// Members that come and go own even shares, and one that stops releases its
+// shards in the same moment.
+func TestEvenShares(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	var members []*member
+	for _, step := range []struct{ members, least, most int }{{1, 16, 16}, {2, 8, 8}, {3, 5, 6}, {2, 8, 8}, {1, 16, 16}, {0, 0, 0}} {
+		for len(members) < step.members {
+			members = append(members, start(t, pool, 3*time.Second))
+		}
+		for len(members) > step.members {
+			members[0].stop()
+			members = members[1:]
+		}
+		waitFor(t, "even shares", func() bool {
+			total := 0
+			for _, m := range members {
+				n := owned(t, pool, m.id)
+				if n < step.least || n > step.most || n != m.leases.Owned() {
+					return false
+				}
+				total += n
+			}
+			return total == 16 || len(members) == 0
+		})
+	}
+	var left int
+	if err := pool.QueryRow(t.Context(), `select count(*) from relay_shards where owner is not null`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("after the last member stopped %d shards are owned (error %v), want none", left, err)
+	}
+}
+
+// What a stopping replica releases, another acquires without waiting for its
+// own renewal, which is not due within this test.
+func TestStopIsSucceededAtOnce(t *testing.T) {
+	t.Parallel()
+	const lease = 6 * time.Hour
+	pool := pgtest.Report(t)
+	// A member that does nothing keeps the second half free until the second
+	// replica is there to acquire it: the first would not renew for hours.
+	_, err := pool.Exec(t.Context(), `insert into relay_members (member, seen_until) values (gen_random_uuid(), now() + interval '1 day')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, pool, lease)
+	waitFor(t, "half of the shards", func() bool { return owned(t, pool, first.id) == 8 })
+	if _, err := pool.Exec(t.Context(), `delete from relay_members where member <> $1`, first.id); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, pool, lease)
+	waitFor(t, "the other half", func() bool { return owned(t, pool, second.id) == 8 })
+	first.stop()
+	waitFor(t, "all shards", func() bool { return owned(t, pool, second.id) == 16 })
+}
+
+// A shard with a row in progress stays where it is until the row is finished.
+func TestDrainBeforeRelease(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	first := start(t, pool, 3*time.Second)
+	waitFor(t, "all shards", func() bool { return len(first.leases.Active()) == 16 })
+	busy := first.leases.Active()[15]
+	if !first.leases.Begin(busy) {
+		t.Fatal("Begin refuses a row of an active lease")
+	}
+	second := start(t, pool, 3*time.Second)
+	waitFor(t, "all but one of the surplus", func() bool { return owned(t, pool, second.id) == 7 })
+	if first.leases.MayPublish(busy) {
+		t.Error("a row of a releasing shard may be published")
+	}
+	first.leases.End(busy)
+	waitFor(t, "the last one", func() bool { return owned(t, pool, second.id) == 8 })
+}
+
+// Epochs only grow, so that no two owners can be confused.
+func TestEpochsGrow(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	for want := int64(1); want <= 3; want++ {
+		m := start(t, pool, 3*time.Second)
+		waitFor(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
+		var lowest, highest int64
+		err := pool.QueryRow(t.Context(), `select min(epoch), max(epoch) from relay_shards`).Scan(&lowest, &highest)
+		if err != nil || lowest != want || highest != want {
+			t.Errorf("epochs %d to %d (error %v), want %d", lowest, highest, err, want)
+		}
+		m.stop()
+	}
+}
+
+// A member is a coordinator that runs in the test's process.
+type member struct {
+	id     uuid.UUID
+	leases *Leases
+	stop   func() // waits until it has released its shards
+}
+
+// start runs a coordinator with a broker until the test ends, or until stop.
+func start(t *testing.T, pool *pgxpool.Pool, lease time.Duration) *member {
+	t.Helper()
+	m := &member{id: uuid.New(), leases: NewLeases()}
+	c := NewCoordinator(Config{
+		Database: pool.Config().ConnConfig, ID: m.id, Lease: lease, Margin: lease / 3,
+		Log: zerolog.Nop(), Observe: func(int, time.Time) {},
+	}, m.leases)
+	c.SetConnected(true)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	m.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(m.stop)
+	return m
+}
+
+// owned returns how many shards a replica has under a valid lease, or -1.
+func owned(t *testing.T, pool *pgxpool.Pool, id uuid.UUID) (n int) {
+	t.Helper()
+	err := pool.QueryRow(context.WithoutCancel(t.Context()),
+		`select count(*) from relay_shards where owner = $1 and lease_until > now()`, id).Scan(&n)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// waitFor asks until the answer is yes.
+func waitFor(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ask() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,144 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// connect opens the connection of the leases, unless it is open.
+func (c *Coordinator) connect(ctx context.Context) error {
+	if c.conn != nil {
+		return nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, c.cfg.Database)
+	if err != nil {
+		return fmt.Errorf("connect for leases: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "listen "+freedChannel); err != nil {
+		_ = conn.Close(ctx) // it may be half dead
+		return fmt.Errorf("listen for released shards: %w", err)
+	}
+	c.conn = conn
+	return nil
+}
+
+// A membership is what a renewal saw: this replica among the others.
+type membership struct {
+	leases     []Lease       // this replica's, renewed
+	free       int           // shards without an owner, or whose lease has ended
+	nextExpiry time.Duration // until the first of the others' leases ends, 0 if they have none
+	others     int           // other living replicas
+	rank       int           // how many of them come before this one
+}
+
+// share is how many shards this replica should own. Together the shares are
+// all shards: where they do not divide evenly, the first members get one more.
+func (m membership) share() int {
+	members := m.others + 1
+	share := Count / members
+	if m.rank < Count%members {
+		share++
+	}
+	return share
+}
+
+// renew registers this replica as living, extends its leases that have not
+// ended, and reads all shards, in one statement. A lease that has ended is not
+// extended, even if the shard is still free: it needs a new epoch.
+//
+// What a statement changes is not visible to the select beside it. So the
+// renewed leases are known by returning, and this replica, which may not be
+// among the members yet, is left out of their number and added in share.
+func (c *Coordinator) renew(ctx context.Context) (membership, error) {
+	rows, err := c.conn.Query(ctx, `
+		with alive as (
+			insert into relay_members (member, seen_until) values ($1, now() + $2::interval)
+			on conflict (member) do update set seen_until = excluded.seen_until
+		), gone as (
+			delete from relay_members where seen_until < now() - interval '1 hour' and member <> $1
+		), renewed as (
+			update relay_shards set lease_until = now() + $2::interval
+			where owner = $1 and lease_until > now()
+			returning shard
+		)
+		select s.shard, s.epoch, r.shard is not null,
+		       coalesce(extract(epoch from s.lease_until - now()), 0)::float8,
+		       (select count(*) from relay_members where seen_until > now() and member <> $1),
+		       (select count(*) from relay_members where seen_until > now() and member < $1)
+		from relay_shards s left join renewed r on r.shard = s.shard`, c.cfg.ID, c.cfg.Lease)
+	if err != nil {
+		return membership{}, fmt.Errorf("renew leases: %w", err)
+	}
+	var seen membership
+	var lease Lease
+	var renewed bool
+	var left float64
+	_, err = pgx.ForEachRow(rows, []any{&lease.Shard, &lease.Epoch, &renewed, &left, &seen.others, &seen.rank}, func() error {
+		expiry := time.Duration(left * float64(time.Second))
+		switch {
+		case renewed:
+			seen.leases = append(seen.leases, lease)
+		case expiry <= 0:
+			seen.free++
+		case seen.nextExpiry == 0 || expiry < seen.nextExpiry:
+			seen.nextExpiry = expiry
+		}
+		return nil
+	})
+	if err != nil {
+		return membership{}, fmt.Errorf("renew leases: %w", err)
+	}
+	return seen, nil
+}
+
+// acquire leases up to n free shards, each in a new epoch. Those that another
+// replica acquires at the same moment are left to it.
+func (c *Coordinator) acquire(ctx context.Context, n int) ([]Lease, error) {
+	rows, err := c.conn.Query(ctx, `
+		update relay_shards set owner = $1, epoch = epoch + 1, lease_until = now() + $2::interval
+		where shard in (
+			select shard from relay_shards where owner is null or lease_until <= now()
+			order by shard limit $3 for update skip locked
+		)
+		returning shard, epoch`, c.cfg.ID, c.cfg.Lease, n)
+	if err != nil {
+		return nil, fmt.Errorf("acquire shards: %w", err)
+	}
+	acquired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Lease])
+	if err != nil {
+		return nil, fmt.Errorf("acquire shards: %w", err)
+	}
+	if len(acquired) > 0 {
+		c.cfg.Log.Info().Int("shards", len(acquired)).Msg("shards acquired")
+	}
+	return acquired, nil
+}
+
+// releaseShards frees drained shards, so that another replica may acquire them
+// at once. It frees only what is still this replica's: after a lease that
+// ended, a shard may be another's.
+func (c *Coordinator) releaseShards(ctx context.Context, drained []int16) error {
+	if len(drained) == 0 {
+		return nil
+	}
+	err := c.releaseAndNotify(ctx, `
+		update relay_shards set owner = null, lease_until = null
+		where owner = $1 and shard = any($2)`, c.cfg.ID, drained)
+	if err != nil {
+		return fmt.Errorf("release shards: %w", err)
+	}
+	c.cfg.Log.Info().Ints16("shards", drained).Msg("shards released")
+	return nil
+}
+
+// releaseAndNotify runs a statement that frees shards and notifies the other
+// replicas, in one transaction.
+func (c *Coordinator) releaseAndNotify(ctx context.Context, sql string, args ...any) error {
+	var both pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	both.Queue(sql, args...)
+	both.Queue("notify " + freedChannel)
+	return c.conn.SendBatch(ctx, &both).Close()
+}

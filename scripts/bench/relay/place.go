@@ -73,7 +73,7 @@ func newPlace(ctx context.Context) (*place, error) {
 		return nil, fmt.Errorf("the database runs with fsync %q, which measures nothing", fsync)
 	}
 	p.program = filepath.Join(os.TempDir(), p.name)
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.program, "./internal/relay/relaybench")
+	build := exec.CommandContext(ctx, "go", "build", "-o", p.program, "./bench/relay")
 	build.Dir = "../../report-service"
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the relay: %w\n%s", err, out)

@@ -1,7 +1,7 @@
-// Command relaybench runs a relay in a process of its own for scripts/bench,
-// which stands outside of this module and may not import the relay.
+// Command relay runs a relay in a process of its own for scripts/bench, which
+// is another module and cannot import the relay.
 //
-// It relays until its input ends, and obeys two commands there: "wake" does
+// It relays until its input ends, and runs two commands from there: "wake" does
 // what a commit does, and "rate N SECONDS" commits N rows a second, each of
 // which wakes the relay as report-service would. At the end it prints what the
 // relay measured as one line of JSON.
@@ -29,13 +29,13 @@ import (
 
 func main() {
 	if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "relaybench:", err)
+		fmt.Fprintln(os.Stderr, "relay:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) error {
-	flags := flag.NewFlagSet("relaybench", flag.ContinueOnError)
+	flags := flag.NewFlagSet("relay", flag.ContinueOnError)
 	database := flags.String("database", "", "URL of a migrated reports database")
 	broker := flags.String("broker", "", "URL of a RabbitMQ virtual host")
 	if err := flags.Parse(args); err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 	g.Go(func() error { return r.Run(ctx) })
 	g.Go(func() error {
 		defer stop()
-		return obey(ctx, commands, r, pool)
+		return runCommands(ctx, commands, r, pool)
 	})
 	if err := g.Wait(); err != nil {
 		return err
@@ -69,8 +69,8 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 	return report(metrics, out)
 }
 
-// obey carries out the commands, one after the other.
-func obey(ctx context.Context, commands io.Reader, r *relay.Relay, pool *pgxpool.Pool) error {
+// runCommands runs the commands one after the other.
+func runCommands(ctx context.Context, commands io.Reader, r *relay.Relay, pool *pgxpool.Pool) error {
 	lines := bufio.NewScanner(commands)
 	for lines.Scan() {
 		var rate, seconds int

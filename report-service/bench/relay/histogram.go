@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A histogram is what was gathered of one.
+// A histogram is one of the relay's metrics, read back from the registry.
 type histogram struct {
 	total  uint64
 	bounds []float64

@@ -9,7 +9,9 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,9 +27,27 @@ const (
 	VoteReceivedKey  Key = "report.vote.received"
 )
 
+// types has every type of message, in the order in which their queues are
+// served when all of them wait: what residents wait for comes first.
+var types = []struct {
+	key   Key
+	queue string // without the prefix
+	new   func() Message
+}{
+	{StatusUpdatedKey, "queue.status_updates", func() Message { return new(StatusUpdate) }},
+	{ReportCreatedKey, "queue.report_created", func() Message { return new(ReportCreated) }},
+	{VoteReceivedKey, "queue.vote_received", func() Message { return new(VoteReceived) }},
+}
+
 // Keys lists every routing key in the order in which their queues are served
-// when all of them wait: what residents wait for comes first.
-func Keys() []Key { return []Key{StatusUpdatedKey, ReportCreatedKey, VoteReceivedKey} }
+// when all of them wait.
+func Keys() []Key {
+	keys := make([]Key, len(types))
+	for i, t := range types {
+		keys[i] = t.key
+	}
+	return keys
+}
 
 // Status is where a report stands.
 type Status string
@@ -62,48 +82,48 @@ const (
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
-	// Report returns the report that the message is about and the report's
-	// version after the change: 1, 2, 3 … A reader drops a message whose
-	// version is below the one that it has shown.
-	Report() (id uuid.UUID, version int64)
-	// Validate reports the first field that breaks the contract.
+	// About returns what the message says of its report.
+	About() *Subject
+	// Validate returns a *FieldError for the first field that breaks the contract.
 	Validate() error
 }
 
+// A Subject is what every message says of the report that it is about.
+type Subject struct {
+	ReportID uuid.UUID `json:"report_id"`
+	// ReportVersion is the report's version after the change: 1, 2, 3 … A reader
+	// drops a message whose version is below the one that it has shown.
+	ReportVersion int64  `json:"report_version"`
+	ReportTitle   string `json:"report_title"`
+	ReporterID    string `json:"reporter_id,omitempty"` // empty when anonymous
+	Timestamp     int64  `json:"timestamp"`             // Unix seconds
+}
+
+// About returns s. The messages embed a Subject and have it from there.
+func (s *Subject) About() *Subject { return s }
+
 // StatusUpdate tells that an official moved a report to another status.
 type StatusUpdate struct {
-	ReportID      uuid.UUID `json:"report_id"`
-	ReportVersion int64     `json:"report_version"`
-	ReportTitle   string    `json:"report_title"`
-	NewStatus     Status    `json:"new_status"`
-	ReporterID    string    `json:"reporter_id,omitempty"` // empty when anonymous
-	Note          string    `json:"note,omitempty"`        // the official's explanation
-	Timestamp     int64     `json:"timestamp"`             // Unix seconds
+	Subject
+	NewStatus Status `json:"new_status"`
+	Note      string `json:"note,omitempty"` // the official's explanation
 }
 
 // ReportCreated tells that a resident filed a report.
 type ReportCreated struct {
-	ReportID      uuid.UUID `json:"report_id"`
-	ReportVersion int64     `json:"report_version"`
-	ReportTitle   string    `json:"report_title"`
-	CategoryID    int32     `json:"category_id"`
-	CategoryName  string    `json:"category_name"`
-	ReporterID    string    `json:"reporter_id,omitempty"`   // empty when anonymous
-	ReporterName  string    `json:"reporter_name,omitempty"` // empty when anonymous
-	PrivacyLevel  Privacy   `json:"privacy_level"`
-	Timestamp     int64     `json:"timestamp"` // Unix seconds
+	Subject
+	CategoryID   int32   `json:"category_id"`
+	CategoryName string  `json:"category_name"`
+	ReporterName string  `json:"reporter_name,omitempty"` // empty when anonymous
+	PrivacyLevel Privacy `json:"privacy_level"`
 }
 
 // VoteReceived tells that a resident voted on a report, or changed the vote.
 type VoteReceived struct {
-	ReportID      uuid.UUID `json:"report_id"`
-	ReportVersion int64     `json:"report_version"`
-	ReportTitle   string    `json:"report_title"`
-	ReporterID    string    `json:"reporter_id,omitempty"` // empty when anonymous
-	VoterID       string    `json:"voter_id"`
-	VoteType      VoteType  `json:"vote_type"`
-	NewScore      *int64    `json:"new_score"` // upvotes less downvotes; never nil in a valid message
-	Timestamp     int64     `json:"timestamp"` // Unix seconds
+	Subject
+	VoterID  string   `json:"voter_id"`
+	VoteType VoteType `json:"vote_type"`
+	NewScore *int64   `json:"new_score"` // upvotes less downvotes; never nil in a valid message
 }
 
 // Key returns StatusUpdatedKey.
@@ -115,105 +135,126 @@ func (*ReportCreated) Key() Key { return ReportCreatedKey }
 // Key returns VoteReceivedKey.
 func (*VoteReceived) Key() Key { return VoteReceivedKey }
 
-// Report returns the report's id and version.
-func (m *StatusUpdate) Report() (uuid.UUID, int64) { return m.ReportID, m.ReportVersion }
+// A FieldError says which field of a message breaks the contract, and what the
+// contract asks for. It never shows the value: errors reach logs and dead
+// letters.
+type FieldError struct {
+	Field string // as it is named in JSON
+	Want  string // such as "a positive number"
+}
 
-// Report returns the report's id and version.
-func (m *ReportCreated) Report() (uuid.UUID, int64) { return m.ReportID, m.ReportVersion }
-
-// Report returns the report's id and version.
-func (m *VoteReceived) Report() (uuid.UUID, int64) { return m.ReportID, m.ReportVersion }
+// Error returns the field and what is wanted there.
+func (e *FieldError) Error() string { return e.Field + ": want " + e.Want }
 
 // Decode reads the body of a message that travelled under key. It refuses
 // what breaks the contract and ignores fields that it does not know, so that
-// a newer writer and an older reader can work together.
+// a newer writer and an older reader can work together. Its error wraps a
+// *json.SyntaxError or a *FieldError where there is one, and does not quote
+// the body.
 func Decode(key Key, body []byte) (Message, error) {
-	var m Message
-	switch key {
-	case StatusUpdatedKey:
-		m = new(StatusUpdate)
-	case ReportCreatedKey:
-		m = new(ReportCreated)
-	case VoteReceivedKey:
-		m = new(VoteReceived)
-	default:
+	m := newMessage(key)
+	if m == nil {
 		return nil, fmt.Errorf("unknown message type %q", key)
 	}
 	// Unmarshal takes a bare null for "no change"; the contract wants an object.
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, fmt.Errorf("%s: body is not a JSON object", key)
 	}
-	if err := json.Unmarshal(body, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+	err := unmarshal(body, m)
+	if err == nil {
+		err = m.Validate()
 	}
-	if err := m.Validate(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return m, nil
 }
 
-// Validate reports the first field that breaks the contract.
+// unmarshal returns a *json.SyntaxError or a *FieldError.
+func unmarshal(body []byte, m Message) error {
+	err := json.Unmarshal(body, m)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok || err == nil {
+		return err
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return &FieldError{Field: wrong.Field[strings.LastIndex(wrong.Field, ".")+1:], Want: "another type of value"}
+	}
+	return &FieldError{"report_id", "a UUID"} // the one field that reads its text itself; its error quotes the text
+}
+
+// newMessage returns an empty message of key's type, or nil if there is none.
+func newMessage(key Key) Message {
+	for _, t := range types {
+		if t.key == key {
+			return t.new()
+		}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
 func (m *StatusUpdate) Validate() error {
-	if err := validateCommon(m.ReportID, m.ReportVersion, m.ReportTitle, m.Timestamp); err != nil {
+	if err := m.Subject.validate(); err != nil {
 		return err
 	}
 	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
 }
 
-// Validate reports the first field that breaks the contract. A message that
-// is marked anonymous and names its reporter is refused: it must not travel.
+// Validate returns a *FieldError for the first field that breaks the contract.
+// A message that is marked anonymous and names its reporter is refused: it
+// must not travel.
 func (m *ReportCreated) Validate() error {
-	if err := validateCommon(m.ReportID, m.ReportVersion, m.ReportTitle, m.Timestamp); err != nil {
+	if err := m.Subject.validate(); err != nil {
 		return err
 	}
-	if m.CategoryID <= 0 {
-		return fmt.Errorf("category_id: want a positive number, got %d", m.CategoryID)
-	}
-	if m.CategoryName == "" {
-		return fmt.Errorf("category_name: missing")
-	}
-	if m.PrivacyLevel == Anonymous && (m.ReporterID != "" || m.ReporterName != "") {
-		return fmt.Errorf("reporter_id: must be left out when privacy_level is anonymous")
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case m.CategoryName == "":
+		return &FieldError{"category_name", "some text"}
+	case m.PrivacyLevel == Anonymous && m.ReporterID != "":
+		return &FieldError{"reporter_id", "none when privacy_level is anonymous"}
+	case m.PrivacyLevel == Anonymous && m.ReporterName != "":
+		return &FieldError{"reporter_name", "none when privacy_level is anonymous"}
 	}
 	return oneOf("privacy_level", m.PrivacyLevel, Public, Anonymous)
 }
 
-// Validate reports the first field that breaks the contract.
+// Validate returns a *FieldError for the first field that breaks the contract.
 func (m *VoteReceived) Validate() error {
-	if err := validateCommon(m.ReportID, m.ReportVersion, m.ReportTitle, m.Timestamp); err != nil {
+	if err := m.Subject.validate(); err != nil {
 		return err
 	}
-	if m.VoterID == "" {
-		return fmt.Errorf("voter_id: missing")
-	}
-	if m.NewScore == nil {
-		return fmt.Errorf("new_score: missing")
+	switch {
+	case m.VoterID == "":
+		return &FieldError{"voter_id", "the id of a user"}
+	case m.NewScore == nil:
+		return &FieldError{"new_score", "a number"}
 	}
 	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
 }
 
-func validateCommon(id uuid.UUID, version int64, title string, timestamp int64) error {
+func (s *Subject) validate() error {
 	switch {
-	case id == uuid.Nil:
-		return fmt.Errorf("report_id: missing")
-	case version < 0: // 0 stands for a writer that does not count versions
-		return fmt.Errorf("report_version: want 1 or more, got %d", version)
-	case title == "":
-		return fmt.Errorf("report_title: missing")
-	case timestamp <= 0:
-		return fmt.Errorf("timestamp: want Unix seconds, got %d", timestamp)
+	case s.ReportID == uuid.Nil:
+		return &FieldError{"report_id", "the id of a report"}
+	case s.ReportVersion < 0: // 0 is that of a writer that does not count versions
+		return &FieldError{"report_version", "1 or more"}
+	case s.ReportTitle == "":
+		return &FieldError{"report_title", "some text"}
+	case s.Timestamp <= 0:
+		return &FieldError{"timestamp", "Unix seconds"}
 	}
 	return nil
 }
 
 func oneOf[T ~string](field string, got T, want ...T) error {
+	if slices.Contains(want, got) {
+		return nil
+	}
 	names := make([]string, len(want))
 	for i, w := range want {
-		if got == w {
-			return nil
-		}
 		names[i] = string(w)
 	}
-	// What stands there instead is not repeated: errors reach logs and dead letters.
-	return fmt.Errorf("%s: want one of %s", field, strings.Join(names, ", "))
+	return &FieldError{field, "one of " + strings.Join(names, ", ")}
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -23,8 +24,17 @@ const TraceHeader = "traceparent"
 // belongs to another report, or its key is not in the Keyring.
 var ErrSealed = errors.New("sealed recipient does not open")
 
-// keySize asks for AES-256.
-const keySize = 32
+const (
+	// keySize asks for AES-256.
+	keySize = 32
+	// recipientSize is what the id of a user is padded to: the 255 bytes that
+	// package auth lets pass, and the mark behind them.
+	recipientSize = 255 + 1
+	// padded and unpadded are the forms of what is sealed. Nothing is written
+	// without padding any more, but queues, dead letters and outbox rows of
+	// earlier versions hold it.
+	padded, unpadded = "v2", "v1"
+)
 
 var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
@@ -32,9 +42,12 @@ var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 // so that neither a queue, a dead letter nor an operator's screen shows it.
 // The first key seals; every key opens, which lets keys be rotated.
 //
-// A sealed recipient reads "v1.<key id>.<base64url of nonce and ciphertext>":
+// A sealed recipient reads "v2.<key id>.<base64url of nonce and ciphertext>":
 // AES-256-GCM (NIST SP 800-38D) with a random nonce, and the report's id as
-// associated data, so that a recipient cannot be moved to another report.
+// associated data, so that a recipient cannot be moved to another report. The
+// text is padded to a fixed size (ISO/IEC 7816-4), because the ciphertext is
+// as long as the text: without it the length of an id would tell reporters
+// apart. Open also reads the form v1, which has no padding.
 type Keyring struct {
 	sealID string
 	aeads  map[string]cipher.AEAD
@@ -71,17 +84,29 @@ func ParseKeyring(s string) (*Keyring, error) {
 }
 
 // Seal hides userID in a form that only a holder of the key can open, and
-// only for this report.
+// only for this report. It is as long for one user as for another.
 func (k *Keyring) Seal(report uuid.UUID, userID string) string {
-	sealed := k.aeads[k.sealID].Seal(nil, nil, []byte(userID), report[:])
-	return "v1." + k.sealID + "." + base64.RawURLEncoding.EncodeToString(sealed)
+	return k.SealPadded(report, userID, recipientSize)
 }
 
-// Open returns the user id that Seal hid, or ErrSealed.
-func (k *Keyring) Open(report uuid.UUID, sealed string) (string, error) {
+// SealPadded hides text, like Seal, in a form that Open opens with the same
+// id. Texts of fewer than size bytes give results of one length; a longer text
+// is padded to the next multiple of size.
+func (k *Keyring) SealPadded(id uuid.UUID, text string, size int) string {
+	plain := make([]byte, (len(text)/size+1)*size)
+	plain[copy(plain, text)] = endOfText
+	sealed := k.aeads[k.sealID].Seal(nil, nil, plain, id[:])
+	return padded + "." + k.sealID + "." + base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// endOfText is the first byte of the padding; zeros follow it.
+const endOfText = 0x80
+
+// Open returns the text that Seal or SealPadded hid, or ErrSealed.
+func (k *Keyring) Open(id uuid.UUID, sealed string) (string, error) {
 	parts := strings.SplitN(sealed, ".", 3)
-	if len(parts) != 3 || parts[0] != "v1" {
-		return "", fmt.Errorf("%w: not of the form v1.<key id>.<data>", ErrSealed)
+	if len(parts) != 3 || parts[0] != padded && parts[0] != unpadded {
+		return "", fmt.Errorf("%w: not of the form %s.<key id>.<data>", ErrSealed, padded)
 	}
 	aead, ok := k.aeads[parts[1]]
 	if !ok {
@@ -91,11 +116,18 @@ func (k *Keyring) Open(report uuid.UUID, sealed string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: not base64url", ErrSealed)
 	}
-	userID, err := aead.Open(nil, nil, data, report[:])
+	plain, err := aead.Open(nil, nil, data, id[:])
 	if err != nil {
 		return "", fmt.Errorf("%w: altered, or sealed for another report", ErrSealed)
 	}
-	return string(userID), nil
+	if parts[0] == unpadded {
+		return string(plain), nil
+	}
+	text, ok := bytes.CutSuffix(bytes.TrimRight(plain, "\x00"), []byte{endOfText})
+	if !ok {
+		return "", fmt.Errorf("%w: not padded", ErrSealed)
+	}
+	return string(text), nil
 }
 
 // NewKey returns a fresh random key under id, in the form ParseKeyring reads.

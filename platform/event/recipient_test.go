@@ -37,6 +37,39 @@ func TestSealedOpensForItsReportAlone(t *testing.T) {
 	}
 }
 
+// The length of what is sealed must not tell whose it is.
+func TestSealedAreEquallyLong(t *testing.T) {
+	t.Parallel()
+	k := keyring(t, event.NewKey("k1"))
+	ids := []string{"", "u", "user-0001", "federated:tenant-7:benedictus.maximilian@city.example.org", strings.Repeat("x", 255), "u\x00\x00"}
+	for _, userID := range ids {
+		sealed := k.Seal(id, userID)
+		if want := len(k.Seal(id, "")); len(sealed) != want {
+			t.Errorf("an id of %d bytes is sealed to %d characters, another to %d", len(userID), len(sealed), want)
+		}
+		if got, err := k.Open(id, sealed); err != nil || got != userID {
+			t.Errorf("Open: %q, %v; want %q", got, err, userID)
+		}
+	}
+	long := strings.Repeat("x", 256) // none of ours, and must not be cut
+	if got, err := k.Open(id, k.Seal(id, long)); err != nil || got != long {
+		t.Errorf("Open: %d bytes, %v; want %d", len(got), err, len(long))
+	}
+	if a, b := k.SealPadded(id, "epoch.1.user:u", 320), k.SealPadded(id, "epoch.1000000.user:"+strings.Repeat("u", 255), 320); len(a) != len(b) {
+		t.Errorf("announcements are sealed to %d and %d characters", len(a), len(b))
+	}
+}
+
+// Queues, dead letters and outbox rows hold what earlier versions sealed.
+func TestOpenReadsTheFormWithoutPadding(t *testing.T) {
+	t.Parallel()
+	const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	const sealed = "v1.k1.Ep5lErBGNAszuC1RgIlIJQnGXcO5kLu1pYrHpCHkcW64iA"
+	if got, err := keyring(t, key).Open(id, sealed); err != nil || got != "user-1" {
+		t.Errorf("Open: %q, %v; want user-1", got, err)
+	}
+}
+
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	older, newer := event.NewKey("k1"), event.NewKey("k2")
@@ -46,7 +79,7 @@ func TestKeysRotate(t *testing.T) {
 	if got, err := both.Open(id, sealed); err != nil || got != "u" {
 		t.Errorf("Open with both keys: %q, %v; want u", got, err)
 	}
-	if fresh := both.Seal(id, "u"); !strings.HasPrefix(fresh, "v1.k2.") {
+	if fresh := both.Seal(id, "u"); !strings.HasPrefix(fresh, "v2.k2.") {
 		t.Errorf("sealed as %q, want the first key", fresh)
 	}
 	if _, err := keyring(t, newer).Open(id, sealed); !errors.Is(err, event.ErrSealed) {
@@ -74,6 +107,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(k.Seal(id, "u"))
 	f.Add("v1.k1.")
+	f.Add("v2.k1.")
 	f.Add("v1..")
 	f.Fuzz(func(t *testing.T, sealed string) {
 		if got, err := k.Open(id, sealed); err == nil && got != "u" {

@@ -48,13 +48,10 @@ func (t Topology) Retry(delay string) string { return t.prefix + "cityconnect.re
 // Queue is the durable quorum queue of key's messages. The consumer declares
 // it. It panics for a key that is none of Keys: the set is closed.
 func (t Topology) Queue(key Key) string {
-	switch key {
-	case StatusUpdatedKey:
-		return t.prefix + "queue.status_updates"
-	case ReportCreatedKey:
-		return t.prefix + "queue.report_created"
-	case VoteReceivedKey:
-		return t.prefix + "queue.vote_received"
+	for _, known := range types {
+		if known.key == key {
+			return t.prefix + known.queue
+		}
 	}
 	panic("event: no queue for key " + string(key))
 }

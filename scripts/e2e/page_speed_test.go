@@ -68,8 +68,8 @@ func (c *city) publishVotes(user string, reports []client.Report, n int) {
 	for i := range n {
 		report := reports[i%len(reports)]
 		body := must(json.Marshal(event.VoteReceived{
-			ReportID: report.ID, ReportVersion: report.Version, ReportTitle: report.Title, VoterID: "ben",
-			VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+			Subject: event.Subject{ReportID: report.ID, ReportVersion: report.Version, ReportTitle: report.Title, Timestamp: time.Now().Unix()},
+			VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(1)),
 		}))
 		err := ch.Publish(topology.Exchange(), string(event.VoteReceivedKey), true, false,
 			c.message(event.VoteReceivedKey, report.ID, user, string(body)))

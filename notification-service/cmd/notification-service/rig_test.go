@@ -237,8 +237,8 @@ func (p *publisher) vote(ctx context.Context, user string) error { return p.send
 func (p *publisher) newVote(user string) amqp.Publishing {
 	report := uuid.New()
 	body, err := json.Marshal(&event.VoteReceived{
-		ReportID: report, ReportVersion: 1, ReportTitle: "Pothole", VoterID: "voter",
-		VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+		Subject: event.Subject{ReportID: report, ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 	})
 	if err != nil {
 		p.city.t.Fatal(err)

@@ -137,7 +137,7 @@ func TestLookingAtDeadLetters(t *testing.T) {
 		Open  int
 	}]
 	c.call(http.MethodGet, "/admin/dlq/groups", "", http.StatusOK, &groups)
-	if len(groups.Items) != 1 || groups.Items[0].Open != 5 || groups.Items[0].Group != "body breaks the contract: report_title is missing or invalid" {
+	if len(groups.Items) != 1 || groups.Items[0].Open != 5 || groups.Items[0].Group != "body breaks the contract: report_title: want some text" {
 		t.Errorf("groups %+v", groups.Items)
 	}
 	seen := make(map[int64]bool)

@@ -172,8 +172,10 @@ func (s *testServer) votes(user string, n int) {
 	s.t.Helper()
 	var batch []consumer.Message
 	for range n {
-		m := &event.VoteReceived{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", VoterID: "canary-voter",
-			VoteType: event.Upvote, NewScore: new(int64(0)), Timestamp: time.Now().Unix()}
+		m := &event.VoteReceived{
+			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+			VoterID: "canary-voter", VoteType: event.Upvote, NewScore: new(int64(0)),
+		}
 		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
 	}
 	s.apply(batch)
@@ -182,8 +184,10 @@ func (s *testServer) votes(user string, n int) {
 // report writes a notification for the officials.
 func (s *testServer) report() {
 	s.t.Helper()
-	m := &event.ReportCreated{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", CategoryID: 1,
-		CategoryName: "Light", PrivacyLevel: event.Anonymous, Timestamp: time.Now().Unix()}
+	m := &event.ReportCreated{
+		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
+		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
+	}
 	s.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
 }
 

@@ -65,10 +65,10 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	}
 	cases := map[string]rigtest.Message{
 		"body is not valid JSON at byte 34": bad(func(m *rigtest.Message) { m.Body = []byte(`{"report_title": "secret-canary", `) }),
-		"body breaks the contract: vote_type is missing or invalid": bad(func(m *rigtest.Message) {
+		"body breaks the contract: vote_type: want one of upvote, downvote": bad(func(m *rigtest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), "upvote", "secret-canary", 1))
 		}),
-		"body breaks the contract: report_version has the wrong type": bad(func(m *rigtest.Message) {
+		"body breaks the contract: report_version: want another type of value": bad(func(m *rigtest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), `"report_version":2`, `"report_version":"secret-canary"`, 1))
 		}),
 		"body breaks the contract":                   bad(func(m *rigtest.Message) { m.Body = []byte(`["secret-canary"]`) }),

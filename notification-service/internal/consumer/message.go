@@ -83,14 +83,13 @@ func (r reader) read(key event.Key, d *amqp.Delivery) (Message, error) {
 // recipient opens the sealed recipient. Without one, the body of a public
 // report names its reporter.
 func (r reader) recipient(m event.Message, headers amqp.Table) (string, error) {
-	report, _ := m.Report()
 	switch sealed := headers[event.RecipientHeader].(type) {
 	case nil:
-		return reporterOf(m), nil
+		return m.About().ReporterID, nil
 	case string:
-		return r.open(report, sealed)
+		return r.open(m.About().ReportID, sealed)
 	case []byte:
-		return r.open(report, string(sealed))
+		return r.open(m.About().ReportID, string(sealed))
 	}
 	return "", refuse("recipient header is not a string")
 }
@@ -101,18 +100,6 @@ func (r reader) open(report uuid.UUID, sealed string) (string, error) {
 		return "", &outcome.Error{Class: outcome.Permanent, Text: "recipient does not open", Err: err}
 	}
 	return recipient, nil
-}
-
-func reporterOf(m event.Message) string {
-	switch m := m.(type) {
-	case *event.StatusUpdate:
-		return m.ReporterID
-	case *event.ReportCreated:
-		return m.ReporterID
-	case *event.VoteReceived:
-		return m.ReporterID
-	}
-	return ""
 }
 
 func refuse(text string) error { return &outcome.Error{Class: outcome.Permanent, Text: text} }

@@ -84,24 +84,22 @@ func Of(m event.Message, recipient string) Effect {
 }
 
 func describe(m event.Message) Data {
-	id, version := m.Report()
-	data := Data{Type: m.Key(), ReportID: id, ReportVersion: version}
+	about := m.About()
+	data := Data{
+		Type: m.Key(), ReportID: about.ReportID, ReportVersion: about.ReportVersion,
+		ReportTitle: about.ReportTitle, HappenedAt: time.Unix(about.Timestamp, 0).UTC(),
+	}
 	switch m := m.(type) {
 	case *event.StatusUpdate:
-		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
 		data.Status, data.Note = m.NewStatus, m.Note
 	case *event.ReportCreated:
-		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
 		data.Status = event.Pending
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 	case *event.VoteReceived:
-		data.ReportTitle, data.HappenedAt = m.ReportTitle, at(m.Timestamp)
 		data.VoteType, data.Score = m.VoteType, m.NewScore
 	}
 	return data
 }
-
-func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
 // newID is ordered by time, which keeps the index on it small and warm.
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -24,8 +24,8 @@ type Message struct {
 func (r *Rig) Vote(user string) Message {
 	report := uuid.New()
 	body, err := json.Marshal(&event.VoteReceived{
-		ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", VoterID: "voter", VoteType: event.Upvote,
-		NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+		Subject: event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 	})
 	return r.message(event.VoteReceivedKey, report, user, body, err)
 }
@@ -34,7 +34,8 @@ func (r *Rig) Vote(user string) Message {
 func (r *Rig) Status(user string) Message {
 	report := uuid.New()
 	body, err := json.Marshal(&event.StatusUpdate{
-		ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", NewStatus: event.Resolved, Timestamp: time.Now().Unix(),
+		Subject:   event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		NewStatus: event.Resolved,
 	})
 	return r.message(event.StatusUpdatedKey, report, user, body, err)
 }

@@ -153,8 +153,8 @@ func (r *rig) stall(path string) {
 func (r *rig) commitLong(user string) notification.Batch {
 	r.t.Helper()
 	m := &event.StatusUpdate{
-		ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", NewStatus: event.Resolved,
-		Note: strings.Repeat("long", 1000), Timestamp: time.Now().Unix(),
+		Subject:   event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		NewStatus: event.Resolved, Note: strings.Repeat("long", 1000),
 	}
 	return r.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, user)}})
 }

@@ -124,8 +124,8 @@ func (r *rig) commit(users ...string) notification.Batch {
 	var batch []consumer.Message
 	for _, user := range users {
 		m := &event.VoteReceived{
-			ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user,
-			VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
+			VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 		}
 		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
 	}
@@ -136,8 +136,8 @@ func (r *rig) commit(users ...string) notification.Batch {
 func (r *rig) commitReport() notification.Batch {
 	r.t.Helper()
 	m := &event.ReportCreated{
-		ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", CategoryID: 1, CategoryName: "Light",
-		PrivacyLevel: event.Anonymous, Timestamp: time.Now().Unix(),
+		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
+		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
 	return r.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
 }

@@ -201,8 +201,8 @@ func TestFromRequestToBroker(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the message breaks the contract: %v", err)
 		}
-		if id, version := message.Report(); id.String() != rep.ID || version != 1 || d.RoutingKey != string(event.ReportCreatedKey) {
-			t.Errorf("message %s about %s at version %d, want that of %s", d.RoutingKey, id, version, rep.ID)
+		if about := message.About(); about.ReportID.String() != rep.ID || about.ReportVersion != 1 || d.RoutingKey != string(event.ReportCreatedKey) {
+			t.Errorf("message %s about %+v, want that of %s", d.RoutingKey, about, rep.ID)
 		}
 	case <-time.After(patience):
 		t.Fatalf("no message\n%s", r.logs)

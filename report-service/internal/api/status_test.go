@@ -88,8 +88,10 @@ func TestEveryStatusIsKnownEverywhere(t *testing.T) {
 		documents[path] = doc.Components.Schemas[schema].Value.Enum
 	}
 	for status := range statuses() {
-		message := event.StatusUpdate{ReportID: filed.ID, ReportVersion: 2, ReportTitle: "Dark lamp",
-			NewStatus: event.Status(status), Timestamp: time.Now().Unix()}
+		message := event.StatusUpdate{
+			Subject:   event.Subject{ReportID: filed.ID, ReportVersion: 2, ReportTitle: "Dark lamp", Timestamp: time.Now().Unix()},
+			NewStatus: event.Status(status),
+		}
 		if err := message.Validate(); err != nil {
 			t.Errorf("platform/event does not know %q: %v", status, err)
 		}

@@ -53,9 +53,8 @@ func (f *fixture) checkAnnouncement(r row, filing report.Filing) {
 		f.t.Fatalf("the payload breaks the contract: %v", err)
 	}
 	want := event.ReportCreated{
-		ReportID: filing.ID, ReportVersion: 1, ReportTitle: filing.Title,
-		CategoryID: filing.Category.ID, CategoryName: filing.Category.Name,
-		PrivacyLevel: event.Privacy(filing.Privacy), Timestamp: filing.CreatedAt.Unix(),
+		Subject:    event.Subject{ReportID: filing.ID, ReportVersion: 1, ReportTitle: filing.Title, Timestamp: filing.CreatedAt.Unix()},
+		CategoryID: filing.Category.ID, CategoryName: filing.Category.Name, PrivacyLevel: event.Privacy(filing.Privacy),
 	}
 	if filing.Privacy == report.Public {
 		want.ReporterID, want.ReporterName = ann.ID, ann.Name
@@ -80,7 +79,7 @@ func TestShardIsStable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for id, want := range map[string]int16{
-		"00000000-0000-0000-0000-000000000000": 5,
+		"ffffffff-ffff-ffff-ffff-ffffffffffff": 5,
 		"01a1fd66-6b3e-7924-96d5-b6204a0caa8c": 11,
 		"0198c0de-0000-7000-8000-000000000001": 1, // 13 by FNV-1
 	} {
@@ -94,6 +93,21 @@ func TestShardIsStable(t *testing.T) {
 		if got := rows[i].Shard; got != want {
 			t.Errorf("report %s is in shard %d, want %d", id, got, want)
 		}
+	}
+}
+
+// A message that no reader would accept is never written, nor is the change
+// that it announces.
+func TestBrokenMessageFailsTheChange(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	rep := filing(draft(report.Public), ann, time.Now())
+	rep.Category.Name = ""
+	if _, err := f.Create(t.Context(), rep, nil); err == nil || !strings.Contains(err.Error(), "category_name") {
+		t.Errorf("Create: error %v, want one that names category_name", err)
+	}
+	if got := f.count(); got["reports"] != 0 || got["outbox_messages"] != 0 {
+		t.Errorf("written: %v, want nothing", got)
 	}
 }
 

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"time"
+
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -14,20 +16,27 @@ func named(f *report.Filing) report.Reporter {
 	return f.Reporter
 }
 
+// subject returns what a message says of the report f, which a change at the
+// time at has brought to version.
+func subject(f *report.Filing, version int64, at time.Time) event.Subject {
+	return event.Subject{
+		ReportID: f.ID, ReportVersion: version, ReportTitle: f.Title,
+		ReporterID: named(f).ID, Timestamp: at.Unix(),
+	}
+}
+
 func created(f *report.Filing) *event.ReportCreated {
-	reporter := named(f)
 	return &event.ReportCreated{
-		ReportID: f.ID, ReportVersion: f.Version, ReportTitle: f.Title,
+		Subject:    subject(f, f.Version, f.CreatedAt),
 		CategoryID: f.Category.ID, CategoryName: f.Category.Name,
-		ReporterID: reporter.ID, ReporterName: reporter.Name,
-		PrivacyLevel: event.Privacy(f.Privacy), Timestamp: f.CreatedAt.Unix(),
+		ReporterName: named(f).Name, PrivacyLevel: event.Privacy(f.Privacy),
 	}
 }
 
 func moved(f *report.Filing, c report.Change) *event.StatusUpdate {
 	return &event.StatusUpdate{
-		ReportID: f.ID, ReportVersion: c.Version, ReportTitle: f.Title,
-		NewStatus: event.Status(c.To), ReporterID: named(f).ID, Note: c.Note, Timestamp: c.At.Unix(),
+		Subject:   subject(f, c.Version, c.At),
+		NewStatus: event.Status(c.To), Note: c.Note,
 	}
 }
 
@@ -37,8 +46,7 @@ func voted(f *report.Filing, voter string, vote report.Vote) *event.VoteReceived
 		direction = event.Downvote
 	}
 	return &event.VoteReceived{
-		ReportID: f.ID, ReportVersion: f.Version, ReportTitle: f.Title,
-		ReporterID: named(f).ID, VoterID: voter, VoteType: direction,
-		NewScore: new(f.Score), Timestamp: f.UpdatedAt.Unix(),
+		Subject: subject(f, f.Version, f.UpdatedAt),
+		VoterID: voter, VoteType: direction, NewScore: new(f.Score),
 	}
 }

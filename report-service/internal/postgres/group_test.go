@@ -241,7 +241,7 @@ func TestSlowCommitHoldsNobodyUp(t *testing.T) {
 	slow := make(chan error)
 	go func() { slow <- f.create(false) }()
 	f.waitForLock(1)
-	d.Category = report.Category{ID: 1}
+	d.Category = report.Category{ID: 1, Name: "Roads and potholes"}
 	if _, err := f.Create(t.Context(), filing(d, ann, time.Now()), nil); err != nil {
 		t.Errorf("Create beside one that hangs: %v", err)
 	}

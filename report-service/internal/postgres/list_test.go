@@ -17,7 +17,7 @@ func TestListFilters(t *testing.T) {
 	f := newFixture(t)
 	lamp := f.file(ann, draft(report.Public))
 	d := report.Draft{
-		Title: "Pot-hole north/south", Category: report.Category{ID: 1}, Privacy: report.Anonymous,
+		Title: "Pot-hole north/south", Category: report.Category{ID: 1, Name: "Roads and potholes"}, Privacy: report.Anonymous,
 		Position: &report.Position{Latitude: 10, Longitude: 179},
 	}
 	hole := f.file(bob, d)

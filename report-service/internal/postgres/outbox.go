@@ -11,9 +11,13 @@ import (
 )
 
 // enqueue adds the outbox row of m, which is about a report of reporterID. The
-// lock on the report is held by then.
+// lock on the report is held by then. A message that breaks the contract fails
+// the change: no reader would accept it.
 func (s *Store) enqueue(ctx context.Context, w *writes, m event.Message, reporterID string) error {
-	id, version := m.Report()
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
+	}
+	id, version := m.About().ReportID, m.About().ReportVersion
 	payload, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)

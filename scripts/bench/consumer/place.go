@@ -186,8 +186,8 @@ func (p *place) queue() string { return p.topology.Queue(event.VoteReceivedKey) 
 func message(keyring *event.Keyring, i int, failing bool) amqp.Publishing {
 	report := uuid.New()
 	vote := event.VoteReceived{
-		ReportID: report, ReportVersion: 1, ReportTitle: "x", VoterID: "voter", VoteType: event.Upvote,
-		NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+		Subject: event.Subject{ReportID: report, ReportVersion: 1, ReportTitle: "x", Timestamp: time.Now().Unix()},
+		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 	}
 	body, err := json.Marshal(vote)
 	if err != nil {

@@ -159,8 +159,8 @@ func (p *place) manage(method, path string) error {
 // body is a message as a vote makes it.
 func body(report uuid.UUID, version int) []byte {
 	encoded, err := json.Marshal(event.VoteReceived{
-		ReportID: report, ReportVersion: int64(version), ReportTitle: "Street light out at the corner of Walnut and Third",
-		ReporterID: report.String(), VoterID: report.String(), VoteType: event.Upvote, NewScore: new(int64(1)), Timestamp: time.Now().Unix(),
+		Subject: event.Subject{ReportID: report, ReportVersion: int64(version), ReportTitle: "Street light out at the corner of Walnut and Third", ReporterID: report.String(), Timestamp: time.Now().Unix()},
+		VoterID: report.String(), VoteType: event.Upvote, NewScore: new(int64(1)),
 	})
 	if err != nil {
 		panic(err) // a struct of plain fields

@@ -51,8 +51,8 @@ type letter struct {
 func newLetter() letter {
 	l := letter{id: uuid.NewString(), report: uuid.New()}
 	body, err := json.Marshal(&event.ReportCreated{
-		ReportID: l.report, ReportVersion: 1, ReportTitle: "Features walk (a test)", CategoryID: 1, CategoryName: "Other",
-		PrivacyLevel: event.Anonymous, Timestamp: time.Now().Unix(),
+		Subject:    event.Subject{ReportID: l.report, ReportVersion: 1, ReportTitle: "Features walk (a test)", Timestamp: time.Now().Unix()},
+		CategoryID: 1, CategoryName: "Other", PrivacyLevel: event.Anonymous,
 	})
 	if err != nil {
 		panic(err) // it is made of strings and numbers

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -120,6 +121,25 @@ func TestBodyLimitWithoutLength(t *testing.T) {
 		if resp.StatusCode != want {
 			t.Errorf("%d bytes: got %d, want %d", len(body), resp.StatusCode, want)
 		}
+	}
+}
+
+// Two readers whose answers differ in size leave the same lines.
+func TestAccessLogKeepsNoSizes(t *testing.T) {
+	t.Parallel()
+	line := func(answer string) string {
+		var logs bytes.Buffer
+		r := chi.NewRouter()
+		r.With(service.AccessLog(zerolog.New(&logs))).Get("/session", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, answer)
+		})
+		request := httptest.NewRequest("GET", "/session", nil)
+		request.Header.Set("X-Request-ID", "one-for-both")
+		r.ServeHTTP(httptest.NewRecorder(), request)
+		return regexp.MustCompile(`"duration_ms":[^,}]+`).ReplaceAllString(logs.String(), "")
+	}
+	if ann, ben := line("Ann"), line("Benedictus Maximilian"); ann != ben {
+		t.Errorf("the log tells them apart:\n%s%s", ann, ben)
 	}
 }
 

@@ -27,8 +27,8 @@ gateway_up() {
 # gateway_configure fills in the templates.
 gateway_configure() {
   GATEWAY_LISTEN=127.0.0.1:$gateway_port GATEWAY_LISTEN_TLS=127.0.0.1:$gateway_tls_port \
-    GATEWAY_REPORT_SERVERS=$(upstream_servers report fail_timeout=2s) \
-    GATEWAY_NOTIFICATION_SERVERS=$(upstream_servers notification max_fails=0) \
+    GATEWAY_REPORT_SERVERS=$(upstream_servers report) GATEWAY_NOTIFICATION_SERVERS=$(upstream_servers notification) \
+    GATEWAY_TRUSTED_PROXY=${GATEWAY_TRUSTED_PROXY:-unix:} GATEWAY_HTTPS_ORIGIN=${GATEWAY_HTTPS_ORIGIN:-} \
     GATEWAY_ACCESS_LOG=$state/logs/gateway-access.log GATEWAY_CERTIFICATES=$gateway_dir/certificates \
     fill_in "$root/deploy/nginx/templates/gateway.conf.template" >"$gateway_dir/gateway.conf"
   local user=''
@@ -39,12 +39,11 @@ gateway_configure() {
     fill_in "$root/deploy/nginx/native.conf.template" >"$gateway_dir/nginx.conf"
 }
 
-# upstream_servers prints nginx's server lines of a service's replicas:
-# upstream_servers SERVICE PARAMETER
+# upstream_servers prints nginx's server lines of a service's replicas.
 upstream_servers() {
   local number
   for number in $(seq "$replicas"); do
-    printf 'server 127.0.0.1:%s %s; ' "$(replica_port "$1" "$number")" "$2"
+    printf 'server 127.0.0.1:%s max_fails=0; ' "$(replica_port "$1" "$number")"
   done
 }
 

@@ -28,17 +28,20 @@ const away = "127.0.0.1:1"
 
 // A gateway is nginx with the template of Compose and the native stack.
 type gateway struct {
-	url, tlsURL, accessLog string
-	client                 *http.Client
-	stop                   func() // ends nginx once its requests are done
+	url, tlsURL, accessLog, errorLog string
+	client                           *http.Client
+	pid                              int
+	stop                             func() // ends nginx once its requests are done
 }
 
-// start runs nginx before the replicas whose addresses are given.
-func start(t *testing.T, reports, notifications []string) gateway {
+// start runs nginx before the replicas whose addresses are given. Further
+// settings come as names and values.
+func start(t *testing.T, reports, notifications []string, settings ...string) gateway {
 	t.Helper()
 	dir, ports := t.TempDir(), freePorts(t, 2)
 	g := gateway{
 		url: "http://" + ports[0], tlsURL: "https://" + ports[1], accessLog: filepath.Join(dir, "access.log"),
+		errorLog: filepath.Join(dir, "error.log"),
 		client: &http.Client{Transport: &http.Transport{
 			ForceAttemptHTTP2:  true,
 			DisableCompression: true, // so that tests see what was sent
@@ -47,31 +50,42 @@ func start(t *testing.T, reports, notifications []string) gateway {
 	}
 	t.Cleanup(g.client.CloseIdleConnections)
 	command(t, deploy+"certificate.sh", dir)
-	fillIn(t, "templates/gateway.conf.template", filepath.Join(dir, "gateway.conf"), map[string]string{
+	values := map[string]string{
 		"GATEWAY_LISTEN":               ports[0],
 		"GATEWAY_LISTEN_TLS":           ports[1],
-		"GATEWAY_REPORT_SERVERS":       servers(reports, "fail_timeout=2s"),
-		"GATEWAY_NOTIFICATION_SERVERS": servers(notifications, "max_fails=0"),
+		"GATEWAY_REPORT_SERVERS":       servers(reports),
+		"GATEWAY_NOTIFICATION_SERVERS": servers(notifications),
 		"GATEWAY_ACCESS_LOG":           g.accessLog,
 		"GATEWAY_CERTIFICATES":         dir,
-	})
+		"GATEWAY_TRUSTED_PROXY":        "unix:",
+		"GATEWAY_HTTPS_ORIGIN":         "",
+	}
+	for i := 0; i < len(settings); i += 2 {
+		values[settings[i]] = settings[i+1]
+	}
+	fillIn(t, "templates/gateway.conf.template", filepath.Join(dir, "gateway.conf"), values)
 	fillIn(t, "native.conf.template", filepath.Join(dir, "nginx.conf"), map[string]string{
 		"NATIVE_USER": "", "NATIVE_DIR": dir, "NATIVE_NOFILE": "1024",
 	})
-	g.stop = run(t, dir)
-	g.await(t)
+	errors, err := os.Create(g.errorLog)
+	if err != nil {
+		t.Fatalf("create log: %v", err)
+	}
+	t.Cleanup(func() { errors.Close() })
+	g.pid, g.stop = run(t, dir, errors)
+	await(t, g.client, g.url+"/gateway/livez")
 	return g
 }
 
 // run starts nginx in dir; it ends when stop is called or the test ends.
-func run(t *testing.T, dir string) (stop func()) {
+func run(t *testing.T, dir string, log io.Writer) (pid int, stop func()) {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
 		nginx = "/usr/sbin/nginx"
 	}
 	cmd := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
-	cmd.Stderr = t.Output()
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start nginx: %v; `make test` installs it", err)
 	}
@@ -80,14 +94,14 @@ func run(t *testing.T, dir string) (stop func()) {
 		_ = cmd.Wait()
 	})
 	t.Cleanup(stop)
-	return stop
+	return cmd.Process.Pid, stop
 }
 
-// await returns once nginx answers.
-func (g gateway) await(t *testing.T) {
+// await returns once url is answered.
+func await(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	for deadline := time.After(30 * time.Second); ; {
-		res, err := g.client.Get(g.url + "/gateway/livez")
+		res, err := client.Get(url)
 		if err == nil {
 			res.Body.Close()
 			return
@@ -110,6 +124,7 @@ func (g gateway) do(t *testing.T, method, url string, body io.Reader, header ...
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	req.Host = req.Header.Get("Host")
 	res, err := g.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, url, err)
@@ -146,17 +161,27 @@ func serveAt(t *testing.T, addr string, handler http.HandlerFunc) {
 // fillIn writes a template with its variables replaced, as envsubst does.
 func fillIn(t *testing.T, template, file string, values map[string]string) {
 	t.Helper()
-	text, err := os.ReadFile(deploy + template)
-	if err != nil {
-		t.Fatalf("read template: %v", err)
-	}
-	content := string(text)
+	content := read(t, deploy+template)
 	for name, value := range values {
 		content = strings.ReplaceAll(content, "${"+name+"}", value)
 	}
+	write(t, file, content)
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatalf("write configuration: %v", err)
+		t.Fatalf("write: %v", err)
 	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	return string(content)
 }
 
 func command(t *testing.T, name string, args ...string) {
@@ -166,10 +191,10 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-func servers(addrs []string, parameter string) string {
+func servers(addrs []string) string {
 	var lines strings.Builder
 	for _, addr := range addrs {
-		fmt.Fprintf(&lines, "server %s %s; ", addr, parameter)
+		fmt.Fprintf(&lines, "server %s max_fails=0; ", addr)
 	}
 	return lines.String()
 }

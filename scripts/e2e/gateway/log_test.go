@@ -1,0 +1,99 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Neither log holds a query string, since people search for names, nor an
+// address, a cursor of a stream, or a size by which readers could be told
+// apart: not for requests that succeed, and not for those that fail.
+func TestLogsSayNothingOfPeople(t *testing.T) {
+	t.Parallel()
+	ok := serve(t, answer("reports"))
+	long := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", strings.Repeat("canary", 8000)) // more than nginx takes
+	})
+	g := start(t, []string{away, ok}, []string{away})
+	h := start(t, []string{long}, []string{away})
+	for range 4 { // at either replica first
+		g.do(t, "GET", g.url+"/reports?q=canary", nil)
+		g.do(t, "POST", g.url+"/reports?q=canary", strings.NewReader("canary"))
+	}
+	g.do(t, "GET", g.url+"/notifications?cursor=canary", nil)
+	g.do(t, "GET", g.url+"/notifications/stream?last_event_id=v1.canary", nil, "Last-Event-ID", "v1.canary")
+	g.do(t, "POST", g.url+"/reports?q=canary", strings.NewReader(strings.Repeat(" ", 1<<20+1)))
+	g.send(t, "GET /reports?q=canary%zz HTTP/1.1\r\nHost: canary\r\nX-Z: "+strings.Repeat("canary", 2000)+"\r\n\r\n")
+	g.send(t, "GET /reports/%zz?q=canary HTTP/1.1\r\nHost: canary\r\n\r\n")
+	h.do(t, "GET", h.url+"/reports?q=canary", nil)
+
+	for _, g := range []gateway{g, h} {
+		g.client.CloseIdleConnections()
+		g.stop() // every line is written then
+		for _, file := range []string{g.accessLog, g.errorLog} {
+			if log := read(t, file); strings.Contains(log, "canary") || strings.Contains(log, "client:") || strings.Contains(log, `"bytes"`) {
+				t.Errorf("%s:\n%s", file, log)
+			}
+		}
+	}
+	if n := strings.Count(read(t, g.accessLog), "\n"); n != 13 {
+		t.Errorf("access log with %d lines, want 13", n)
+	}
+}
+
+// What the error log may not say, the access log does: which replica failed,
+// and whether it could be reached.
+func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
+	t.Parallel()
+	ok := serve(t, answer("reports"))
+	g := start(t, []string{away, ok}, []string{away})
+	g.do(t, "GET", g.url+"/reports", nil)
+	g.do(t, "GET", g.url+"/reports", nil)
+	g.client.CloseIdleConnections()
+	g.stop()
+	type line struct {
+		Upstream string `json:"upstream"`
+		Status   string `json:"upstream_status"`
+		Connect  string `json:"upstream_connect_seconds"`
+	}
+	want := away + ", " + ok
+	for text := range strings.Lines(read(t, g.accessLog)) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if l.Upstream == want && l.Status == "502, 200" && strings.HasPrefix(l.Connect, "-, 0.") {
+			return
+		}
+	}
+	t.Errorf("no line says that %s failed:\n%s", away, read(t, g.accessLog))
+}
+
+// The error log keeps what concerns nginx itself.
+func TestErrorLogTellsOfDeadWorkers(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{away}, []string{away})
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", g.pid, g.pid))
+	if err != nil {
+		t.Skip("this system does not list a process's children")
+	}
+	var worker int
+	fmt.Sscan(string(children), &worker)
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill worker %d: %v", worker, err)
+	}
+	want := fmt.Sprintf("worker process %d exited on signal 9", worker)
+	for deadline := time.After(10 * time.Second); !strings.Contains(read(t, g.errorLog), want); {
+		select {
+		case <-deadline:
+			t.Fatalf("the error log does not say %q:\n%s", want, read(t, g.errorLog))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

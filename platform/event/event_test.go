@@ -74,6 +74,19 @@ func accepts(t *testing.T, schema *jsonschema.Schema, body []byte) bool {
 	return schema.Validate(value) == nil
 }
 
+func TestEveryKeyHasASchema(t *testing.T) {
+	t.Parallel()
+	for _, key := range event.Keys() {
+		found := false
+		for _, sample := range samples {
+			found = found || sample.Key() == key
+		}
+		if !found {
+			t.Errorf("platform/event/event_test.go: no sample of %s, with its schema in docs/schemas", key)
+		}
+	}
+}
+
 // The schema knows every field of the struct, and no other.
 func TestSchemaAndCodeHaveTheSameFields(t *testing.T) {
 	t.Parallel()

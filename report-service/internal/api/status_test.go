@@ -4,13 +4,10 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -70,43 +67,6 @@ func TestTransitionsAreThoseThatAreTaken(t *testing.T) {
 			case bare != http.StatusOK:
 				t.Errorf("%s to %s is listed, and answered %d, want 200", from, to, bare)
 			}
-		}
-	}
-}
-
-// Whoever adds a status finds here what has to know it.
-func TestEveryStatusIsKnownEverywhere(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	filed := s.file(token(t, "ann", auth.Resident), "public")
-	documents := map[string][]any{}
-	for path, schema := range map[string]string{source: "Status", "../../../docs/openapi/notification-service.yaml": "ReportStatus"} {
-		doc, err := openapi3.NewLoader().LoadFromFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents[path] = doc.Components.Schemas[schema].Value.Enum
-	}
-	for status := range statuses() {
-		message := event.StatusUpdate{
-			Subject:   event.Subject{ReportID: filed.ID, ReportVersion: 2, ReportTitle: "Dark lamp", Timestamp: time.Now().Unix()},
-			NewStatus: event.Status(status),
-		}
-		if err := message.Validate(); err != nil {
-			t.Errorf("platform/event does not know %q: %v", status, err)
-		}
-		for path, known := range documents {
-			if !slices.Contains(known, any(string(status))) {
-				t.Errorf("%s does not know %q: %v", path, status, known)
-			}
-		}
-		if _, err := s.pool.Exec(t.Context(), `update reports set status = $1`, string(status)); err != nil {
-			t.Errorf("the table does not take %q: %v", status, err)
-		}
-	}
-	for path, known := range documents {
-		if len(known) != len(statuses()) {
-			t.Errorf("%s has %v, want %d statuses", path, known, len(statuses()))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -33,7 +34,7 @@ type screen struct {
 	t      *testing.T
 	user   *client.Client
 	stream *client.Stream
-	ledger client.Ledger
+	ledger ssetest.Ledger
 
 	mu      sync.Mutex
 	shown   []sight
@@ -49,7 +50,7 @@ func watch(t *testing.T, user *client.Client) *screen {
 	var once sync.Once
 	s.stream = &client.Stream{
 		Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
-		Handle: func(e client.Event) {
+		Handle: func(e ssetest.Event) {
 			s.show(e)
 			once.Do(func() { close(ready) })
 		},
@@ -71,11 +72,11 @@ func watch(t *testing.T, user *client.Client) *screen {
 	return s
 }
 
-func (s *screen) show(e client.Event) {
+func (s *screen) show(e ssetest.Event) {
 	s.ledger.Observe(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Type == client.Notified {
+	if e.Type == ssetest.Notification {
 		var n client.Notification
 		if err := json.Unmarshal(e.Data, &n); err != nil {
 			s.t.Errorf("notification %s: %v", e.Data, err)
@@ -121,7 +122,7 @@ func (s *screen) check(want []sight) {
 	s.mu.Unlock()
 	compare(s.t, "shown", shown, want)
 	compare(s.t, "listed", s.listed(), want)
-	if got, want := s.ledger.Count(), (client.Count{Received: int64(len(want))}); got != want {
+	if got, want := s.ledger.Count(), (ssetest.Count{Received: int64(len(want))}); got != want {
 		s.t.Errorf("the stream's numbers: got %+v, want %+v", got, want)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // chaosPlan says how much happens. `make chaos-stream` sets the variables for
@@ -100,9 +100,7 @@ type world struct {
 // A listener is a client that comes back whenever it is cut off.
 type listener struct {
 	user   int
-	mu     sync.Mutex
 	ledger ssetest.Ledger
-	err    error
 }
 
 func newWorld(t *testing.T, c *city, plan chaosPlan) *world {
@@ -148,26 +146,12 @@ func (w *world) listen(ctx context.Context, l *listener, token string, ready fun
 				break
 			}
 			lastID = e.ID
-			l.note(e)
+			l.ledger.Observe(e)
 			ready()
 		}
 		s.Close()
 		sleep(ctx, rand.N(20*time.Millisecond)) // far less than it was told to
 	}
-}
-
-func (l *listener) note(e ssetest.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.ledger.Note(e); err != nil && l.err == nil {
-		l.err = err
-	}
-}
-
-func (l *listener) state() (ssetest.Ledger, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ledger, l.err
 }
 
 // publish sends notifications until ctx ends. One whose confirmation is lost
@@ -224,7 +208,7 @@ func (w *world) settle() {
 	}
 	eventually(w.t, "every client has everything", func() bool {
 		for _, l := range w.clients {
-			if ledger, err := l.state(); err == nil && ledger.Last() < w.expected[l.user].Load() {
+			if l.ledger.Last() < w.expected[l.user].Load() {
 				return false
 			}
 		}
@@ -234,31 +218,25 @@ func (w *world) settle() {
 
 // report holds what was received against what was sent.
 func (w *world) report() {
-	var received, doubled, resets int
-	var missing, expected int64
+	var sum ssetest.Count
+	var expected int64
 	for _, l := range w.clients {
-		ledger, err := l.state()
-		if err != nil {
-			w.t.Errorf("%s: %v", userName(l.user), err)
+		got, want := l.ledger.Count(), ssetest.Count{Received: w.expected[l.user].Load()}
+		if got != want || l.ledger.Last() != want.Received {
+			w.t.Errorf("%s: got %+v and the last number %d, want each of %d notifications once", userName(l.user), got, l.ledger.Last(), want.Received)
 		}
-		if want := w.expected[l.user].Load(); ledger.Last() != want {
-			w.t.Errorf("%s: the last number is %d, want %d", userName(l.user), ledger.Last(), want)
-		}
-		received += ledger.Received
-		doubled += ledger.Doubled
-		resets += ledger.Resets
-		missing += ledger.Missing
-		expected += w.expected[l.user].Load()
+		expected += want.Received
+		sum.Received += got.Received
+		sum.Missing += got.Missing
+		sum.Doubled += got.Doubled
+		sum.Resets += got.Resets
 	}
 	var cuts int64
 	for _, c := range w.cutters {
 		cuts += c.cuts.Load()
 	}
 	w.t.Logf("expected=%d received=%d missing=%d doubled=%d resets=%d connects=%d cuts=%d replicas_killed=%d live_connections_cut=%d",
-		expected, received, missing, doubled, resets, w.connects.Load(), cuts, w.kills.Load(), w.lost.Load())
-	if missing != 0 || doubled != 0 || resets != 0 || int64(received) != expected {
-		w.t.Errorf("want each notification once")
-	}
+		expected, sum.Received, sum.Missing, sum.Doubled, sum.Resets, w.connects.Load(), cuts, w.kills.Load(), w.lost.Load())
 }
 
 // sleep waits for d and reports whether ctx still goes on.

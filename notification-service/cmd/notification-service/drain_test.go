@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // Told to end, the service sends its clients away one after the other, each
@@ -53,10 +53,10 @@ func TestDrainOfManyClients(t *testing.T) {
 	told := make(map[time.Duration]int)
 	perSecond := make(map[int]int)
 	for i, s := range streams {
-		told[s.Retry]++
+		told[s.Retry()]++
 		perSecond[int(ends[i].Seconds())]++
-		if s.Retry > time.Second {
-			t.Fatalf("client %d was cut off, with a retry of %s", i, s.Retry)
+		if s.Retry() > time.Second {
+			t.Fatalf("client %d was cut off, with a retry of %s", i, s.Retry())
 		}
 	}
 	if len(told) < min(clients, 800)/4 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -51,8 +52,8 @@ func TestReplicasTellEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, second := expect(t, onA, "notification"), expect(t, onB, "notification")
-		if first != second {
-			t.Errorf("the replicas sent %v and %v", first, second)
+		if first.ID != second.ID || !bytes.Equal(first.Data, second.Data) {
+			t.Errorf("the replicas sent %s with %s and %s with %s", first.ID, first.Data, second.ID, second.Data)
 		}
 	}
 }

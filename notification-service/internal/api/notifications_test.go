@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/platform/auth"
 )
 

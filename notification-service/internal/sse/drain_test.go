@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // Draining sends everyone away evenly, each with a time to come back of its
@@ -33,7 +33,7 @@ func TestDrain(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				ends = append(ends, time.Now())
-				retries[s.Retry] = true
+				retries[s.Retry()] = true
 			})
 		}
 		began := time.Now()
@@ -90,7 +90,7 @@ func TestHeartbeat(t *testing.T) {
 		context.AfterFunc(ctx, s.Close)
 		for range 3 {
 			e, err := s.Next()
-			if err != nil || e.Type != "hb" || e.Data != "1" || e.ID != id {
+			if err != nil || e.Type != "hb" || string(e.Data) != "1" || e.ID != id {
 				t.Fatalf("got %v (error %v), want a heartbeat that leaves the id at %s", e, err, id)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	other "github.com/tmaxmax/go-sse"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // FuzzFrame holds that whatever a title contains, the parser of another
@@ -50,23 +50,25 @@ func FuzzFrame(f *testing.F) {
 // check reads wire with both parsers.
 func check(t *testing.T, wire []byte, n notification.Notification, want []byte) {
 	t.Helper()
-	var got []ssetest.Event
+	type event struct{ kind, id, data string }
+	var got []event
 	for e, err := range other.Read(bytes.NewReader(wire), &other.ReadConfig{MaxEventSize: 1 << 20}) {
 		if err != nil {
 			t.Fatalf("go-sse: %v", err)
 		}
-		got = append(got, ssetest.Event{Type: e.Type, Data: e.Data, ID: e.LastEventID})
+		got = append(got, event{e.Type, e.LastEventID, e.Data})
 	}
 	p := ssetest.NewParser(bytes.NewReader(wire), "")
 	for i, e := range got {
-		if own, err := p.Next(); err != nil || own != e {
-			t.Errorf("event %d: go-sse reads %q, we read %q (error %v)", i, e, own, err)
+		own, err := p.Next()
+		if read := (event{own.Type, own.ID, string(own.Data)}); err != nil || read != e {
+			t.Errorf("event %d: go-sse reads %q, we read %q (error %v)", i, e, read, err)
 		}
 	}
-	if len(got) != 2 || got[0].Type != "notification" || got[0].ID != "v1.abc.7" || got[1].Type != "hb" {
+	if len(got) != 2 || got[0].kind != "notification" || got[0].id != "v1.abc.7" || got[1].kind != "hb" {
 		t.Fatalf("go-sse reads %q, want a notification and a heartbeat", got)
 	}
-	compareJSON(t, got[0].Data, n, want)
+	compareJSON(t, got[0].data, n, want)
 }
 
 func compareJSON(t *testing.T, text string, n notification.Notification, want []byte) {

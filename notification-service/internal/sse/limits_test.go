@@ -14,8 +14,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // expectBounce wants an answer that makes an EventSource come back.
@@ -24,9 +24,9 @@ func expectBounce(t *testing.T, s *ssetest.Stream) {
 	if e, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("got event %q and error %v, want the end", e.Type, err)
 	}
-	if s.Status != 200 || s.Retry == 0 || s.Header.Get("Content-Type") != "text/event-stream" {
+	if s.Status != 200 || s.Retry() == 0 || s.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("status %d, retry %s, content type %q; want 200 and a retry of an event stream",
-			s.Status, s.Retry, s.Header.Get("Content-Type"))
+			s.Status, s.Retry(), s.Header.Get("Content-Type"))
 	}
 }
 
@@ -80,8 +80,8 @@ func TestOldestStreamMakesRoom(t *testing.T) {
 		}
 		for _, s := range streams[:2] {
 			expectEnd(t, s)
-			if s.Retry < 30*time.Second {
-				t.Errorf("the oldest is to come back after %s, want 30 s or more", s.Retry)
+			if s.Retry() < 30*time.Second {
+				t.Errorf("the oldest is to come back after %s, want 30 s or more", s.Retry())
 			}
 		}
 		r.tell("ann")

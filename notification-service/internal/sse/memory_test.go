@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // 100,000 notifications to one stream, while clients of its user come and go:

@@ -31,7 +31,7 @@ func TestResumeIsExact(t *testing.T) {
 				}
 				s := r.open("/ann", cursor)
 				ready, head := expect(t, s, "ready"), fmt.Sprintf("v1.%s.%d", epoch, missed+1)
-				if ready.ID != cursor || !strings.Contains(ready.Data, head) {
+				if ready.ID != cursor || !strings.Contains(string(ready.Data), head) {
 					t.Errorf("ready has id %s and data %s, want the cursor %s and the present %s", ready.ID, ready.Data, cursor, head)
 				}
 				for seq := range int64(missed) {
@@ -64,7 +64,7 @@ func TestReset(t *testing.T) {
 			s := r.open("/ann", tt.cursor)
 			reset := expect(t, s, "reset")
 			want := "v1." + epoch + ".1001"
-			if reset.ID != want || !strings.Contains(reset.Data, tt.why) {
+			if reset.ID != want || !strings.Contains(string(reset.Data), tt.why) {
 				t.Errorf("%s: reset with id %s and %s, want %s and %s", tt.name, reset.ID, reset.Data, want, tt.why)
 			}
 			if e := expect(t, s, "ready"); e.ID != want {
@@ -85,7 +85,7 @@ func TestResetWhenDeleted(t *testing.T) {
 		s := r.open("/ann", "v1."+epoch+".1")
 		expect(t, s, "ready")
 		reset := expect(t, s, "reset")
-		if want := "v1." + epoch + ".4"; reset.ID != want || !strings.Contains(reset.Data, "too_old") {
+		if want := "v1." + epoch + ".4"; reset.ID != want || !strings.Contains(string(reset.Data), "too_old") {
 			t.Errorf("reset with id %s and %s, want %s and too_old", reset.ID, reset.Data, want)
 		}
 		r.tell("ann")

@@ -22,9 +22,9 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/notification-service/internal/sse/ssetest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
@@ -202,7 +202,7 @@ func unread(t *testing.T, e ssetest.Event) int64 {
 	var data struct {
 		UnreadCount int64 `json:"unread_count"`
 	}
-	if err := json.Unmarshal([]byte(e.Data), &data); err != nil {
+	if err := json.Unmarshal(e.Data, &data); err != nil {
 		t.Fatalf("data of ready: %v", err)
 	}
 	return data.UnreadCount

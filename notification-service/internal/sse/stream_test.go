@@ -30,8 +30,8 @@ func TestStreamOpens(t *testing.T) {
 		if !strings.HasSuffix(ready.ID, ".2") {
 			t.Errorf("id of ready is %q, want the number 2", ready.ID)
 		}
-		if s.Retry < 2*time.Second || s.Retry > 5*time.Second {
-			t.Errorf("retry %s, want 2 to 5 s", s.Retry)
+		if s.Retry() < 2*time.Second || s.Retry() > 5*time.Second {
+			t.Errorf("retry %s, want 2 to 5 s", s.Retry())
 		}
 		for name, want := range map[string]string{
 			"Content-Type":      "text/event-stream",
@@ -94,8 +94,8 @@ func TestStreamsAreApart(t *testing.T) {
 			got  string
 			want notification.Notification
 		}{
-			{"ann", expect(t, ann, "notification").Data, b.Notifications[0]},
-			{"bob", expect(t, bob, "notification").Data, b.Notifications[1]},
+			{"ann", string(expect(t, ann, "notification").Data), b.Notifications[0]},
+			{"bob", string(expect(t, bob, "notification").Data), b.Notifications[1]},
 		} {
 			if !strings.Contains(s.got, s.want.ID.String()) {
 				t.Errorf("%s got %s, want notification %s", s.name, s.got, s.want.ID)

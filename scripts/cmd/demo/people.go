@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -14,7 +15,7 @@ type person struct {
 	*client.Client
 	name    string
 	privacy string // of the reports that the person files
-	ledger  client.Ledger
+	ledger  ssetest.Ledger
 }
 
 // role returns what name signs in as.
@@ -66,12 +67,12 @@ func enter(ctx context.Context, city *client.Client, a *audit) (*cast, error) {
 func (c *cast) open(ctx context.Context, p *person, a *audit) error {
 	ready := make(chan struct{})
 	var once sync.Once
-	s := &client.Stream{Client: p.Client, Path: "/notifications/stream", Handle: func(e client.Event) {
+	s := &client.Stream{Client: p.Client, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
 		p.ledger.Observe(e)
 		switch e.Type {
-		case client.Ready:
+		case ssetest.Ready:
 			once.Do(func() { close(ready) })
-		case client.Notified:
+		case ssetest.Notification:
 			var n client.Notification
 			if err := json.Unmarshal(e.Data, &n); err == nil {
 				a.arrive(sight{p.name, n.Type, n.ReportID, n.ReportVersion})

@@ -1,23 +1,19 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"mime"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
-)
 
-// The types of event that the streams have.
-const (
-	Ready     = "ready"
-	Notified  = "notification"
-	Heartbeat = "hb"
-	Reset     = "reset"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 const (
@@ -45,7 +41,7 @@ type Stream struct {
 	LastID string
 	// Handle is called with every event but heartbeats, one after the other.
 	// It must not keep the event's Data.
-	Handle func(Event)
+	Handle func(ssetest.Event)
 	// MaxWait caps the waits between connections. 0 means as long as the
 	// server says.
 	MaxWait time.Duration
@@ -109,18 +105,31 @@ func (s *Stream) connect(ctx context.Context) (retry time.Duration, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	s.connects.Add(1)
 
-	p := newParser(resp.Body, s.LastID, func() { watchdog.Reset(silence) })
-	p.retry = defaultRetry
+	p := ssetest.NewParser(&watchedReader{resp.Body, watchdog}, s.LastID)
 	for {
-		event, err := p.next()
-		s.LastID = p.id // also without an event, as Chromium has it
+		event, err := p.Next()
+		s.LastID = p.LastID() // also without an event, as Chromium has it
 		if err != nil {
-			return p.retry, err
+			return cmp.Or(p.Retry(), defaultRetry), err
 		}
-		if event.Type != Heartbeat {
+		if event.Type != ssetest.Heartbeat {
 			s.Handle(event)
 		}
 	}
+}
+
+// A watchedReader puts the watchdog off with everything that arrives.
+type watchedReader struct {
+	io.Reader
+	watchdog *time.Timer
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.watchdog.Reset(silence)
+	}
+	return n, err
 }
 
 func (s *Stream) open(ctx context.Context) (*http.Response, error) {

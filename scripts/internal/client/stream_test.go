@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -38,11 +39,11 @@ func TestStreamResumes(t *testing.T) {
 	}))
 	defer srv.Close()
 
-	var ledger client.Ledger
+	var ledger ssetest.Ledger
 	seen := make(chan string, 10)
 	s := &client.Stream{
 		Client: client.New(srv.URL), Path: "/notifications/stream", LastID: "v1.e.4", MaxWait: time.Millisecond,
-		Handle: func(e client.Event) { ledger.Observe(e); seen <- e.Type + " " + e.ID },
+		Handle: func(e ssetest.Event) { ledger.Observe(e); seen <- e.Type + " " + e.ID },
 	}
 	done := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,7 +62,7 @@ func TestStreamResumes(t *testing.T) {
 			t.Errorf("got cursor %q, want %q", got, want)
 		}
 	}
-	if got, want := ledger.Count(), (client.Count{Received: 2}); got != want || s.Connects() != 2 {
+	if got, want := ledger.Count(), (ssetest.Count{Received: 2}); got != want || s.Connects() != 2 {
 		t.Errorf("got %+v after %d connections, want %+v after 2", got, s.Connects(), want)
 	}
 }
@@ -70,43 +71,11 @@ func TestStreamEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{204, 401, 403} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(client.Event) {}}
+		s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(ssetest.Event) {}}
 		if err := s.Run(t.Context()); !errors.Is(err, client.ErrEnded) {
 			t.Errorf("after %d: got %v, want the end", status, err)
 		}
 		srv.Close()
-	}
-}
-
-func TestLedger(t *testing.T) {
-	t.Parallel()
-	n := func(id string) client.Event { return client.Event{Type: client.Notified, ID: id} }
-	ready := func(id string) client.Event { return client.Event{Type: client.Ready, ID: id} }
-	for _, tt := range []struct {
-		name   string
-		events []client.Event
-		want   client.Count
-	}{
-		{"in order", []client.Event{ready("v1.e.1"), n("v1.e.2"), n("v1.e.3")}, client.Count{Received: 2}},
-		{"first without ready", []client.Event{n("v1.e.9")}, client.Count{Received: 1}},
-		{"hole", []client.Event{ready("v1.e.1"), n("v1.e.4")}, client.Count{Received: 1, Missing: 2}},
-		{"doubled", []client.Event{ready("v1.e.1"), n("v1.e.2"), n("v1.e.2")}, client.Count{Received: 2, Doubled: 1}},
-		{"two again", []client.Event{n("v1.e.2"), n("v1.e.3"), n("v1.e.2"), n("v1.e.3")}, client.Count{Received: 4, Doubled: 2}},
-		{"swapped", []client.Event{n("v1.e.1"), n("v1.e.3"), n("v1.e.2")}, client.Count{Received: 3, Missing: 1, Doubled: 2}},
-		{"resumed too far on", []client.Event{n("v1.e.1"), ready("v1.e.3"), n("v1.e.4")}, client.Count{Received: 2, Missing: 2}},
-		{"two streams", []client.Event{ready("v1.a.1.b.7"), n("v1.a.1.b.8"), n("v1.a.2.b.8")}, client.Count{Received: 2}},
-		{"both at once", []client.Event{ready("v1.a.1.b.7"), n("v1.a.2.b.8")}, client.Count{Received: 1, OutOfOrder: 1}},
-		{"another epoch", []client.Event{ready("v1.a.1"), n("v1.b.2")}, client.Count{Received: 1, OutOfOrder: 1}},
-		{"reset", []client.Event{ready("v1.a.1"), {Type: client.Reset, ID: "v1.b.50"}, n("v1.b.51")}, client.Count{Received: 1, Resets: 1}},
-		{"no id", []client.Event{n("7")}, client.Count{OutOfOrder: 1}},
-	} {
-		var l client.Ledger
-		for _, e := range tt.events {
-			l.Observe(e)
-		}
-		if got := l.Count(); got != tt.want {
-			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
-		}
 	}
 }
 

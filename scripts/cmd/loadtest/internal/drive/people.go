@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // entering is how many people sign in or open their screens at a time.
@@ -25,7 +26,7 @@ type person struct {
 	*client.Client
 	owner  int // as the audit knows him: his number, or audit.Officials
 	screen int // among those of the same owner
-	ledger client.Ledger
+	ledger ssetest.Ledger
 	stream *client.Stream
 	behind atomic.Bool // was told to read the list instead of the stream
 	blind  bool        // has no screen at all
@@ -94,8 +95,8 @@ func (p *people) openScreens(ctx, stream context.Context, a *audit.Audit) error 
 func (p *people) open(ctx, stream context.Context, who *person, a *audit.Audit) error {
 	ready := make(chan struct{})
 	var once sync.Once
-	who.stream = &client.Stream{Client: who.Client, Path: "/notifications/stream", Handle: func(e client.Event) {
-		if e.Type == client.Ready {
+	who.stream = &client.Stream{Client: who.Client, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
+		if e.Type == ssetest.Ready {
 			once.Do(func() { close(ready) })
 		}
 		who.handle(e, a)
@@ -123,13 +124,13 @@ type note struct {
 	CreatedAt     time.Time `json:"created_at"`
 }
 
-func (who *person) handle(e client.Event, a *audit.Audit) {
+func (who *person) handle(e ssetest.Event, a *audit.Audit) {
 	seen := time.Now()
 	who.ledger.Observe(e)
 	switch e.Type {
-	case client.Reset:
+	case ssetest.Reset:
 		who.behind.Store(true)
-	case client.Notified:
+	case ssetest.Notification:
 		var n note
 		if json.Unmarshal(e.Data, &n) == nil { // otherwise it counts as lost
 			a.See(who.sight(n, seen))

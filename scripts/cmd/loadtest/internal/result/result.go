@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // The legs of a notification's way. Each but the relay's is counted from when
@@ -79,7 +80,7 @@ type Screens struct {
 }
 
 // Add adds one screen.
-func (s *Screens) Add(c client.Count, connections int64) {
+func (s *Screens) Add(c ssetest.Count, connections int64) {
 	s.Open++
 	s.Connections += connections
 	s.Received += c.Received

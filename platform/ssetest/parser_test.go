@@ -1,4 +1,4 @@
-package client
+package ssetest
 
 import (
 	"errors"
@@ -36,17 +36,17 @@ func TestParser(t *testing.T) {
 			"at once":      strings.NewReader(tt.in),
 			"byte by byte": iotest.OneByteReader(strings.NewReader(tt.in)),
 		} {
-			p := newParser(r, "", func() {})
+			p := NewParser(r, "")
 			var got []string
 			for {
-				e, err := p.next()
+				e, err := p.Next()
 				if err != nil {
 					break
 				}
 				got = append(got, e.Type+"|"+e.ID+"|"+string(e.Data))
 			}
-			if !slices.Equal(got, tt.want) || p.retry != tt.retry {
-				t.Errorf("%s, %s: got %q, retry %v; want %q, %v", tt.name, how, got, p.retry, tt.want, tt.retry)
+			if !slices.Equal(got, tt.want) || p.Retry() != tt.retry {
+				t.Errorf("%s, %s: got %q, retry %v; want %q, %v", tt.name, how, got, p.Retry(), tt.want, tt.retry)
 			}
 		}
 	}
@@ -54,9 +54,9 @@ func TestParser(t *testing.T) {
 
 func TestParserRefusesAnEndlessLine(t *testing.T) {
 	t.Parallel()
-	p := newParser(io.LimitReader(endless{}, 2*maxLine), "", func() {})
-	if _, err := p.next(); !errors.Is(err, errLine) {
-		t.Errorf("next: got %v, want %v", err, errLine)
+	p := NewParser(io.LimitReader(endless{}, 2*maxLine), "")
+	if _, err := p.Next(); !errors.Is(err, errLine) {
+		t.Errorf("Next: got %v, want %v", err, errLine)
 	}
 }
 
@@ -69,12 +69,12 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A load test reads millions of events: the cursor is what an event may cost.
+// The cursor is all that an event may cost.
 func TestParserAllocations(t *testing.T) { // alone: others would be counted too
 	const event = "event: notification\ndata: {\"a\":1}\nid: v1.a.1\n\n"
-	p := newParser(strings.NewReader(strings.Repeat(event, 300)), "", func() {})
+	p := NewParser(strings.NewReader(strings.Repeat(event, 300)), "")
 	got := testing.AllocsPerRun(200, func() {
-		if _, err := p.next(); err != nil {
+		if _, err := p.Next(); err != nil {
 			t.Fatal(err)
 		}
 	})

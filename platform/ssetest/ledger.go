@@ -1,4 +1,4 @@
-package client
+package ssetest
 
 import (
 	"strconv"
@@ -35,7 +35,7 @@ func (l *Ledger) Observe(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Type {
-	case Ready, Reset, Notified:
+	case Ready, Reset, Notification:
 	default:
 		return
 	}
@@ -46,7 +46,7 @@ func (l *Ledger) Observe(e Event) {
 		return
 	case e.Type == Reset:
 		l.count.Resets++
-	case e.Type == Notified:
+	case e.Type == Notification:
 		l.count.Received++
 		l.step(now, 1)
 	default:
@@ -60,6 +60,16 @@ func (l *Ledger) Count() Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
+}
+
+// Last returns the number that was seen last, in a stream of a resident.
+func (l *Ledger) Last() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		return 0
+	}
+	return l.last[0].seq
 }
 
 // step compares now with the last position: want is by how much all the

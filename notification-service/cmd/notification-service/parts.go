@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -18,10 +17,10 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/live"
-	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -36,6 +35,7 @@ type parts struct {
 	hub      *sse.Hub
 	live     *live.Exchange
 	courier  *courier.Courier
+	checker  *topology.Checker
 	consumer *consumer.Consumer
 	archiver *deadletter.Archiver
 	replayer *deadletter.Replayer
@@ -53,14 +53,20 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 		Hub: p.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
-	p.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics,
-		func(exchange, key string) { p.consumer.Unroutable(exchange, key) }) // it moves nothing before the consumer runs
-	p.replayer = deadletter.NewReplayer(store, p.courier, log)
-	p.archiver = deadletter.NewArchiver(store,
-		rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log},
-		consumer.DeadLetterQueues(cfg.Topology), consumer.DeclareDeadLetterQueue)
+	broker := topology.New(cfg.Topology, cfg.Consumer.Ladder())
 	var err error
-	if p.consumer, err = newConsumer(cfg, p, store, metrics); err != nil {
+	if p.checker, err = newChecker(cfg, broker, log); err != nil {
+		return nil, err
+	}
+	p.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics, p.checker.Unroutable)
+	p.replayer = deadletter.NewReplayer(store, p.courier, log)
+	p.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, broker)
+	p.consumer, err = consumer.New(consumer.Config{
+		Store: store, Pools: store, Announcer: p.live, Courier: p.courier, Keyring: cfg.Keys,
+		Topology: broker, Tuning: cfg.Consumer, Log: p.log, Metrics: metrics,
+		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: p.log},
+	})
+	if err != nil {
 		return nil, err
 	}
 	verifier, err := auth.New(ctx, cfg.Auth, log)
@@ -76,7 +82,7 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 	}
 	p.handler, err = api.New(api.Config{
 		Store: store, Streams: p.hub, Auth: verifier, Health: p.health, Metrics: metrics, Page: page, Log: log,
-		Admin: admin.New(store, p.consumer).Handlers(),
+		Admin: admin.New(store, p.consumer, p.checker).Handlers(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)
@@ -87,20 +93,17 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 	return p, nil
 }
 
-func newConsumer(cfg config.Config, p *parts, store *postgres.Store, metrics prometheus.Registerer) (*consumer.Consumer, error) {
-	var doctor *consumer.Doctor
+// newChecker returns the topology's checker, which sees the broker's
+// management API where the environment names it.
+func newChecker(cfg config.Config, t *topology.Topology, log zerolog.Logger) (*topology.Checker, error) {
+	var management *topology.Management
 	if cfg.ManagementURL != "" {
-		client, err := management.New(cfg.ManagementURL, cfg.RabbitURL)
-		if err != nil {
+		var err error
+		if management, err = topology.NewManagement(cfg.ManagementURL, cfg.RabbitURL); err != nil {
 			return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
 		}
-		doctor = consumer.NewDoctor(client, cfg.Topology, cfg.Consumer, p.log)
 	}
-	return consumer.New(consumer.Config{
-		Store: store, Pools: store, Announcer: p.live, Courier: p.courier, Keyring: cfg.Keys,
-		Topology: cfg.Topology, Tuning: cfg.Consumer, Doctor: doctor, Log: p.log, Metrics: metrics,
-		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: p.log},
-	})
+	return topology.NewChecker(t, management, rabbit.Config{URL: cfg.RabbitURL, Name: "checker", Log: log}), nil
 }
 
 // listen opens the port with bounded send buffers, as streams want them.
@@ -128,6 +131,7 @@ func (p *parts) run(ctx context.Context) error {
 	context.AfterFunc(supported, stop) // without them there is no going on
 	front, ctx := errgroup.WithContext(ctx)
 	front.Go(func() error { return p.consumer.Run(ctx) })
+	front.Go(func() error { return p.checker.Run(ctx) })
 	front.Go(func() error { return p.archiver.Run(ctx) })
 	front.Go(func() error { return p.replayer.Run(ctx) })
 	front.Go(func() error { return upkeep.Run(ctx, p.store, p.log) })

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -43,17 +44,20 @@ type Store interface {
 type Pools interface {
 	Pools() []consumer.Pool
 	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
-	Findings() []consumer.Finding
 }
+
+// A Checker compares the broker with what it should be.
+type Checker interface{ Findings() []topology.Finding }
 
 // An API answers the operators' operations.
 type API struct {
-	store Store
-	pools Pools
+	store   Store
+	pools   Pools
+	checker Checker
 }
 
 // New returns an API on store and pools.
-func New(store Store, pools Pools) *API { return &API{store, pools} }
+func New(store Store, pools Pools, checker Checker) *API { return &API{store, pools, checker} }
 
 // Handlers has a handler for each of the operators' operations.
 func (a *API) Handlers() openapi.Handlers {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -47,7 +49,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 		})
 	})
 	router.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-	if err := doc.Mount(router, admin.New(r.Store, c).Handlers(), service.Errors{Log: r.Log}); err != nil {
+	if err := doc.Mount(router, admin.New(r.Store, c, topology.NewChecker(nil, nil, rabbit.Config{})).Handlers(), service.Errors{Log: r.Log}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(router)

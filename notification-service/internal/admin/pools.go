@@ -4,18 +4,19 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 )
 
 // workers is what there is to see of the queues.
 type workers struct {
 	Items []consumer.Pool `json:"items"`
-	// Findings are the doctor's.
-	Findings []consumer.Finding `json:"findings"`
+	// Findings are the checker's.
+	Findings []topology.Finding `json:"findings"`
 }
 
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
-	return encode(w, http.StatusOK, workers{listOf(a.pools.Pools()).Items, listOf(a.pools.Findings()).Items})
+	return encode(w, http.StatusOK, workers{listOf(a.pools.Pools()).Items, listOf(a.checker.Findings()).Items})
 }
 
 // changePool handles PATCH /admin/workers/{queue}.

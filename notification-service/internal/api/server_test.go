@@ -77,7 +77,7 @@ func newServer(t *testing.T) *testServer {
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Admin:  admin.New(s.store, nil).Handlers()})
+		Admin:  admin.New(s.store, nil, nil).Handlers()})
 	if err != nil {
 		t.Fatal(err)
 	}

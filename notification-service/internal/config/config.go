@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -37,7 +37,7 @@ func Load(getenv func(string) string) (Config, error) {
 func (c *Config) check() error {
 	faults := slices.Concat(c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate())
 	const anyBroker = "amqp://127.0.0.1/" // RABBITMQ_URL answers for itself
-	if _, err := management.New(c.ManagementURL, anyBroker); c.ManagementURL != "" && err != nil {
+	if _, err := topology.NewManagement(c.ManagementURL, anyBroker); c.ManagementURL != "" && err != nil {
 		faults = append(faults, errors.New("RABBITMQ_MANAGEMENT_URL: want a URL such as http://user:password@rabbitmq.example.org:15672"))
 	}
 	return errors.Join(append(faults, c.Service.Check(c.Addr))...)

@@ -95,12 +95,3 @@ func (s PoolSettings) validate() error {
 	}
 	return nil
 }
-
-// Findings returns what the doctor found last, or nothing where the
-// management API is not given.
-func (c *Consumer) Findings() []Finding {
-	if c.doctor == nil {
-		return nil
-	}
-	return c.doctor.Findings()
-}

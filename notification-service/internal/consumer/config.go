@@ -34,14 +34,13 @@ const (
 
 // Limits of what can be set.
 const (
-	maxPrefetch    = 1000
-	maxWorkers     = 64
-	maxAttempts    = 20
-	minDelay       = time.Second // below that, a quick try is the better way
-	maxDelay       = 30 * time.Second
-	maxBatchWait   = time.Second
-	maxTimeout     = 5 * time.Minute // far below the broker's 30 min for an ack
-	defaultTimeout = 10 * time.Second
+	maxPrefetch  = 1000
+	maxWorkers   = 64
+	maxAttempts  = 20
+	minDelay     = time.Second // below that, a quick try is the better way
+	maxDelay     = 30 * time.Second
+	maxBatchWait = time.Second
+	maxTimeout   = 5 * time.Minute // far below the broker's 30 min for an ack
 )
 
 // Validate returns every fault, each naming its variable and a good value.
@@ -83,17 +82,4 @@ func (t Tuning) Ladder() []time.Duration {
 		}
 	}
 	return ladder
-}
-
-// standardTiers always stand, so that a change of the ladder finds them and
-// what waits in them is never left behind.
-func standardTiers() []time.Duration {
-	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
-}
-
-// Tiers returns the delays that need a queue at the broker, each once.
-func (t Tuning) Tiers() []time.Duration {
-	tiers := append(standardTiers(), t.Ladder()...)
-	slices.Sort(tiers)
-	return slices.Compact(tiers)
 }

@@ -12,12 +12,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
-
-// healEvery spaces the declarations that unroutable messages ask for.
-const healEvery = 2 * time.Second
 
 // Config is what a Consumer needs.
 type Config struct {
@@ -27,12 +25,10 @@ type Config struct {
 	// Courier moves retries and dead letters. It must be running.
 	Courier  Courier
 	Keyring  *event.Keyring
-	Topology event.Topology
+	Topology *topology.Topology
 	Tuning   Tuning
 	// Rabbit is the connection to consume on.
-	Rabbit rabbit.Config
-	// Doctor, if there is one, examines the topology.
-	Doctor  *Doctor
+	Rabbit  rabbit.Config
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
 }
@@ -43,11 +39,6 @@ type Consumer struct {
 	lanes  []*lane
 	pools  PoolStore
 	rabbit rabbit.Config
-	doctor *Doctor
-
-	declared     chan struct{} // closed once the topology stood for the first time
-	declaredOnce sync.Once
-	unroutable   chan struct{} // holds one request to look at the topology
 }
 
 // New returns a Consumer. Run starts it.
@@ -63,7 +54,7 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	d.gate = newGate(d.databaseChanged)
 	m.watchConnection(&cfg.Rabbit.Observer)
-	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit, doctor: cfg.Doctor, declared: make(chan struct{}), unroutable: make(chan struct{}, 1)}
+	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit}
 	for rank, key := range keys {
 		c.lanes = append(c.lanes, newLane(d, rank, key))
 	}
@@ -87,24 +78,19 @@ func (c *Consumer) Run(ctx context.Context) error {
 	g.Go(func() error { return rabbit.Supervise(ctx, c.rabbit, c.session) })
 	g.Go(func() error { c.followPools(ctx); return nil })
 	g.Go(func() error { c.watchWorkers(ctx); return nil })
-	if c.doctor != nil {
-		g.Go(func() error { c.doctor.run(ctx, c.declared); return nil })
-	}
 	return g.Wait()
 }
 
 // session consumes on conn until ctx ends and everything has drained.
 func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
-	if err := declare(conn, c.deps.topology, c.deps.tuning); err != nil {
+	if err := c.deps.topology.Declare(conn); err != nil {
 		return fmt.Errorf("declare topology: %w", err)
 	}
-	c.declaredOnce.Do(func() { close(c.declared) })
 	var working sync.WaitGroup
 	for _, l := range c.lanes {
 		working.Go(func() { l.staff(ctx, conn) })
 	}
 	working.Go(func() { c.watchQueues(ctx, conn) })
-	working.Go(func() { c.heal(ctx, conn) })
 	drained := make(chan struct{})
 	go func() { working.Wait(); close(drained) }()
 	<-ctx.Done()
@@ -122,36 +108,6 @@ func abandon(conn *amqp.Connection, drained <-chan struct{}) {
 	case <-drained:
 	case <-timer.C:
 		_ = conn.CloseDeadline(time.Now()) // an error says that it is cut already
-	}
-}
-
-// Unroutable is to be called when no queue took a message that was moved: a
-// binding is missing. The message itself stays where it was.
-func (c *Consumer) Unroutable(exchange, key string) {
-	c.deps.log.Error().Str("exchange", exchange).Str("routing_key", key).Msg("no queue takes what is moved there: looking for the missing binding")
-	select {
-	case c.unroutable <- struct{}{}:
-	default: // asked for already
-	}
-}
-
-// heal puts missing bindings back, after the doctor has said what is missing.
-func (c *Consumer) heal(ctx context.Context, conn *amqp.Connection) {
-	for {
-		select {
-		case <-c.unroutable:
-		case <-ctx.Done():
-			return
-		}
-		if c.doctor != nil {
-			c.doctor.Examine(ctx)
-		}
-		if err := declare(conn, c.deps.topology, c.deps.tuning); err != nil {
-			c.deps.log.Error().Err(err).Msg("declare topology")
-		}
-		if !pause(ctx, healEvery) {
-			return
-		}
 	}
 }
 

@@ -28,12 +28,12 @@ func (s *subscription) fail(work context.Context, j *job, err error) {
 		delay := ladder[retries]
 		line.Dur("delay", delay).Msg("message will be retried")
 		s.metrics.retried.WithLabelValues(s.queue, string(f.Class)).Inc()
-		s.move(work, j, s.topology.Retry(tierName(delay)), s.queue, outcome.Retry(j.d, f))
+		s.move(work, j, s.topology.RetryExchange(delay), s.queue, outcome.Retry(j.d, f))
 		return
 	}
 	line.Msg("message is a dead letter")
 	s.metrics.deadLettered.WithLabelValues(s.queue, string(f.Class)).Inc()
-	s.move(work, j, s.topology.DeadLetterExchange(), s.topology.DeadLetterKey(s.queue), outcome.DeadLetter(j.d, f))
+	s.move(work, j, s.topology.Names.DeadLetterExchange(), s.topology.Names.DeadLetterKey(s.queue), outcome.DeadLetter(j.d, f))
 }
 
 // move publishes msg and then acknowledges the original. It does not hold up
@@ -83,6 +83,3 @@ func clip(s string) string {
 	const longest = 64
 	return s[:min(len(s), longest)]
 }
-
-// tierName is how a delay is spelled in the names of exchange and queue.
-func tierName(delay time.Duration) string { return delay.String() }

@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -30,7 +31,7 @@ type deps struct {
 	announcer Announcer
 	courier   Courier
 	reader    reader
-	topology  event.Topology
+	topology  *topology.Topology
 	tuning    Tuning
 	gate      *gate
 	priority  *priority
@@ -51,7 +52,7 @@ type lane struct {
 }
 
 func newLane(d *deps, rank int, key event.Key) *lane {
-	l := &lane{deps: d, key: key, queue: d.topology.Queue(key), rank: rank, turn: make(chan struct{}, 1)}
+	l := &lane{deps: d, key: key, queue: d.topology.Names.Queue(key), rank: rank, turn: make(chan struct{}, 1)}
 	l.crew.init(PoolSettings{Concurrency: d.tuning.Workers, Prefetch: d.tuning.Prefetch})
 	return l
 }
@@ -80,7 +81,7 @@ func (l *lane) work(ctx context.Context, conn *amqp.Connection, prefetch int) {
 		if !pause(ctx, delay) {
 			return
 		}
-		if err := declare(conn, l.topology, l.tuning); err != nil { // the queue may be what is missing
+		if err := l.topology.Declare(conn); err != nil { // the queue may be what is missing
 			l.log.Error().Err(err).Msg("declare topology")
 		}
 	}

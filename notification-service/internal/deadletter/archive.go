@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -33,37 +34,32 @@ type ArchiveStore interface {
 // letter leaves its queue when it is committed, so where the archiver does
 // not run, the queue keeps it for its day.
 type Archiver struct {
-	store   ArchiveStore
-	rabbit  rabbit.Config
-	queues  map[string]string // dead-letter queue by queue
-	declare Declare
-	log     zerolog.Logger
+	store    ArchiveStore
+	rabbit   rabbit.Config
+	topology *topology.Topology
+	log      zerolog.Logger
 }
 
-// Declare makes sure that a dead-letter queue stands: at a new broker the
-// archiver may be there before the consumer.
-type Declare func(conn *amqp.Connection, dlq string) error
-
-// NewArchiver returns an Archiver. The keys of queues are the queues whose
-// dead letters lie in their values.
-func NewArchiver(store ArchiveStore, cfg rabbit.Config, queues map[string]string, declare Declare) *Archiver {
-	return &Archiver{store: store, rabbit: cfg, queues: queues, declare: declare, log: cfg.Log}
+// NewArchiver returns an Archiver of the dead-letter queues of t.
+func NewArchiver(store ArchiveStore, cfg rabbit.Config, t *topology.Topology) *Archiver {
+	return &Archiver{store: store, rabbit: cfg, topology: t, log: cfg.Log}
 }
 
 // Run archives until ctx ends.
 func (a *Archiver) Run(ctx context.Context) error {
 	return rabbit.Supervise(ctx, a.rabbit, func(ctx context.Context, conn *amqp.Connection) error {
 		g, ctx := errgroup.WithContext(ctx)
-		for queue, dlq := range a.queues {
+		for queue, dlq := range a.topology.DeadLetterQueues() {
 			g.Go(func() error { return a.drain(ctx, conn, queue, dlq) })
 		}
 		return g.Wait()
 	})
 }
 
-// drain archives what comes into dlq until ctx ends.
+// drain archives what comes into dlq until ctx ends. It declares the queue: at
+// a new broker the archiver may be there before the consumer.
 func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq string) error {
-	if err := a.declare(conn, dlq); err != nil {
+	if err := a.topology.DeclareDeadLetterQueue(conn, dlq); err != nil {
 		return err
 	}
 	ch, err := conn.Channel()

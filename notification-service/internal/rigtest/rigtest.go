@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -108,7 +109,7 @@ func (r *Rig) Start(options ...Option) (c *consumer.Consumer, stop func()) {
 func (r *Rig) StartArchive() (stop func()) {
 	r.t.Helper()
 	archiver := deadletter.NewArchiver(r.Store, rabbit.Config{URL: r.URL, Name: "test archiver", Log: r.Log},
-		consumer.DeadLetterQueues(r.Topology), consumer.DeclareDeadLetterQueue)
+		topology.New(r.Topology, Tuning().Ladder()))
 	stopArchiver := r.run(archiver.Run)
 	stopReplayer := r.run(func(ctx context.Context) error { return Replay(ctx, r.URL, r.Store, r.Log) })
 	return func() { stopArchiver(); stopReplayer() }
@@ -130,23 +131,28 @@ func (r *Rig) run(run func(context.Context) error) (stop func()) {
 // A Process is a consumer with what it needs, as the service has it.
 type Process struct {
 	Consumer *consumer.Consumer
+	checker  *topology.Checker
 	post     *courier.Courier
 }
 
 // Assemble wires a Process on a broker and a store. It is for subprocesses;
 // tests use Start.
 func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *prometheus.Registry, options ...Option) (*Process, error) {
+	management, err := topology.NewManagement(os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"), url)
+	if err != nil {
+		return nil, err
+	}
 	p := &Process{}
-	p.post = courier.New(rabbit.Config{URL: url, Name: "test courier", Log: log}, reg,
-		func(exchange, key string) { p.Consumer.Unroutable(exchange, key) })
+	t := topology.New(event.Topology{}, Tuning().Ladder())
+	p.checker = topology.NewChecker(t, management, rabbit.Config{URL: url, Name: "test checker", Log: log})
+	p.post = courier.New(rabbit.Config{URL: url, Name: "test courier", Log: log}, reg, p.checker.Unroutable)
 	cfg := consumer.Config{
-		Store: store, Pools: store, Announcer: deaf{}, Courier: p.post, Keyring: keyring(), Tuning: Tuning(),
+		Store: store, Pools: store, Announcer: deaf{}, Courier: p.post, Keyring: keyring(), Topology: t, Tuning: Tuning(),
 		Rabbit: rabbit.Config{URL: url, Name: "test consumer", Log: log}, Log: log, Metrics: reg,
 	}
 	for _, o := range options {
 		o(&cfg)
 	}
-	var err error
 	p.Consumer, err = consumer.New(cfg)
 	return p, err
 }
@@ -154,9 +160,10 @@ func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *promet
 // Run consumes until ctx ends and everything has drained.
 func (p *Process) Run(ctx context.Context) error {
 	posting, end := context.WithCancel(context.WithoutCancel(ctx))
-	var posts sync.WaitGroup
-	posts.Go(func() { _ = p.post.Run(posting) })
-	defer posts.Wait()
+	var background sync.WaitGroup
+	background.Go(func() { _ = p.post.Run(posting) })
+	background.Go(func() { _ = p.checker.Run(posting) })
+	defer background.Wait()
 	defer end() // after the consumer, which still moves what it has in hand
 	return p.Consumer.Run(ctx)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -54,11 +55,13 @@ func run() error {
 	watch := &stopwatch{Store: postgres.NewStore(pool), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
 	log := zerolog.Nop()
 	post := courier.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
+	retries := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 	c, err := consumer.New(consumer.Config{
-		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Courier: post, Keyring: keyring,
+		Topology: topology.New(event.Topology{}, retries),
+		Store:    watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Courier: post, Keyring: keyring,
 		Tuning: consumer.Tuning{
 			Prefetch: 10, Workers: *workers, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
-			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
+			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: retries,
 		},
 		Rabbit: rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
 	})

@@ -1,12 +1,9 @@
-package consumer
+package topology
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -27,33 +24,23 @@ const (
 //
 // At-least-once dead-lettering keeps a message in its queue until the one
 // behind the dead-letter exchange has it; it wants reject-publish.
-func policies(t event.Topology) map[string]management.Policy {
+func policies(t event.Topology) map[string]policy {
 	var queues []string
 	for _, key := range event.Keys() {
 		queues = append(queues, regexp.QuoteMeta(t.Queue(key)))
 	}
 	prefix := strings.TrimSuffix(t.Exchange(), "cityconnect.notifications")
-	safe := func(pattern string, more map[string]any) management.Policy {
+	safe := func(pattern string, more map[string]any) policy {
 		definition := map[string]any{
 			"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length-bytes": maxBytes,
 		}
 		for name, value := range more {
 			definition[name] = value
 		}
-		return management.Policy{Pattern: pattern, ApplyTo: "queues", Priority: policyPriority, Definition: definition}
+		return policy{Pattern: pattern, ApplyTo: "queues", Priority: policyPriority, Definition: definition}
 	}
-	return map[string]management.Policy{
+	return map[string]policy{
 		prefix + "cityconnect-queues": safe("^("+strings.Join(queues, "|")+")$", map[string]any{"delivery-limit": deliveryLimit}),
 		prefix + "cityconnect-retry":  safe("^"+regexp.QuoteMeta(t.Retry(""))+"[0-9a-z]+$", nil),
 	}
-}
-
-// applyPolicies sets the policies of our queues.
-func applyPolicies(ctx context.Context, c *management.Client, t event.Topology) error {
-	for name, policy := range policies(t) {
-		if err := c.SetPolicy(ctx, name, policy); err != nil {
-			return fmt.Errorf("set policy %s: %w", name, err)
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package management_test
+package topology
 
 import (
 	"net"
@@ -12,7 +12,6 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -64,9 +63,9 @@ func build(t *testing.T, broker string) {
 	}
 }
 
-func newClient(t *testing.T, address, broker string) *management.Client {
+func newClient(t *testing.T, address, broker string) *Management {
 	t.Helper()
-	c, err := management.New(address, broker)
+	c, err := NewManagement(address, broker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +78,15 @@ func TestReadsWhatStands(t *testing.T) {
 	build(t, broker)
 	c := newClient(t, api(t), broker)
 
-	exchanges, err := c.Exchanges(t.Context())
-	if want := (management.Exchange{Name: "city", Type: "topic", Durable: true}); err != nil || !slices.Contains(exchanges, want) {
+	exchanges, err := c.exchanges(t.Context())
+	if want := (exchange{Name: "city", Type: "topic", Durable: true}); err != nil || !slices.Contains(exchanges, want) {
 		t.Errorf("exchanges %v (error: %v), want %v among them", exchanges, err, want)
 	}
-	bindings, err := c.Bindings(t.Context())
-	if want := (management.Binding{Source: "city", Destination: "votes", Kind: "queue", Key: "vote.#"}); err != nil || !slices.Contains(bindings, want) {
+	bindings, err := c.bindings(t.Context())
+	if want := (binding{Source: "city", Destination: "votes", Kind: "queue", Key: "vote.#"}); err != nil || !slices.Contains(bindings, want) {
 		t.Errorf("bindings %v (error: %v), want %v among them", bindings, err, want)
 	}
-	queues, err := c.Queues(t.Context())
+	queues, err := c.queues(t.Context())
 	if err != nil || len(queues) != 1 || queues[0].Name != "votes" || !queues[0].Durable || queues[0].Arguments["x-message-ttl"] != 9000.0 {
 		t.Errorf("queues %+v (error: %v), want votes alone, with its time to live", queues, err)
 	}
@@ -99,7 +98,7 @@ func TestSetPolicyTakesEffect(t *testing.T) {
 	build(t, broker)
 	c := newClient(t, api(t), broker)
 	for _, length := range []int{7, 8} { // made, and replaced
-		err := c.SetPolicy(t.Context(), "odd/name", management.Policy{
+		err := c.setPolicy(t.Context(), "odd/name", policy{
 			Pattern: "^votes$", ApplyTo: "queues", Priority: 5, Definition: map[string]any{"max-length": length},
 		})
 		if err != nil {
@@ -110,10 +109,10 @@ func TestSetPolicyTakesEffect(t *testing.T) {
 }
 
 // waitEffective waits until the queue obeys the policy: the API shows it late.
-func waitEffective(t *testing.T, c *management.Client, want float64) {
+func waitEffective(t *testing.T, c *Management, want float64) {
 	t.Helper()
 	for deadline := time.After(patience); ; {
-		queues, err := c.Queues(t.Context())
+		queues, err := c.queues(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +136,7 @@ func TestUserOfTheBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	address.User = nil
-	if _, err := newClient(t, address.String(), broker).Queues(t.Context()); err != nil {
+	if _, err := newClient(t, address.String(), broker).queues(t.Context()); err != nil {
 		t.Errorf("Queues: %v", err)
 	}
 }
@@ -161,7 +160,7 @@ func TestFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, "http://guest:s3cret@"+tt.host, tt.vhost)
-			_, err := c.Queues(t.Context())
+			_, err := c.queues(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "management API") {
 				t.Errorf("Queues: %v, want an error of the management API that tells %q", err, tt.want)
 			}
@@ -207,7 +206,7 @@ func TestMalformedURLs(t *testing.T) {
 		{"http://user:s3cret@host:port", good, "management URL: want http://"},
 		{"http://host", "http://user:s3cret@host", "broker URL: want amqp://"},
 	} {
-		_, err := management.New(tt.api, tt.broker)
+		_, err := NewManagement(tt.api, tt.broker)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("New(%q, %q): %v, want %q and no password", tt.api, tt.broker, err, tt.want)
 		}

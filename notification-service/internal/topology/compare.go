@@ -1,4 +1,4 @@
-package consumer
+package topology
 
 import (
 	"fmt"
@@ -7,13 +7,27 @@ import (
 	"slices"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/cityconnect/cityconnect/notification-service/internal/management"
 )
 
-func compareQueues(want []queueSpec, have []management.Queue) (findings []Finding) {
+func compareExchanges(want []exchangeSpec, have []exchange) (findings []Finding) {
 	for _, w := range want {
-		i := slices.IndexFunc(have, func(h management.Queue) bool { return h.Name == w.name })
+		i := slices.IndexFunc(have, func(h exchange) bool { return h.Name == w.name })
+		switch {
+		case i < 0:
+			findings = append(findings, Finding{"exchange " + w.name + " is missing", "restart a service: it declares the exchange"})
+		case have[i].Type != w.kind || !have[i].Durable:
+			findings = append(findings, Finding{
+				fmt.Sprintf("exchange %s is of type %s, want durable %s", w.name, have[i].Type, w.kind),
+				"stop the services, delete the exchange, start them again, or choose a TOPOLOGY_PREFIX",
+			})
+		}
+	}
+	return findings
+}
+
+func compareQueues(want []queueSpec, have []queue) (findings []Finding) {
+	for _, w := range want {
+		i := slices.IndexFunc(have, func(h queue) bool { return h.Name == w.name })
 		if i < 0 {
 			findings = append(findings, Finding{"queue " + w.name + " is missing", "restart notification-service: it declares the queue"})
 			continue
@@ -32,9 +46,9 @@ func compareQueues(want []queueSpec, have []management.Queue) (findings []Findin
 
 // compareBindings wants ours, and no other on the retry exchanges: a second
 // queue there would make two messages of one.
-func compareBindings(b blueprint, have []management.Binding) (findings []Finding) {
-	for _, w := range b.bindings {
-		found := slices.ContainsFunc(have, func(h management.Binding) bool {
+func (t *Topology) compareBindings(have []binding) (findings []Finding) {
+	for _, w := range t.bindings {
+		found := slices.ContainsFunc(have, func(h binding) bool {
 			return h.Source == w.exchange && h.Destination == w.queue && h.Kind == "queue" && h.Key == w.key
 		})
 		if !found {
@@ -44,7 +58,7 @@ func compareBindings(b blueprint, have []management.Binding) (findings []Finding
 			})
 		}
 	}
-	for _, e := range b.exchanges {
+	for _, e := range t.exchanges {
 		for _, h := range have {
 			if h.Source == e.name && e.kind == amqp.ExchangeFanout && h.Destination != e.name {
 				findings = append(findings, Finding{
@@ -58,7 +72,7 @@ func compareBindings(b blueprint, have []management.Binding) (findings []Finding
 }
 
 // comparePolicies wants each queue that a policy of ours is for to obey it.
-func comparePolicies(want map[string]management.Policy, have []management.Queue) (findings []Finding) {
+func comparePolicies(want map[string]policy, have []queue) (findings []Finding) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		pattern, err := regexp.Compile(want[name].Pattern)
 		if err != nil {

@@ -1,0 +1,137 @@
+// Package topology is what notification-service needs at the broker: its
+// queues, exchanges, bindings and policies. It declares what is missing,
+// compares what exists with what should, and says how to remedy the rest.
+//
+// It promises that nothing at the broker is ever deleted, and that no error
+// shows a password.
+package topology
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// deadLetterTTL is how long a dead letter lies in its queue when nothing
+// archives it: 24 hours, in milliseconds. The contract fixes it.
+const deadLetterTTL = 86_400_000
+
+// A queueSpec is a queue as it should be. Arguments cannot be changed once
+// the queue exists, so only what the contract fixes is among them.
+type queueSpec struct {
+	name string
+	args amqp.Table
+}
+
+type exchangeSpec struct{ name, kind string }
+
+type bindingSpec struct{ queue, exchange, key string }
+
+// A Topology is everything that the service needs at the broker.
+type Topology struct {
+	Names event.Topology
+
+	exchanges []exchangeSpec
+	queues    []queueSpec
+	bindings  []bindingSpec
+}
+
+// New returns the topology under names, in which messages can wait for each
+// of delays before another attempt.
+func New(names event.Topology, delays []time.Duration) *Topology {
+	t := &Topology{Names: names, exchanges: []exchangeSpec{
+		{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic},
+	}}
+	for _, key := range event.Keys() {
+		queue := names.Queue(key)
+		dlq, dlqKey := names.DeadLetterQueue(queue), names.DeadLetterKey(queue)
+		t.queues = append(t.queues,
+			queueSpec{queue, amqp.Table{
+				"x-queue-type":              "quorum",
+				"x-dead-letter-exchange":    names.DeadLetterExchange(),
+				"x-dead-letter-routing-key": dlqKey,
+			}},
+			deadLetterSpec(dlq))
+		t.bindings = append(t.bindings,
+			bindingSpec{queue, names.Exchange(), string(key)},
+			bindingSpec{dlq, names.DeadLetterExchange(), dlqKey})
+	}
+	for _, delay := range tiers(delays) {
+		name := t.RetryExchange(delay)
+		t.exchanges = append(t.exchanges, exchangeSpec{name, amqp.ExchangeFanout})
+		// What expires goes to the default exchange under the key that it was
+		// published with: the name of the queue that it came from.
+		t.queues = append(t.queues, queueSpec{name, amqp.Table{
+			"x-queue-type":           "quorum",
+			"x-message-ttl":          int32(delay.Milliseconds()),
+			"x-dead-letter-exchange": "",
+		}})
+		t.bindings = append(t.bindings, bindingSpec{queue: name, exchange: name})
+	}
+	return t
+}
+
+// tiers returns the delays that need a queue at the broker, each once. The
+// standard ones are always among them, so that what waits in them is never
+// left behind by a change of the configured ones.
+func tiers(delays []time.Duration) []time.Duration {
+	all := append([]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, delays...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// RetryExchange is the fanout exchange, and the queue behind it, in which a
+// message waits for delay until it goes back to the queue named by its
+// routing key.
+func (t *Topology) RetryExchange(delay time.Duration) string { return t.Names.Retry(delay.String()) }
+
+// DeadLetterQueues returns the dead-letter queue of each queue.
+func (t *Topology) DeadLetterQueues() map[string]string {
+	queues := make(map[string]string)
+	for _, key := range event.Keys() {
+		queues[t.Names.Queue(key)] = t.Names.DeadLetterQueue(t.Names.Queue(key))
+	}
+	return queues
+}
+
+// Declare makes what is missing. It changes and deletes nothing: what exists
+// and differs is an error that says how.
+func (t *Topology) Declare(conn *amqp.Connection) error {
+	for _, e := range t.exchanges {
+		if err := rabbit.DeclareExchange(conn, e.name, e.kind); err != nil {
+			return err
+		}
+	}
+	for _, q := range t.queues {
+		if err := rabbit.DeclareQueue(conn, q.name, q.args); err != nil {
+			return err
+		}
+	}
+	for _, b := range t.bindings {
+		if err := rabbit.BindQueue(conn, b.queue, b.key, b.exchange); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeclareDeadLetterQueue makes sure that the dead-letter queue called name
+// exists, for a reader that may come before everything else is declared. One
+// that exists with other arguments is read as it is: Declare reports it.
+func (t *Topology) DeclareDeadLetterQueue(conn *amqp.Connection, name string) error {
+	spec := deadLetterSpec(name)
+	err := rabbit.DeclareQueue(conn, spec.name, spec.args)
+	if _, differs := errors.AsType[*rabbit.MismatchError](err); differs {
+		return nil
+	}
+	return err
+}
+
+func deadLetterSpec(dlq string) queueSpec {
+	return queueSpec{dlq, amqp.Table{"x-message-ttl": int32(deadLetterTTL)}}
+}

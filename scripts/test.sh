@@ -40,7 +40,7 @@ breaking=(
   ./notification-service/internal/sse
   ./notification-service/cmd/notification-service
   ./notification-service/internal/deadletter
-  ./notification-service/internal/live
+  ./notification-service/internal/broadcast
   ./report-service/internal/postgres
 )
 mapfile -t others < <(go list ./scripts/e2e "${modules[@]/%//...}" | grep -vxFf <(go list "${breaking[@]}"))

@@ -189,11 +189,11 @@ func (w *world) killReplicas(ctx context.Context) {
 	}
 }
 
-// loseAnnouncements cuts the connections of the live exchange, one at a time.
+// loseAnnouncements cuts the connections that carry announcements, one at a time.
 // What is announced until they are back is lost.
 func (w *world) loseAnnouncements(ctx context.Context, management string) {
 	for sleep(ctx, 200*time.Millisecond) {
-		for _, name := range liveConnections(ctx, management) {
+		for _, name := range announcementConnections(ctx, management) {
 			if rand.IntN(3) == 0 && deleteConnection(ctx, management, name) {
 				w.lost.Add(1)
 			}
@@ -235,7 +235,7 @@ func (w *world) report() {
 	for _, c := range w.cutters {
 		cuts += c.cuts.Load()
 	}
-	w.t.Logf("expected=%d received=%d missing=%d doubled=%d resets=%d connects=%d cuts=%d replicas_killed=%d live_connections_cut=%d",
+	w.t.Logf("expected=%d received=%d missing=%d doubled=%d resets=%d connects=%d cuts=%d replicas_killed=%d announcement_connections_cut=%d",
 		expected, sum.Received, sum.Missing, sum.Doubled, sum.Resets, w.connects.Load(), cuts, w.kills.Load(), w.lost.Load())
 }
 
@@ -251,9 +251,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// liveConnections returns the names of the live exchange's connections. While
-// the broker is away there are none.
-func liveConnections(ctx context.Context, management string) []string {
+// announcementConnections returns the names of the connections that carry
+// announcements. While the broker is away there are none.
+func announcementConnections(ctx context.Context, management string) []string {
 	var list []struct {
 		Name       string `json:"name"`
 		Properties struct {
@@ -265,7 +265,7 @@ func liveConnections(ctx context.Context, management string) []string {
 	}
 	var names []string
 	for _, c := range list {
-		if strings.HasPrefix(c.Properties.Name, "live-") {
+		if strings.HasPrefix(c.Properties.Name, "broadcast-") {
 			names = append(names, c.Name)
 		}
 	}

@@ -30,9 +30,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything else uses it
-	p, err := assemble(ctx, cfg, pool, log)
+	a, err := build(ctx, cfg, pool, log)
 	if err != nil {
 		return err
 	}
-	return p.run(ctx)
+	return a.run(ctx)
 }

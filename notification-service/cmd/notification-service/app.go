@@ -12,11 +12,11 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
-	"github.com/cityconnect/cityconnect/notification-service/internal/live"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
@@ -28,12 +28,12 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// parts are what the service consists of.
-type parts struct {
+// An app is the parts of the service, joined.
+type app struct {
 	log      zerolog.Logger
 	health   *service.Health
 	hub      *sse.Hub
-	live     *live.Exchange
+	bus      *broadcast.Bus
 	courier  *courier.Courier
 	checker  *topology.Checker
 	consumer *consumer.Consumer
@@ -44,27 +44,27 @@ type parts struct {
 	handler  http.Handler
 }
 
-// assemble joins the parts and opens the port.
-func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*parts, error) {
+// build joins the parts and opens the port.
+func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*app, error) {
 	metrics := service.NewRegistry()
 	store := postgres.NewStore(pool)
-	p := &parts{log: log, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
-	p.live = live.New(live.Config{
-		Hub: p.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
+	a := &app{log: log, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
+	a.bus = broadcast.New(broadcast.Config{
+		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
 	broker := topology.New(cfg.Topology, cfg.Consumer.Ladder())
 	var err error
-	if p.checker, err = newChecker(cfg, broker, log); err != nil {
+	if a.checker, err = newChecker(cfg, broker, log); err != nil {
 		return nil, err
 	}
-	p.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics, p.checker.Unroutable)
-	p.replayer = deadletter.NewReplayer(store, p.courier, log)
-	p.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, broker)
-	p.consumer, err = consumer.New(consumer.Config{
-		Store: store, Pools: store, Announcer: p.live, Courier: p.courier, Keyring: cfg.Keys,
-		Topology: broker, Tuning: cfg.Consumer, Log: p.log, Metrics: metrics,
-		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: p.log},
+	a.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics, a.checker.Unroutable)
+	a.replayer = deadletter.NewReplayer(store, a.courier, log)
+	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, broker)
+	a.consumer, err = consumer.New(consumer.Config{
+		Store: store, Pools: store, Announcer: a.bus, Courier: a.courier, Keyring: cfg.Keys,
+		Topology: broker, Tuning: cfg.Consumer, Log: a.log, Metrics: metrics,
+		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: a.log},
 	})
 	if err != nil {
 		return nil, err
@@ -73,24 +73,24 @@ func assemble(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log ze
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
-	p.health = service.NewHealth(log,
+	a.health = service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return p.consumer.Healthy() }, Optional: true})
+		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.consumer.Healthy() }, Optional: true})
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
-	p.handler, err = api.New(api.Config{
-		Store: store, Streams: p.hub, Auth: verifier, Health: p.health, Metrics: metrics, Page: page, Log: log,
-		Admin: admin.New(store, p.consumer, p.checker).Handlers(),
+	a.handler, err = api.New(api.Config{
+		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
+		Admin: admin.New(store, a.consumer, a.checker).Handlers(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)
 	}
-	if p.listener, err = listen(ctx, cfg.Addr); err != nil {
+	if a.listener, err = listen(ctx, cfg.Addr); err != nil {
 		return nil, err
 	}
-	return p, nil
+	return a, nil
 }
 
 // newChecker returns the topology's checker, which sees the broker's
@@ -106,7 +106,7 @@ func newChecker(cfg config.Config, t *topology.Topology, log zerolog.Logger) (*t
 	return topology.NewChecker(t, management, rabbit.Config{URL: cfg.RabbitURL, Name: "checker", Log: log}), nil
 }
 
-// listen opens the port with bounded send buffers, as streams want them.
+// listen opens the port with bounded send buffers, as streams need them.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	config := net.ListenConfig{Control: transport.Control}
 	listener, err := config.Listen(ctx, "tcp", addr)
@@ -116,32 +116,32 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-// run runs the parts until ctx ends and they have drained. What others need to
-// drain, ends after them.
-func (p *parts) run(ctx context.Context) error {
-	support, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	behind, supported := errgroup.WithContext(support)
-	behind.Go(func() error { return p.hub.Run(supported) })
-	behind.Go(func() error { return p.live.Run(supported) })
-	behind.Go(func() error { return p.courier.Run(supported) })
+// run runs the parts until ctx ends and they have drained. First the foreground
+// drains, then the background, which the foreground needs for it.
+func (a *app) run(ctx context.Context) error {
+	backgroundCtx, endBackground := context.WithCancel(context.WithoutCancel(ctx))
+	defer endBackground()
+	background, backgroundCtx := errgroup.WithContext(backgroundCtx)
+	background.Go(func() error { return a.hub.Run(backgroundCtx) })
+	background.Go(func() error { return a.bus.Run(backgroundCtx) })
+	background.Go(func() error { return a.courier.Run(backgroundCtx) })
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	context.AfterFunc(supported, stop) // without them there is no going on
-	front, ctx := errgroup.WithContext(ctx)
-	front.Go(func() error { return p.consumer.Run(ctx) })
-	front.Go(func() error { return p.checker.Run(ctx) })
-	front.Go(func() error { return p.archiver.Run(ctx) })
-	front.Go(func() error { return p.replayer.Run(ctx) })
-	front.Go(func() error { return upkeep.Run(ctx, p.store, p.log) })
-	front.Go(func() error {
-		return service.Serve(ctx, p.listener, p.handler, service.ServeOptions{Log: p.log, Health: p.health, Drain: p.hub.Drain})
+	context.AfterFunc(backgroundCtx, stop) // the others cannot work without them
+	foreground, ctx := errgroup.WithContext(ctx)
+	foreground.Go(func() error { return a.consumer.Run(ctx) })
+	foreground.Go(func() error { return a.checker.Run(ctx) })
+	foreground.Go(func() error { return a.archiver.Run(ctx) })
+	foreground.Go(func() error { return a.replayer.Run(ctx) })
+	foreground.Go(func() error { return upkeep.Run(ctx, a.store, a.log) })
+	foreground.Go(func() error {
+		return service.Serve(ctx, a.listener, a.handler, service.ServeOptions{Log: a.log, Health: a.health, Drain: a.hub.Drain})
 	})
-	err := front.Wait()
-	end()
-	if ended := behind.Wait(); err == nil {
-		err = ended
+	err := foreground.Wait()
+	endBackground()
+	if backgroundErr := background.Wait(); err == nil {
+		err = backgroundErr
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package live_test
+package broadcast_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/live"
+	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -24,7 +24,7 @@ import (
 
 const patience = time.Minute
 
-// A hub notes what it is told.
+// A hub records what it is given.
 type hub struct {
 	batches  chan notification.Batch
 	compares chan struct{}
@@ -58,22 +58,22 @@ func next[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-// start runs an exchange for the test's time.
-func start(t *testing.T, url string, keys *event.Keyring) (*live.Exchange, *hub) {
+// start runs a bus for the test's time.
+func start(t *testing.T, url string, keys *event.Keyring) (*broadcast.Bus, *hub) {
 	t.Helper()
 	h := newHub()
-	x := live.New(live.Config{Hub: h, Keyring: keys, Metrics: prometheus.NewRegistry(),
+	b := broadcast.New(broadcast.Config{Hub: h, Keyring: keys, Metrics: prometheus.NewRegistry(),
 		Rabbit: rabbit.Config{URL: url, Log: zerolog.Nop()}})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := x.Run(ctx); err != nil {
-			t.Errorf("live: %v", err)
+		if err := b.Run(ctx); err != nil {
+			t.Errorf("bus: %v", err)
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	next(t, "the subscription", h.compares)
-	return x, h
+	return b, h
 }
 
 func newKeys(t *testing.T) *event.Keyring {
@@ -112,16 +112,16 @@ func TestAnnounce(t *testing.T) {
 		}
 	}
 	if len(hubA.batches) > 0 {
-		t.Error("a replica hears its own announcement")
+		t.Error("a replica received its own announcement")
 	}
 }
 
-// Nobody who looks into the queues learns whom a notification is for, or
-// which of them belong together.
-func TestQueuesTellNobody(t *testing.T) {
+// The queues show neither whom a notification is for, nor which of them belong
+// together.
+func TestQueuesHideRecipients(t *testing.T) {
 	t.Parallel()
 	url, keys := rabbittest.Vhost(t), newKeys(t)
-	x, _ := start(t, url, keys)
+	b, _ := start(t, url, keys)
 	conn, err := amqp.Dial(url)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestQueuesTellNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Announce(t.Context(), batchFor("canary-of-ann", 4711))
+	b.Announce(t.Context(), batchFor("canary-of-ann", 4711))
 	d := next(t, "the announcement", deliveries)
 	for bytes.Contains(d.Body, []byte(`"compare"`)) {
 		d = next(t, "the announcement", deliveries)
@@ -154,9 +154,9 @@ func TestQueuesTellNobody(t *testing.T) {
 	}
 }
 
-// After a lost connection, to hear or to speak, everyone compares, and hears
-// what is announced from then on. What was announced meanwhile may be lost: that
-// is what the comparison is for.
+// After either connection was lost, every replica compares, and receives what
+// is announced from then on. What was announced meanwhile may be lost: that is
+// what the comparison is for.
 func TestCompareAfterConnectionLost(t *testing.T) {
 	t.Parallel()
 	broker, keys := rabbittest.StartServer(t), newKeys(t)
@@ -186,7 +186,7 @@ func TestCompareAfterConnectionLost(t *testing.T) {
 	}
 }
 
-// Something unreadable is counted, and makes the replica look for itself.
+// An announcement that cannot be read makes the replica compare.
 func TestUnreadableAnnouncement(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Vhost(t)

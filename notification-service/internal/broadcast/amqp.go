@@ -1,0 +1,138 @@
+package broadcast
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+const (
+	// maxMessages and maxBytes bound what waits at the broker for a replica that
+	// does not read. The oldest go first.
+	maxMessages = 10_000
+	maxBytes    = 64 << 20
+)
+
+// errSubscriptionEnded says that the broker ended the subscription.
+var errSubscriptionEnded = errors.New("the broker ended the subscription")
+
+// publish sends announcements over conn until ctx ends.
+func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
+	ch, err := b.openChannel(conn)
+	if err != nil {
+		return err
+	}
+	send := func(m message) error {
+		body, err := json.Marshal(m)
+		if err != nil {
+			return fmt.Errorf("encode announcement: %w", err)
+		}
+		err = ch.PublishWithContext(ctx, b.exchange, "", false, false, amqp.Publishing{
+			AppId:        b.replica,
+			ContentType:  "application/json",
+			DeliveryMode: amqp.Transient,
+			Body:         body,
+		})
+		if err != nil {
+			return fmt.Errorf("publish announcement: %w", err)
+		}
+		return nil
+	}
+	// The others missed what was committed while this connection was away.
+	if err := send(message{Compare: true}); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-b.queue:
+			if err := send(seal(a, b.keyring)); err != nil {
+				return err
+			}
+			b.published.Inc()
+		}
+	}
+}
+
+// receive delivers what the other replicas announce until ctx ends.
+func (b *Bus) receive(ctx context.Context, conn *amqp.Connection) error {
+	deliveries, err := b.subscribe(conn)
+	if err != nil {
+		return err
+	}
+	// From here on a loss shows in the numbers. What was announced before this
+	// moment is in the database.
+	b.hub.Compare()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case d, ok := <-deliveries:
+			if !ok {
+				return fmt.Errorf("receive announcements: %w", errSubscriptionEnded)
+			}
+			b.onDelivery(d)
+		}
+	}
+}
+
+// subscribe declares the replica's own queue, which goes with the connection.
+func (b *Bus) subscribe(conn *amqp.Connection) (<-chan amqp.Delivery, error) {
+	ch, err := b.openChannel(conn)
+	if err != nil {
+		return nil, err
+	}
+	name := b.exchange + "." + b.replica
+	_, err = ch.QueueDeclare(name, false, true, true, false, amqp.Table{
+		amqp.QueueMaxLenArg:      maxMessages,
+		amqp.QueueMaxLenBytesArg: maxBytes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("declare queue of replica: %w", err)
+	}
+	if err := ch.QueueBind(name, "", b.exchange, false, nil); err != nil {
+		return nil, fmt.Errorf("bind queue of replica: %w", err)
+	}
+	deliveries, err := ch.Consume(name, "", true, true, false, false, nil)
+	if err != nil {
+		return nil, fmt.Errorf("receive announcements: %w", err)
+	}
+	return deliveries, nil
+}
+
+// openChannel opens a channel and declares the exchange.
+func (b *Bus) openChannel(conn *amqp.Connection) (*amqp.Channel, error) {
+	if err := rabbit.DeclareExchange(conn, b.exchange, amqp.ExchangeFanout); err != nil {
+		return nil, err
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open channel: %w", err)
+	}
+	return ch, nil
+}
+
+// onDelivery passes an announcement on to the hub. One that cannot be read
+// makes the hub look into the database, which has whatever it said.
+func (b *Bus) onDelivery(d amqp.Delivery) {
+	if d.AppId == b.replica {
+		return // the hub has it already
+	}
+	a, compare, err := open(d.Body, b.keyring)
+	if err != nil {
+		b.unreadable.Inc()
+		b.rabbit.Log.Warn().Err(err).Msg("reading an announcement failed, comparing with the database")
+		compare = true
+	}
+	b.received.Inc()
+	if compare {
+		b.hub.Compare()
+	}
+	b.hub.Deliver(a.batch, a.committedAt)
+}

@@ -1,0 +1,118 @@
+// Package broadcast tells the replicas of notification-service what one of
+// them has committed, over a fanout exchange.
+//
+// An announcement may get lost: nothing is confirmed or stored, a full queue
+// drops, and a broken connection loses what it carried. The numbers of the
+// notifications reveal the loss, and the database repairs it. What the package
+// does promise is that announcing never blocks, and that the broker's queues do
+// not show whom a notification is for.
+package broadcast
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// A Hub gets what was committed, by this replica or by another.
+type Hub interface {
+	// Deliver passes a batch on. It must not block.
+	Deliver(b notification.Batch, committed time.Time)
+	// Compare says that announcements may have been lost.
+	Compare()
+}
+
+// Config is what a Bus needs.
+type Config struct {
+	Hub      Hub
+	Keyring  *event.Keyring
+	Topology event.Topology
+	Rabbit   rabbit.Config // Name and Observer are set for each of the connections
+	Metrics  prometheus.Registerer
+}
+
+// queueLength is how many announcements wait for the connection. More are
+// dropped: they are worth something only while they are fresh.
+const queueLength = 1024
+
+// A Bus carries announcements between the replicas.
+type Bus struct {
+	hub      Hub
+	keyring  *event.Keyring
+	exchange string
+	rabbit   rabbit.Config
+	replica  string // so that a replica knows its own announcements when they come back
+	queue    chan announcement
+
+	published  prometheus.Counter
+	dropped    prometheus.Counter
+	received   prometheus.Counter
+	unreadable prometheus.Counter
+	metrics    promauto.Factory // for the gauges of the connections
+}
+
+// An announcement is a batch on its way to the other replicas.
+type announcement struct {
+	batch       notification.Batch
+	committedAt time.Time
+}
+
+// New returns a Bus that carries while Run runs.
+func New(cfg Config) *Bus {
+	f := promauto.With(cfg.Metrics)
+	count := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	return &Bus{
+		hub: cfg.Hub, keyring: cfg.Keyring, exchange: cfg.Topology.LiveExchange(), rabbit: cfg.Rabbit,
+		replica: uuid.NewString(), queue: make(chan announcement, queueLength),
+		published:  count("broadcast_published_total", "Announcements published to the other replicas."),
+		dropped:    count("broadcast_dropped_total", "Announcements dropped because the connection did not take them."),
+		received:   count("broadcast_received_total", "Announcements received from other replicas."),
+		unreadable: count("broadcast_unreadable_total", "Announcements that could not be read."),
+		metrics:    f,
+	}
+}
+
+// Announce passes on what was just committed: to this replica's hub at once,
+// to the others soon. It never blocks.
+func (b *Bus) Announce(_ context.Context, batch notification.Batch) {
+	now := time.Now()
+	b.hub.Deliver(batch, now)
+	select {
+	case b.queue <- announcement{batch, now}:
+	default:
+		b.dropped.Inc()
+	}
+}
+
+// Run keeps both connections until ctx ends. They are two because a broker
+// that takes no publishes stops the whole connection that published.
+func (b *Bus) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return rabbit.Supervise(ctx, b.connection("broadcast-publish"), b.publish) })
+	g.Go(func() error { return rabbit.Supervise(ctx, b.connection("broadcast-receive"), b.receive) })
+	return g.Wait()
+}
+
+// connection returns the configuration of a connection and registers its gauge.
+func (b *Bus) connection(name string) rabbit.Config {
+	up := b.metrics.NewGauge(prometheus.GaugeOpts{
+		Name: "rabbitmq_connection_up", Help: "1 while connected to the broker.", ConstLabels: prometheus.Labels{"connection": name},
+	})
+	cfg := b.rabbit
+	cfg.Name = name
+	cfg.Observer = rabbit.Observer{
+		Connected:    func() { up.Set(1) },
+		Disconnected: func(error) { up.Set(0) },
+	}
+	return cfg
+}

@@ -220,15 +220,15 @@ func (c *canary) searchWires() {
 	c.checkOutboxPublished()
 
 	for _, path := range []string{"/api/definitions/%s", "/api/queues/%s", "/api/exchanges/%s", "/api/bindings/%s", "/api/connections", "/api/consumers/%s", "/api/policies/%s"} {
-		c.trail.check(path, c.manage(http.MethodGet, path, nil))
+		c.trail.check(path, c.rawManagement(http.MethodGet, path, ""))
 	}
 	ch, lying := c.channel(), 0
 	for _, q := range c.queues() {
 		if q.Exclusive {
 			continue // a spy's own, or the relay's: numbers of shards, from other replicas
 		}
-		peek := map[string]any{"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"}
-		c.trail.check("a look into "+q.Name, c.manage(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))
+		const peek = `{"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"}`
+		c.trail.check("a look into "+q.Name, c.rawManagement(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))
 		for d, ok := get(c.t, ch, q.Name); ok; d, ok = get(c.t, ch, q.Name) {
 			c.searchDelivery("in "+q.Name, d)
 			lying++

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ type city struct {
 // prepareCity makes everything but starts neither service.
 func prepareCity(t *testing.T) *city {
 	t.Helper()
-	return prepareCityAt(t, rabbittest.Vhost(t), os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"))
+	return prepareCityAt(t, rabbittest.Vhost(t), rabbittest.SharedManagementURL(t))
 }
 
 // prepareCityAt does so at a broker of the test's own.

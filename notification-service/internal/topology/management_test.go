@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -34,9 +35,11 @@ func oddVhost(t *testing.T) string {
 	plain := rabbittest.Vhost(t)
 	cut := strings.LastIndex(plain, "/") + 1
 	odd := plain[:cut] + "odd%2F" + plain[cut:]
-	path := "/api/vhosts/" + odd[cut:]
-	rabbittest.Manage(t, api(t), http.MethodPut, path, nil)
-	t.Cleanup(func() { rabbittest.Manage(t, api(t), http.MethodDelete, path, nil) })
+	name, client := "odd/"+plain[cut:], rabbittest.Management(t, api(t))
+	if _, err := client.PutVhost(name, rabbithole.VhostSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = client.DeleteVhost(name) })
 	return odd
 }
 

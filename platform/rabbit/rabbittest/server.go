@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -70,9 +69,10 @@ func (s *Server) Start() {
 	s.run(s.cmd, "log")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), setupTimeout)
 	defer cancel()
+	management := Management(s.t, s.ManagementURL())
 	for {
-		_, err := manage(ctx, s.ManagementURL(), http.MethodGet, "/api/health/checks/port-listener/"+strconv.Itoa(s.amqp), nil)
-		if err == nil {
+		check, err := management.HealthCheckPortListener(uint(s.amqp))
+		if err == nil && check.Ok() {
 			return
 		}
 		select {

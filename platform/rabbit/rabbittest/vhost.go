@@ -4,12 +4,6 @@
 package rabbittest
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -17,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 )
 
 // setupTimeout is long because a loaded machine is slow; it only ever ends a
@@ -27,14 +22,38 @@ const setupTimeout = 2 * time.Minute
 // is deleted, with all in it, when t ends.
 func Vhost(t testing.TB) string {
 	t.Helper()
-	base := mustEnv(t, "TEST_RABBITMQ_URL")
-	management := mustEnv(t, "TEST_RABBITMQ_MANAGEMENT_URL")
-	made := newVhost(t, base, management)
+	made := newVhost(t, mustEnv(t, "TEST_RABBITMQ_URL"), SharedManagementURL(t))
 	t.Cleanup(func() {
 		u, _ := url.Parse(made)
-		Manage(t, management, http.MethodDelete, "/api/vhosts"+u.Path, nil)
+		if _, err := Management(t, SharedManagementURL(t)).DeleteVhost(strings.TrimPrefix(u.Path, "/")); err != nil {
+			t.Errorf("rabbittest: delete virtual host: %v", err)
+		}
 	})
 	return made
+}
+
+// SharedManagementURL returns the URL of the shared test broker's management
+// API, with user and password.
+func SharedManagementURL(t testing.TB) string {
+	t.Helper()
+	return mustEnv(t, "TEST_RABBITMQ_MANAGEMENT_URL")
+}
+
+// Management returns a client of the management API at address, a URL with
+// user and password.
+func Management(t testing.TB, address string) *rabbithole.Client {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal("rabbittest: the management API's address is not a URL")
+	}
+	password, _ := u.User.Password()
+	client, err := rabbithole.NewClient("http://"+u.Host, u.User.Username(), password)
+	if err != nil {
+		t.Fatalf("rabbittest: management client: %v", err)
+	}
+	client.SetTimeout(setupTimeout)
+	return client
 }
 
 // newVhost makes a virtual host and returns its URL.
@@ -45,48 +64,11 @@ func newVhost(t testing.TB, base, management string) string {
 		t.Fatal("rabbittest: the broker's address is not a URL")
 	}
 	name := "test-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	Manage(t, management, http.MethodPut, "/api/vhosts/"+name, nil)
+	if _, err := Management(t, management).PutVhost(name, rabbithole.VhostSettings{}); err != nil {
+		t.Fatalf("rabbittest: make virtual host: %v", err)
+	}
 	u.Path = "/" + name
 	return u.String()
-}
-
-// Manage calls the management API that stands at management, fails t unless it
-// answers 2xx, and returns the body. A body that is not nil is sent as JSON.
-func Manage(t testing.TB, management, method, path string, body any) []byte {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
-	defer cancel()
-	answer, err := manage(ctx, management, method, path, body)
-	if err != nil {
-		t.Fatalf("rabbittest: %s %s: %v", method, path, err)
-	}
-	return answer
-}
-
-func manage(ctx context.Context, management, method, path string, body any) ([]byte, error) {
-	var payload io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		payload = bytes.NewReader(encoded)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, management+path, payload)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s: %s", res.Status, answer)
-	}
-	return answer, err
 }
 
 func mustEnv(t testing.TB, name string) string {

@@ -4,9 +4,11 @@ go 1.26.0
 
 require (
 	github.com/ThreeDotsLabs/watermill-sql/v4 v4.1.3
+	github.com/cityconnect/cityconnect/scripts v0.0.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/michaelklishin/rabbit-hole/v3 v3.5.0
 	github.com/r3labs/sse/v2 v2.10.0
 	github.com/riverqueue/river v0.51.0
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0
@@ -35,7 +37,7 @@ require (
 	github.com/tidwall/match v1.2.0 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
-	golang.org/x/net v0.56.0 // indirect
+	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	gopkg.in/cenkalti/backoff.v1 v1.1.0 // indirect
 )
@@ -57,3 +59,5 @@ require (
 replace github.com/cityconnect/cityconnect/platform => ../../platform
 
 replace github.com/cityconnect/cityconnect/migrations => ../../migrations
+
+replace github.com/cityconnect/cityconnect/scripts => ..

@@ -18,8 +18,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"text/tabwriter"
+
+	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 func main() {
@@ -31,7 +35,9 @@ func main() {
 
 // A bench is what the command line says, and what it is measured on.
 type bench struct {
-	place    *place
+	database string
+	key      string // seals recipients
+	topology event.Topology
 	program  string // our contestant
 	messages int
 	failing  int // messages of the passes with failures
@@ -60,7 +66,7 @@ type contestant struct {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	b := &bench{out: out, results: make(map[string][]result)}
+	b := &bench{key: event.NewKey("k1"), out: out, results: make(map[string][]result)}
 	flags := flag.NewFlagSet("consumer", flag.ContinueOnError)
 	flags.IntVar(&b.messages, "messages", 30_000, "messages of 512 bytes in the queue")
 	flags.IntVar(&b.failing, "failing", 30_000, "messages in the passes with failures")
@@ -69,11 +75,20 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if b.place, err = newPlace(ctx); err != nil {
+	var drop func() error
+	if b.database, drop, err = testbed.Database(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.place.close()) }()
-	if b.program, err = build(ctx, *service, b.place.folder); err != nil {
+	defer func() { err = errors.Join(err, drop()) }()
+	if err := migrations.Up(ctx, b.database, migrations.Notification); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "bench-consumer")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if b.program, err = build(ctx, *service, folder); err != nil {
 		return err
 	}
 	for pass := range b.passes {
@@ -113,7 +128,7 @@ func (b *bench) contestants() []contestant {
 
 // pass fills a fresh queue and lets c empty it.
 func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
-	url, drop, err := b.place.fill(ctx, c.load)
+	url, drop, err := b.fill(c.load)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
@@ -161,25 +176,18 @@ func stall(r result) float64   { return r.StallMS }
 func (b *bench) rate(name string) float64 { return b.median(name, result.perSecond) }
 
 func (b *bench) median(name string, of func(result) float64) float64 {
-	var values []float64
+	return stats.Median(b.values(name, of))
+}
+
+func (b *bench) values(name string, of func(result) float64) []float64 {
+	values := make([]float64, 0, b.passes)
 	for _, r := range b.results[name] {
 		values = append(values, of(r))
 	}
-	return median(values)
+	return values
 }
 
-// times returns how many times as long the slow contestant takes: the median
-// of the ratios within a pass, because a machine that others use is not as fast
-// in the next.
+// times returns how many times as long the slow contestant takes.
 func (b *bench) times(fast, slow string) float64 {
-	var values []float64
-	for pass, r := range b.results[fast] {
-		values = append(values, b.results[slow][pass].Seconds/r.Seconds)
-	}
-	return median(values)
-}
-
-func median(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
+	return stats.MedianRatio(b.values(slow, seconds), b.values(fast, seconds))
 }

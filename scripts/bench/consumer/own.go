@@ -26,7 +26,7 @@ func build(ctx context.Context, service, folder string) (string, error) {
 func (b *bench) ours(args ...string) func(context.Context, string, load) (result, error) {
 	return func(ctx context.Context, url string, l load) (r result, err error) {
 		cmd := exec.CommandContext(ctx, b.program, append(args, "-good", strconv.Itoa(l.good()))...)
-		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+b.place.database, "RECIPIENT_KEY="+b.place.key)
+		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+b.database, "RECIPIENT_KEY="+b.key)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {

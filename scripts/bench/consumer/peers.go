@@ -34,7 +34,7 @@ func (b *bench) raw(ctx context.Context, url string, l load) (result, error) {
 	if err := ch.Qos(prefetch, 0, false); err != nil {
 		return result{}, fmt.Errorf("set prefetch: %w", err)
 	}
-	deliveries, err := ch.ConsumeWithContext(ctx, b.place.queue(), "", false, false, false, false, nil)
+	deliveries, err := ch.ConsumeWithContext(ctx, b.queue(), "", false, false, false, false, nil)
 	if err != nil {
 		return result{}, fmt.Errorf("consume: %w", err)
 	}
@@ -58,7 +58,7 @@ type effect struct {
 }
 
 func (b *bench) newEffect(ctx context.Context, l load) (*effect, error) {
-	cfg, err := pgxpool.ParseConfig(b.place.database)
+	cfg, err := pgxpool.ParseConfig(b.database)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
@@ -103,7 +103,7 @@ func (b *bench) wagslane(consumers int) func(context.Context, string, load) (res
 		var running errgroup.Group
 		var started []*rabbitmq.Consumer
 		for range consumers {
-			c, err := rabbitmq.NewConsumer(conn, b.place.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
+			c, err := rabbitmq.NewConsumer(conn, b.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
 				rabbitmq.WithConsumerOptionsConcurrency(prefetch), rabbitmq.WithConsumerOptionsQOSPrefetch(prefetch),
 				rabbitmq.WithConsumerOptionsLogger(quiet{}))
 			if err != nil {
@@ -156,7 +156,7 @@ func (b *bench) watermill(ctx context.Context, url string, l load) (result, erro
 		return result{}, fmt.Errorf("make router: %w", err)
 	}
 	router.AddMiddleware(middleware.Retry{MaxRetries: 3, InitialInterval: time.Second, Logger: watermill.NopLogger{}}.Middleware)
-	router.AddConsumerHandler("effect", b.place.queue(), subscriber, func(m *wmessage.Message) error {
+	router.AddConsumerHandler("effect", b.queue(), subscriber, func(m *wmessage.Message) error {
 		return e.apply(m.Context(), m.UUID)
 	})
 	ended := make(chan error, 1)

@@ -2,55 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
-
-// newDatabase makes a database on the server of the tests, and has the program
-// migrate it. drop removes it.
-func newDatabase(ctx context.Context, migrate string) (database string, drop func() error, err error) {
-	admin := os.Getenv("TEST_DATABASE_URL")
-	if admin == "" {
-		return "", nil, fmt.Errorf(`TEST_DATABASE_URL is not set: use eval "$(scripts/stack test-up)"`)
-	}
-	name := "bench_" + uuid.NewString()[:8]
-	if err := execute(ctx, admin, "create database "+name); err != nil {
-		return "", nil, err
-	}
-	u, err := url.Parse(admin)
-	if err != nil {
-		return "", nil, fmt.Errorf("parse TEST_DATABASE_URL: %w", err)
-	}
-	u.Path = "/" + name
-	drop = func() error {
-		return execute(context.WithoutCancel(ctx), admin, "drop database "+name+" with (force)")
-	}
-	up := exec.CommandContext(ctx, migrate, "up", "-database", "report")
-	up.Env = append(os.Environ(), "DATABASE_URL="+u.String())
-	if output, err := up.CombinedOutput(); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("migrate: %w: %s", err, output), drop())
-	}
-	return u.String(), drop, nil
-}
-
-func execute(ctx context.Context, database, sql string) error {
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, sql); err != nil {
-		return fmt.Errorf("%s: %w", sql, err)
-	}
-	return nil
-}
 
 // A floor is a bare client: what the service writes, in plain transactions.
 type floor struct {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // An action makes change number k over connection conn.
@@ -62,6 +63,5 @@ func openLoop(ctx context.Context, conns int, length time.Duration, rate float64
 	if err := g.Wait(); err != nil {
 		return 0, err
 	}
-	slices.Sort(took)
-	return took[total*99/100].Seconds() * 1000, nil
+	return stats.Percentile(took, 99).Seconds() * 1000, nil
 }

@@ -14,10 +14,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // A bench is what the command line says, and what it is measured on.
@@ -56,11 +59,17 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	database, drop, err := newDatabase(ctx, *migrate)
+	database, drop, err := testbed.Database(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, drop()) }()
+	// The program migrates, not this module: it may be of another revision.
+	up := exec.CommandContext(ctx, *migrate, "up", "-database", "report")
+	up.Env = append(os.Environ(), "DATABASE_URL="+database)
+	if output, err := up.CombinedOutput(); err != nil {
+		return fmt.Errorf("migrate: %w: %s", err, output)
+	}
 	if b.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
 		return err
 	}
@@ -144,7 +153,6 @@ type comparison struct {
 // compare runs both sides in turn; the first pass of each only warms up.
 func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 	var rates [2][]float64
-	var ratios []float64
 	for pass := range b.passes + 1 {
 		var now [2]float64
 		for side, do := range []action{s.floor, s.ours} {
@@ -157,19 +165,18 @@ func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 		if pass == 0 {
 			continue
 		}
-		ratios = append(ratios, now[1]/now[0])
 		for side := range rates {
 			rates[side] = append(rates[side], now[side])
 		}
 	}
-	c := comparison{median(rates[0]), median(rates[1]), median(ratios)}
+	c := comparison{stats.Median(rates[0]), stats.Median(rates[1]), stats.MedianRatio(rates[1], rates[0])}
 	_, err := fmt.Fprintf(b.out, "%-24s floor %7.0f/s   over HTTP %7.0f/s   ratio %.2f\n", s.name, c.floor, c.ours, c.ratio)
 	return c, err
 }
 
 // compareP99 has both sides create at half of what they can.
 func (b *bench) compareP99(ctx context.Context, most comparison, clients *clients) (float64, error) {
-	var floors, ours, ratios []float64
+	var floors, ours []float64
 	for range b.passes {
 		f, err := openLoop(ctx, b.conns, b.length, most.floor/2, b.floor.create)
 		if err != nil {
@@ -179,15 +186,10 @@ func (b *bench) compareP99(ctx context.Context, most comparison, clients *client
 		if err != nil {
 			return 0, err
 		}
-		floors, ours, ratios = append(floors, f), append(ours, o), append(ratios, o/f)
+		floors, ours = append(floors, f), append(ours, o)
 	}
-	ratio := median(ratios)
+	ratio := stats.MedianRatio(ours, floors)
 	_, err := fmt.Fprintf(b.out, "%-24s floor %6.2f ms   over HTTP %6.2f ms   ratio %.2f\n",
-		"p99 of a create, half load", median(floors), median(ours), ratio)
+		"p99 of a create, half load", stats.Median(floors), stats.Median(ours), ratio)
 	return ratio, err
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,13 +13,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 )
 
 // key is what all messages travel under.
@@ -30,130 +28,82 @@ const key = event.VoteReceivedKey
 // reports is over how many reports the messages spread.
 const reports = 2000
 
-// A place is a database, a virtual host and the relay's program, of this run
-// alone.
-type place struct {
-	admin, management string
-	database, broker  string
-	name, vhost       string
-	program           string
-	pool              *pgxpool.Pool
-	topology          event.Topology
-	walBytes          int64 // of the last pass of the relay
+// A fixture is the database, the virtual host and the relay's program of this
+// run alone.
+type fixture struct {
+	database, broker        string
+	dropDatabase, dropVhost func() error
+	program                 string
+	pool                    *pgxpool.Pool
+	topology                event.Topology
+	walBytes                int64 // of the last pass of the relay
 }
 
-func newPlace(ctx context.Context) (*place, error) {
-	p := &place{
-		admin: os.Getenv("TEST_DATABASE_URL"), management: os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"),
-		name: "bench_" + strings.ReplaceAll(uuid.NewString(), "-", ""),
-	}
-	if p.admin == "" || p.management == "" {
-		return nil, errors.New(`no servers: eval "$(scripts/stack test-up)" first, or use make bench-relay`)
-	}
-	if err := p.exec(ctx, "create database "+p.name); err != nil {
+func newFixture(ctx context.Context) (_ *fixture, err error) {
+	f := &fixture{dropVhost: func() error { return nil }}
+	if f.database, f.dropDatabase, err = testbed.Database(ctx); err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(p.admin)
-	if err != nil {
-		return nil, errors.New("TEST_DATABASE_URL is not a URL")
-	}
-	u.Path = "/" + p.name
-	p.database = u.String()
-	if err := migrations.Up(ctx, p.database, migrations.Report); err != nil {
+	if err := migrations.Up(ctx, f.database, migrations.Report); err != nil {
 		return nil, err
 	}
-	if p.pool, err = pgxpool.New(ctx, p.database); err != nil {
+	if f.pool, err = pgxpool.New(ctx, f.database); err != nil {
 		return nil, err
 	}
 	var fsync string
-	if err := p.pool.QueryRow(ctx, `show fsync`).Scan(&fsync); err != nil {
+	if err := f.pool.QueryRow(ctx, `show fsync`).Scan(&fsync); err != nil {
 		return nil, fmt.Errorf("read fsync: %w", err)
 	}
 	if fsync != "on" {
 		return nil, fmt.Errorf("the database runs with fsync %q, which measures nothing", fsync)
 	}
-	p.program = filepath.Join(os.TempDir(), p.name)
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.program, "./bench/relay")
+	dir, err := os.MkdirTemp("", "bench-relay")
+	if err != nil {
+		return nil, err
+	}
+	f.program = filepath.Join(dir, "relay")
+	build := exec.CommandContext(ctx, "go", "build", "-o", f.program, "./bench/relay")
 	build.Dir = "../../report-service"
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the relay: %w\n%s", err, out)
 	}
-	return p, nil
+	return f, nil
 }
 
-func (p *place) close() error {
-	p.pool.Close()
-	return errors.Join(os.Remove(p.program), p.dropVhost(), p.exec(context.Background(), "drop database "+p.name+" with (force)"))
-}
-
-func (p *place) exec(ctx context.Context, sql string) error {
-	conn, err := pgx.Connect(ctx, p.admin)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx) // nothing is open on it
-	_, err = conn.Exec(ctx, sql)
-	return err
+func (f *fixture) close() error {
+	f.pool.Close()
+	return errors.Join(os.RemoveAll(filepath.Dir(f.program)), f.dropVhost(), f.dropDatabase())
 }
 
 // fresh empties the outbox and makes a new virtual host with the queue. What
 // the pass before left to be written is written now.
-func (p *place) fresh(ctx context.Context) error {
+func (f *fixture) fresh(ctx context.Context) error {
 	for _, sql := range []string{`truncate outbox_messages`, `checkpoint`} {
-		if _, err := p.pool.Exec(ctx, sql); err != nil {
+		if _, err := f.pool.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
-	if err := p.dropVhost(); err != nil {
+	if err := f.dropVhost(); err != nil {
 		return err
 	}
-	p.vhost = "bench-" + uuid.NewString()
-	if err := p.manage(http.MethodPut, "/api/vhosts/"+p.vhost); err != nil {
+	var err error
+	if f.broker, f.dropVhost, err = testbed.Vhost(); err != nil {
 		return err
 	}
-	u, err := url.Parse(os.Getenv("TEST_RABBITMQ_URL"))
-	if err != nil {
-		return errors.New("TEST_RABBITMQ_URL is not a URL")
-	}
-	u.Path = "/" + p.vhost
-	p.broker = u.String()
-	return p.declare(ctx)
+	return f.declare(ctx)
 }
 
-func (p *place) declare(ctx context.Context) error {
-	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.broker, Name: "bench"})
+func (f *fixture) declare(ctx context.Context) error {
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: f.broker, Name: "bench"})
 	if err != nil {
 		return err
 	}
 	defer conn.Close() // nothing is under way on it
-	return firstOf(
-		rabbit.DeclareExchange(conn, p.topology.Exchange(), "topic"),
-		rabbit.DeclareQueue(conn, p.topology.Queue(key), amqp.Table{"x-queue-type": "quorum"}),
-		rabbit.BindQueue(conn, p.topology.Queue(key), string(key), p.topology.Exchange()),
+	return errors.Join(
+		rabbit.DeclareExchange(conn, f.topology.Exchange(), "topic"),
+		rabbit.DeclareQueue(conn, f.topology.Queue(key), amqp.Table{"x-queue-type": "quorum"}),
+		rabbit.BindQueue(conn, f.topology.Queue(key), string(key), f.topology.Exchange()),
 	)
-}
-
-func (p *place) dropVhost() error {
-	if p.vhost == "" {
-		return nil
-	}
-	return p.manage(http.MethodDelete, "/api/vhosts/"+p.vhost)
-}
-
-func (p *place) manage(method, path string) error {
-	req, err := http.NewRequest(method, p.management+path, nil)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s", method, path, res.Status)
-	}
-	return nil
 }
 
 // body is a message as a vote makes it.

@@ -15,8 +15,8 @@ const window = 512
 // runFloor publishes n messages from memory with nothing but the client
 // library: no database, no marks, no order to keep. Nothing can be faster by
 // much with this client.
-func runFloor(ctx context.Context, p *place, n int) (time.Duration, error) {
-	conn, err := amqp.Dial(p.broker)
+func runFloor(ctx context.Context, f *fixture, n int) (time.Duration, error) {
+	conn, err := amqp.Dial(f.broker)
 	if err != nil {
 		return 0, err
 	}
@@ -38,7 +38,7 @@ func runFloor(ctx context.Context, p *place, n int) (time.Duration, error) {
 	go func() { confirmed <- confirmAll(ctx, flying) }()
 	began := time.Now()
 	for range n {
-		confirm, err := ch.PublishWithDeferredConfirm(p.topology.Exchange(), string(key), true, false, amqp.Publishing{
+		confirm, err := ch.PublishWithDeferredConfirm(f.topology.Exchange(), string(key), true, false, amqp.Publishing{
 			MessageId: uuid.NewString(), Type: string(key), ContentType: "application/json", AppId: "bench",
 			Timestamp: began, DeliveryMode: amqp.Persistent, Headers: table, Body: payload,
 		})

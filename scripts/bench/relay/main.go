@@ -11,13 +11,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // options are how much is measured.
@@ -48,42 +50,43 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	p, err := newPlace(ctx)
+	f, err := newFixture(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, p.close()) }()
-	rates, wal, err := race(ctx, p, o)
+	defer func() { err = errors.Join(err, f.close()) }()
+	rates, wal, err := race(ctx, f, o)
 	if err != nil {
 		return err
 	}
-	if err := grow(ctx, p, o); err != nil {
+	if err := grow(ctx, f, o); err != nil {
 		return err
 	}
-	idle, busy, err := latencies(ctx, p, o)
+	idle, busy, err := latencies(ctx, f, o)
 	if err != nil {
 		return err
 	}
+	over := func(peer string) float64 { return stats.MedianRatio(rates["relay"], rates[peer]) }
 	fmt.Printf("relay_per_s=%.0f floor_ratio=%.2f watermill_ratio=%.1f river_ratio=%.2f wal_bytes_per_row=%.0f idle_p50_ms=%.1f p99_ms_at_1k=%.1f\n",
-		median(rates["relay"]), over(rates, "floor"), over(rates, "watermill"), over(rates, "river"),
-		median(wal), idle, busy)
+		stats.Median(rates["relay"]), over("floor"), over("watermill"), over("river"),
+		stats.Median(wal), idle, busy)
 	return nil
 }
 
 // race runs all contestants in turn, several times.
-func race(ctx context.Context, p *place, o options) (rates map[string][]float64, wal []float64, err error) {
+func race(ctx context.Context, f *fixture, o options) (rates map[string][]float64, wal []float64, err error) {
 	rates = make(map[string][]float64)
 	contestants := []struct {
 		name string
 		rows int
-		run  func(context.Context, *place, int) (time.Duration, error)
+		run  func(context.Context, *fixture, int) (time.Duration, error)
 	}{{"floor", o.rows, runFloor}, {"relay", o.rows, runRelay}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
 	for pass := range o.passes {
 		for _, c := range contestants {
-			if err := p.fresh(ctx); err != nil {
+			if err := f.fresh(ctx); err != nil {
 				return nil, nil, err
 			}
-			took, err := c.run(ctx, p, c.rows)
+			took, err := c.run(ctx, f, c.rows)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -91,7 +94,7 @@ func race(ctx context.Context, p *place, o options) (rates map[string][]float64,
 			rates[c.name] = append(rates[c.name], rate)
 			fmt.Printf("pass %d  %-10s %7.0f/s", pass+1, c.name, rate)
 			if c.name == "relay" {
-				perRow := float64(p.walBytes) / float64(c.rows)
+				perRow := float64(f.walBytes) / float64(c.rows)
 				wal = append(wal, perRow)
 				fmt.Printf("  %.0f bytes of WAL a row", perRow)
 			}
@@ -102,34 +105,34 @@ func race(ctx context.Context, p *place, o options) (rates map[string][]float64,
 }
 
 // grow shows the relay's rate over ever more published history.
-func grow(ctx context.Context, p *place, o options) error {
+func grow(ctx context.Context, f *fixture, o options) error {
 	for _, rows := range o.history {
 		var rates []float64
 		for range min(o.passes, 3) {
-			if err := p.fresh(ctx); err != nil {
+			if err := f.fresh(ctx); err != nil {
 				return err
 			}
-			if err := p.addHistory(ctx, rows); err != nil {
+			if err := f.addHistory(ctx, rows); err != nil {
 				return err
 			}
-			took, err := runRelay(ctx, p, o.rows)
+			took, err := runRelay(ctx, f, o.rows)
 			if err != nil {
 				return err
 			}
 			rates = append(rates, float64(o.rows)/took.Seconds())
 		}
-		fmt.Printf("history %9d rows: %7.0f/s\n", rows, median(rates))
+		fmt.Printf("history %9d rows: %7.0f/s\n", rows, stats.Median(rates))
 	}
 	return nil
 }
 
 // latencies measures commit to confirm: five rows a second, and a thousand.
-func latencies(ctx context.Context, p *place, o options) (idleP50, busyP99 float64, err error) {
+func latencies(ctx context.Context, f *fixture, o options) (idleP50, busyP99 float64, err error) {
 	for _, load := range []struct{ rate, seconds int }{{5, o.seconds}, {1000, o.seconds}} {
-		if err := p.fresh(ctx); err != nil {
+		if err := f.fresh(ctx); err != nil {
 			return 0, 0, err
 		}
-		result, err := measureAt(ctx, p, load.rate, load.seconds)
+		result, err := measureAt(ctx, f, load.rate, load.seconds)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -142,31 +145,4 @@ func latencies(ctx context.Context, p *place, o options) (idleP50, busyP99 float
 		}
 	}
 	return idleP50, busyP99, nil
-}
-
-// over returns the median of the relay's rate over a peer's, pass by pass: the
-// two stand side by side, so that what else the machine did counts for both.
-func over(rates map[string][]float64, peer string) float64 {
-	var ratios []float64
-	for pass, rate := range rates["relay"] {
-		ratios = append(ratios, rate/rates[peer][pass])
-	}
-	return median(ratios)
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)/2]
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

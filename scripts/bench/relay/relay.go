@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -30,8 +31,8 @@ type result struct {
 }
 
 // startRelay returns once the relay owns all shards.
-func startRelay(ctx context.Context, p *place) (*relay, error) {
-	r := &relay{cmd: exec.CommandContext(ctx, p.program, "-database", p.database, "-broker", p.broker), out: new(bytes.Buffer)}
+func startRelay(ctx context.Context, f *fixture) (*relay, error) {
+	r := &relay{cmd: exec.CommandContext(ctx, f.program, "-database", f.database, "-broker", f.broker), out: new(bytes.Buffer)}
 	r.cmd.Stdout, r.cmd.Stderr = r.out, os.Stderr
 	var err error
 	if r.commands, err = r.cmd.StdinPipe(); err != nil {
@@ -40,7 +41,7 @@ func startRelay(ctx context.Context, p *place) (*relay, error) {
 	if err := r.cmd.Start(); err != nil {
 		return nil, err
 	}
-	return r, p.until(ctx, `select count(*) = 16 from relay_shards where owner is not null and lease_until > now()`)
+	return r, f.until(ctx, `select count(*) = 16 from relay_shards where owner is not null and lease_until > now()`)
 }
 
 // stop drains the relay and returns what it measured.
@@ -55,39 +56,39 @@ func (r *relay) stop() (result, error) {
 
 // runRelay returns how long the relay takes for n pending rows, from the
 // moment of their commit to the last mark.
-func runRelay(ctx context.Context, p *place, n int) (time.Duration, error) {
-	r, err := startRelay(ctx, p)
+func runRelay(ctx context.Context, f *fixture, n int) (time.Duration, error) {
+	r, err := startRelay(ctx, f)
 	if err != nil {
 		return 0, err
 	}
-	if err := p.addPending(ctx, n); err != nil {
+	if err := f.addPending(ctx, n); err != nil {
 		return 0, err
 	}
-	before, err := p.wal(ctx)
+	before, err := f.wal(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var began, ended time.Time
-	if err := p.pool.QueryRow(ctx, `select clock_timestamp()`).Scan(&began); err != nil {
+	if err := f.pool.QueryRow(ctx, `select clock_timestamp()`).Scan(&began); err != nil {
 		return 0, err
 	}
 	fmt.Fprintln(r.commands, "wake")
-	if err := p.until(ctx, `select not exists (select from outbox_messages where status = 'pending')`); err != nil {
+	if err := f.until(ctx, `select not exists (select from outbox_messages where status = 'pending')`); err != nil {
 		return 0, err
 	}
-	after, err := p.wal(ctx)
-	p.walBytes = after - before
+	after, err := f.wal(ctx)
+	f.walBytes = after - before
 	if err == nil {
 		// To the server's last mark, not to when we noticed.
-		err = p.pool.QueryRow(ctx, `select max(published_at) from outbox_messages where status = 'published'`).Scan(&ended)
+		err = f.pool.QueryRow(ctx, `select max(published_at) from outbox_messages where status = 'published'`).Scan(&ended)
 	}
 	_, stopErr := r.stop()
-	return ended.Sub(began), firstOf(err, stopErr)
+	return ended.Sub(began), errors.Join(err, stopErr)
 }
 
 // measureAt lets the relay's process commit rows at an even rate.
-func measureAt(ctx context.Context, p *place, rate, seconds int) (result, error) {
-	r, err := startRelay(ctx, p)
+func measureAt(ctx context.Context, f *fixture, rate, seconds int) (result, error) {
+	r, err := startRelay(ctx, f)
 	if err != nil {
 		return result{}, err
 	}
@@ -96,12 +97,12 @@ func measureAt(ctx context.Context, p *place, rate, seconds int) (result, error)
 }
 
 // addPending commits n rows at once.
-func (p *place) addPending(ctx context.Context, n int) error {
+func (f *fixture) addPending(ctx context.Context, n int) error {
 	ids := make([]uuid.UUID, reports)
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
-	_, err := p.pool.CopyFrom(ctx, pgx.Identifier{"outbox_messages"},
+	_, err := f.pool.CopyFrom(ctx, pgx.Identifier{"outbox_messages"},
 		[]string{"id", "routing_key", "payload", "report_id", "report_version", "shard", "headers"},
 		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 			id, version := ids[i%reports], i/reports+1
@@ -119,16 +120,16 @@ func (p *place) addPending(ctx context.Context, n int) error {
 }
 
 // addHistory adds published rows, and lets vacuum, planner and disk catch up.
-func (p *place) addHistory(ctx context.Context, n int) error {
-	_, err := p.pool.Exec(ctx, `
+func (f *fixture) addHistory(ctx context.Context, n int) error {
+	_, err := f.pool.Exec(ctx, `
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers, status, published_at)
 		select gen_random_uuid(), $2, $3, gen_random_uuid(), 0, n % 16, $4, 'published', now() - interval '1 day' - n * interval '1 ms'
 		from generate_series(1, $1::bigint) n`, n, string(key), json.RawMessage(body(uuid.New(), 1)), headers())
 	if err == nil {
-		_, err = p.pool.Exec(ctx, `vacuum analyze outbox_messages`)
+		_, err = f.pool.Exec(ctx, `vacuum analyze outbox_messages`)
 	}
 	if err == nil {
-		_, err = p.pool.Exec(ctx, `checkpoint`) // writing the history is not what is measured
+		_, err = f.pool.Exec(ctx, `checkpoint`) // writing the history is not what is measured
 	}
 	if err != nil {
 		return fmt.Errorf("add history: %w", err)
@@ -136,16 +137,16 @@ func (p *place) addHistory(ctx context.Context, n int) error {
 	return nil
 }
 
-func (p *place) wal(ctx context.Context) (bytes int64, err error) {
-	err = p.pool.QueryRow(ctx, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&bytes)
+func (f *fixture) wal(ctx context.Context) (bytes int64, err error) {
+	err = f.pool.QueryRow(ctx, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&bytes)
 	return bytes, err
 }
 
 // until asks until the answer is yes.
-func (p *place) until(ctx context.Context, question string) error {
+func (f *fixture) until(ctx context.Context, question string) error {
 	for {
 		var yes bool
-		if err := p.pool.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
+		if err := f.pool.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
 			return err
 		}
 		select {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -49,13 +50,13 @@ func (c *courier) Work(ctx context.Context, job *river.Job[announcement]) error 
 
 // runRiver works n jobs off with as many workers as the window, and returns
 // when the last is marked. It keeps no order.
-func runRiver(ctx context.Context, p *place, n int) (time.Duration, error) {
-	pool, err := pgxpool.New(ctx, p.database)
+func runRiver(ctx context.Context, f *fixture, n int) (time.Duration, error) {
+	pool, err := pgxpool.New(ctx, f.database)
 	if err != nil {
 		return 0, err
 	}
 	defer pool.Close()
-	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.broker, Name: "river"})
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: f.broker, Name: "river"})
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +65,7 @@ func runRiver(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	client, err := newRiver(ctx, pool, &courier{publisher: publisher, exchange: p.topology.Exchange()})
+	client, err := newRiver(ctx, pool, &courier{publisher: publisher, exchange: f.topology.Exchange()})
 	if err != nil {
 		return 0, err
 	}
@@ -75,9 +76,9 @@ func runRiver(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err := client.Start(ctx); err != nil {
 		return 0, err
 	}
-	err = p.until(ctx, `select not exists (select from river_job where state <> 'completed')`)
+	err = f.until(ctx, `select not exists (select from river_job where state <> 'completed')`)
 	took := time.Since(began)
-	return took, firstOf(err, client.Stop(ctx))
+	return took, errors.Join(err, client.Stop(ctx))
 }
 
 func newRiver(ctx context.Context, pool *pgxpool.Pool, c *courier) (*river.Client[pgx.Tx], error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	stdsql "database/sql"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -21,8 +22,8 @@ const outboxTopic = "events"
 
 // runWatermill forwards n messages from Watermill's outbox, and returns when
 // the last is acknowledged.
-func runWatermill(ctx context.Context, p *place, n int) (time.Duration, error) {
-	db, err := stdsql.Open("pgx", p.database)
+func runWatermill(ctx context.Context, f *fixture, n int) (time.Duration, error) {
+	db, err := stdsql.Open("pgx", f.database)
 	if err != nil {
 		return 0, err
 	}
@@ -39,7 +40,7 @@ func runWatermill(ctx context.Context, p *place, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	publisher, err := wamqp.NewPublisher(publisherConfig(p), watermill.NopLogger{})
+	publisher, err := wamqp.NewPublisher(publisherConfig(f), watermill.NopLogger{})
 	if err != nil {
 		return 0, err
 	}
@@ -47,8 +48,8 @@ func runWatermill(ctx context.Context, p *place, n int) (time.Duration, error) {
 	return forward(ctx, subscriber, publisher, n)
 }
 
-func publisherConfig(p *place) wamqp.Config {
-	config := wamqp.NewDurableTopicConfig(p.broker, p.topology.Exchange(), "")
+func publisherConfig(f *fixture) wamqp.Config {
+	config := wamqp.NewDurableTopicConfig(f.broker, f.topology.Exchange(), "")
 	config.Exchange.Durable = true
 	config.Publish.ConfirmDelivery = true
 	config.Publish.ChannelPoolSize = 10
@@ -84,7 +85,7 @@ func forward(ctx context.Context, subscriber message.Subscriber, publisher messa
 		return 0, fmt.Errorf("forwarder ended early: %w", err)
 	}
 	took := time.Since(began)
-	return took, firstOf(f.Close(), <-ended)
+	return took, errors.Join(f.Close(), <-ended)
 }
 
 // addEnvelopes fills Watermill's outbox anew, through its own publisher.

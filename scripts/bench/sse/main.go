@@ -12,8 +12,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // A plan is how much is measured.
@@ -118,8 +119,7 @@ func median(name string, passes []result) result {
 		for i, r := range passes {
 			values[i] = get(r)
 		}
-		slices.Sort(values)
-		return values[len(values)/2]
+		return stats.Median(values)
 	}
 	return result{
 		name:       name,

@@ -2,11 +2,12 @@ package main
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // eventSize is that of a notification.
@@ -61,7 +62,7 @@ func unicast(proc *process, p plan) (time.Duration, error) {
 		return publish(proc, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
 	})
 	time.Sleep(settleTime)
-	return percentile(c.leave(), 0.99), err
+	return stats.Percentile(c.leave(), 99), err
 }
 
 // paced calls do at a rate, from four goroutines.
@@ -88,12 +89,4 @@ func paced(rate int, length time.Duration, do func() error) error {
 		return *err
 	}
 	return nil
-}
-
-func percentile(latencies []time.Duration, share float64) time.Duration {
-	if len(latencies) == 0 {
-		return 0
-	}
-	slices.Sort(latencies)
-	return latencies[int(float64(len(latencies)-1)*share)]
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // What a server does with a client that does not read, and how the others
@@ -82,5 +84,5 @@ func feed(proc *process, length time.Duration, begin func()) (time.Duration, err
 	begin()
 	err = paced(stallRate, length, func() error { return publish(proc, "t0", stallSize) })
 	time.Sleep(settleTime)
-	return percentile(c.leave(), 0.99), err
+	return stats.Percentile(c.leave(), 99), err
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // A sight is one notification on one screen: what is expected, and what came.
@@ -105,8 +105,7 @@ func (a *audit) result() result {
 			took = append(took, times[0].Sub(start))
 		}
 	}
-	slices.Sort(took)
-	r.p50, r.p99 = percentile(took, 50), percentile(took, 99)
+	r.p50, r.p99 = stats.Median(took), stats.Percentile(took, 99)
 	return r
 }
 
@@ -119,15 +118,6 @@ func (r result) good() bool {
 func (r result) String() string {
 	return fmt.Sprintf("expected=%d once=%d lost=%d doubled=%d p50_ms=%s p99_ms=%s",
 		r.expected, r.once, r.lost, r.doubled, millis(r.p50), millis(r.p99))
-}
-
-// percentile returns the nearest-rank percentile of sorted values.
-func percentile[T cmp.Ordered](sorted []T, p int) T {
-	var zero T
-	if len(sorted) == 0 {
-		return zero
-	}
-	return sorted[(len(sorted)*p+99)/100-1]
 }
 
 func millis(d time.Duration) string {

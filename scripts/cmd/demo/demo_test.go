@@ -75,23 +75,6 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func TestPercentile(t *testing.T) {
-	t.Parallel()
-	hundred := make([]int, 100)
-	for i := range hundred {
-		hundred[i] = i + 1
-	}
-	for _, tt := range []struct {
-		values []int
-		p      int
-		want   int
-	}{{hundred, 50, 50}, {hundred, 99, 99}, {[]int{7}, 50, 7}, {[]int{7, 9}, 99, 9}, {nil, 50, 0}} {
-		if got := percentile(tt.values, tt.p); got != tt.want {
-			t.Errorf("percentile %d of %d values: got %d, want %d", tt.p, len(tt.values), got, tt.want)
-		}
-	}
-}
-
 // A newcomer who forgot to start the stack is told how.
 func TestRunWithoutAStack(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/cityconnect/cityconnect/platform v0.0.0
 	github.com/cityconnect/cityconnect/scripts v0.0.0
 	github.com/google/uuid v1.6.0
 	github.com/prometheus/common v0.72.0

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // sweepPage is how many notifications are read at a time.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // queueLength is how many tasks may be due and not begun. A full queue holds

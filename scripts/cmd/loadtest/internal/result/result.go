@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 // The legs of a notification's way. Each but the relay's is counted from when
@@ -160,20 +160,15 @@ func growth(usages []Usage) float64 {
 	if fifth == 0 {
 		return 0
 	}
-	before, after := median(usages[fifth:2*fifth]), median(usages[len(usages)-fifth:])
-	if after-before < noise {
-		return 0
-	}
-	return 100 * (after - before) / before
-}
-
-func median(usages []Usage) float64 {
 	sizes := make([]float64, len(usages))
 	for i, u := range usages {
 		sizes[i] = u.MiB
 	}
-	slices.Sort(sizes)
-	return sizes[len(sizes)/2]
+	before, after := stats.Median(sizes[fifth:2*fifth]), stats.Median(sizes[len(sizes)-fifth:])
+	if after-before < noise {
+		return 0
+	}
+	return 100 * (after - before) / before
 }
 
 // WorstGrowth is the growth of the stack's process that grew most, in percent.

@@ -30,7 +30,7 @@ func sample() *Result {
 
 func TestLine(t *testing.T) {
 	t.Parallel()
-	const want = "accepted_per_s=100.0 expected=1100 once=1100 lost=0 doubled=0 p50_ms=1.23 p99_ms=9.88 rss_growth_pct=21.4"
+	const want = "accepted_per_s=100.0 expected=1100 once=1100 lost=0 doubled=0 p50_ms=1.23 p99_ms=9.88 rss_growth_pct=21.8"
 	if got := sample().Line(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

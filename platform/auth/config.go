@@ -1,13 +1,14 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // A Mode says who issues the tokens.
@@ -40,48 +41,28 @@ type Config struct {
 	Addr string `env:"-"`
 }
 
-// Validate reports everything that is wrong with c, each fault by the name of
-// its variable, without showing a secret.
-func (c Config) Validate() error {
-	var faults []error
-	wrong := func(name, format string, args ...any) {
-		faults = append(faults, fmt.Errorf(name+": "+format, args...))
-	}
-	if c.Mode != JWT && c.Mode != Dev {
-		wrong("AUTH_MODE", "want jwt or dev, got %q", c.Mode)
-	}
-	if c.Issuer == "" {
-		wrong("AUTH_ISSUER", "missing; want the iss of the tokens, such as https://id.example.org/realms/city")
-	}
-	if c.Audience == "" {
-		wrong("AUTH_AUDIENCE", "missing; want the aud of the tokens, such as cityconnect")
-	}
-	if c.RoleClaim == "" {
-		wrong("AUTH_ROLE_CLAIM", "missing; want the claim that holds the role, such as role or realm_access.roles")
-	}
-	switch {
-	case c.Secret == "" && (c.JWKSURL == "" || c.Mode == Dev):
-		wrong("AUTH_JWT_SECRET", "missing; want at least %d bytes, such as $(openssl rand -hex 32)%s", minSecret, orJWKS(c.Mode))
-	case c.Secret != "" && c.JWKSURL != "":
-		wrong("AUTH_JWKS_URL", "set beside AUTH_JWT_SECRET; want only one of them")
-	case c.Secret != "" && len(c.Secret) < minSecret:
-		wrong("AUTH_JWT_SECRET", "want at least %d bytes, such as $(openssl rand -hex 32), got %d", minSecret, len(c.Secret))
-	case c.JWKSURL != "" && !isHTTP(c.JWKSURL):
-		wrong("AUTH_JWKS_URL", "want an absolute URL, such as https://id.example.org/realms/city/protocol/openid-connect/certs")
-	}
-	if c.Mode == Dev {
-		if err := c.checkDevBind(net.InterfaceAddrs); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	return errors.Join(faults...)
-}
+// Validate returns everything that is wrong with c, without showing a secret.
+func (c Config) Validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(c.Mode == JWT || c.Mode == Dev, "AUTH_MODE", "jwt or dev")
+	faults.Check(c.Issuer != "", "AUTH_ISSUER", "the iss of the tokens, such as https://id.example.org/realms/city")
+	faults.Check(c.Audience != "", "AUTH_AUDIENCE", "the aud of the tokens, such as cityconnect")
+	faults.Check(c.RoleClaim != "", "AUTH_ROLE_CLAIM", "the claim that holds the role, such as role or realm_access.roles")
 
-func orJWKS(m Mode) string {
-	if m == Dev {
-		return ""
+	secret := fmt.Sprintf("at least %d bytes, such as $(openssl rand -hex 32)", minSecret)
+	switch {
+	case c.Mode == Dev:
+		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret)
+		if fault, ok := c.devFault(net.InterfaceAddrs); ok {
+			faults = append(faults, fault)
+		}
+	case c.JWKSURL == "":
+		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret+", or AUTH_JWKS_URL instead")
+	default:
+		faults.Check(isHTTP(c.JWKSURL), "AUTH_JWKS_URL", "an absolute URL, such as https://id.example.org/realms/city/protocol/openid-connect/certs")
 	}
-	return ", or AUTH_JWKS_URL"
+	faults.Check(c.Secret == "" || c.JWKSURL == "", "AUTH_JWKS_URL", "only one of AUTH_JWKS_URL and AUTH_JWT_SECRET")
+	return faults
 }
 
 func isHTTP(s string) bool {
@@ -89,25 +70,26 @@ func isHTTP(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
-// checkDevBind makes sure that only this machine or the stack's own network
-// can reach a service that hands out tokens to anyone.
-func (c Config) checkDevBind(interfaces func() ([]net.Addr, error)) error {
+// devFault makes sure that only this machine or the stack's own network can
+// reach a service that hands out tokens to anyone. ok says that there is a
+// fault.
+func (c Config) devFault(interfaces func() ([]net.Addr, error)) (fault config.Fault, ok bool) {
 	networks, err := parseNetworks(c.DevNetwork)
 	if err != nil {
-		return err
+		return config.Fault{Variable: "AUTH_DEV_NETWORK", Want: "networks joined by commas, such as 172.28.0.0/16"}, true
 	}
 	addrs, err := bound(c.Addr, interfaces)
 	if err != nil {
-		return fmt.Errorf("AUTH_MODE: dev wants an HTTP_ADDR with an IP address, such as 127.0.0.1:3002: %w", err)
+		return config.Fault{Variable: "AUTH_MODE", Want: "jwt, or beside dev an HTTP_ADDR with an IP address, such as 127.0.0.1:3002"}, true
 	}
 	for _, a := range addrs {
 		inside := func(n netip.Prefix) bool { return n.Contains(a) }
 		if !a.IsLoopback() && !slices.ContainsFunc(networks, inside) {
-			return fmt.Errorf("AUTH_MODE: dev gives a token to anyone who asks, and HTTP_ADDR %q also listens on %s, "+
-				"which is neither loopback nor within AUTH_DEV_NETWORK; want 127.0.0.1:PORT, or AUTH_MODE=jwt", c.Addr, a)
+			return config.Fault{Variable: "AUTH_MODE", Want: fmt.Sprintf("jwt, or beside dev an HTTP_ADDR such as 127.0.0.1:3002: "+
+				"dev gives a token to anyone who asks, and %q also listens on %s, which is neither loopback nor within AUTH_DEV_NETWORK", c.Addr, a)}, true
 		}
 	}
-	return nil
+	return config.Fault{}, false
 }
 
 func parseNetworks(s string) ([]netip.Prefix, error) {
@@ -118,7 +100,7 @@ func parseNetworks(s string) ([]netip.Prefix, error) {
 	for entry := range strings.SplitSeq(s, ",") {
 		n, err := netip.ParsePrefix(strings.TrimSpace(entry))
 		if err != nil {
-			return nil, fmt.Errorf("AUTH_DEV_NETWORK: want networks joined by commas, such as 172.28.0.0/16, got %q", entry)
+			return nil, err
 		}
 		networks = append(networks, n)
 	}

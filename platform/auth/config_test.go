@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 const testSecret = "0123456789abcdef0123456789abcdef"
@@ -26,12 +28,12 @@ func TestConfigValidate(t *testing.T) {
 		{"secret and JWKS", func(c *Config) { c.JWKSURL = "https://id.test" }, []string{"AUTH_JWKS_URL:"}},
 		{"JWKS is no URL", func(c *Config) { c.Secret, c.JWKSURL = "", "id.test" }, []string{"AUTH_JWKS_URL:"}},
 		{"dev without secret", func(c *Config) { c.Mode, c.Secret, c.JWKSURL, c.Addr = Dev, "", "https://id.test", "127.0.0.1:1" },
-			[]string{"AUTH_JWT_SECRET: missing"}},
+			[]string{"AUTH_JWT_SECRET: want at least 32 bytes"}},
 		{"dev on no address", func(c *Config) { c.Mode = Dev }, []string{"AUTH_MODE:"}},
 	} {
 		cfg := good
 		tt.change(&cfg)
-		err := cfg.Validate()
+		err := config.NewError(cfg.Validate())
 		if (err != nil) != (tt.want != nil) {
 			t.Errorf("%s: got error %v, want one: %t", tt.name, err, tt.want != nil)
 			continue
@@ -76,12 +78,12 @@ func TestDevBind(t *testing.T) {
 		{"3002", "", nil, "IP address"},
 	} {
 		cfg := Config{Mode: Dev, Addr: tt.addr, DevNetwork: tt.network}
-		err := cfg.checkDevBind(func() ([]net.Addr, error) { return tt.interfaces, nil })
+		fault, refused := cfg.devFault(func() ([]net.Addr, error) { return tt.interfaces, nil })
 		switch {
-		case tt.refused == "" && err != nil:
-			t.Errorf("%s within %q: %v", tt.addr, tt.network, err)
-		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
-			t.Errorf("%s within %q: got error %v, want one that names %s", tt.addr, tt.network, err, tt.refused)
+		case tt.refused == "" && refused:
+			t.Errorf("%s within %q: %v", tt.addr, tt.network, fault)
+		case tt.refused != "" && !strings.Contains(fault.String(), tt.refused):
+			t.Errorf("%s within %q: got fault %v, want one that names %s", tt.addr, tt.network, fault, tt.refused)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
+
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 const (
@@ -46,7 +48,7 @@ type Verifier struct {
 // keys fresh until ctx ends; an issuer that is not there yet is no error,
 // because it may come up after us.
 func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := config.NewError(cfg.Validate()); err != nil {
 		return nil, err
 	}
 	v := &Verifier{cfg: cfg, now: time.Now}

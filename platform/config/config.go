@@ -6,11 +6,11 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -19,16 +19,67 @@ import (
 // Kubernetes: AUTH_JWT_SECRET_FILE stands in for AUTH_JWT_SECRET.
 const fileSuffix = "_FILE"
 
+// A Fault is a variable that is missing or has a wrong value.
+type Fault struct {
+	Variable string
+	// Want is what a good value looks like. It does not repeat the wrong one,
+	// which may be a secret.
+	Want string
+}
+
+// String returns the fault in one line.
+func (f Fault) String() string { return f.Variable + ": want " + f.Want }
+
+// Faults collects what a Validate method finds. Its zero value is empty.
+type Faults []Fault
+
+// Check adds a fault unless ok.
+func (f *Faults) Check(ok bool, variable, want string) {
+	if !ok {
+		*f = append(*f, Fault{variable, want})
+	}
+}
+
+// An Error has every fault of an environment, one a line.
+type Error struct{ Faults []Fault }
+
+// Error returns the faults in the order of their variables.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, fault := range e.Faults {
+		lines[i] = fault.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// NewError returns the error that faults are, or nil if there are none. Of
+// several faults of one variable it keeps the first: a value that cannot be
+// read has no other faults worth telling.
+func NewError(faults []Fault) error {
+	told := make(map[string]bool)
+	var first []Fault
+	for _, fault := range faults {
+		if name := strings.TrimSuffix(fault.Variable, fileSuffix); !told[name] {
+			told[name] = true
+			first = append(first, fault)
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	slices.SortFunc(first, func(a, b Fault) int { return strings.Compare(a.Variable, b.Variable) })
+	return &Error{first}
+}
+
 // Load fills dst, a pointer to a struct with the tags of caarlos0/env, from
-// getenv, and then asks checks what is wrong with the values. A variable that
-// is empty counts as missing. Every variable may be given as NAME_FILE
-// instead. The tag "example" shows a good value in errors; without one the
-// default is shown.
+// getenv, and then asks validate, which may be nil, what is wrong with the
+// values. A variable that is empty counts as missing. Every variable may be
+// given as NAME_FILE instead. The tag "example" shows a good value in errors;
+// without one the default is shown. The error is an *Error with every fault.
 //
-// Each line of an error of checks begins with a variable and a colon. What
-// could not be read has its default when they look, so that they do not blame
-// others for it.
-func Load(dst any, getenv func(string) string, checks ...func() error) error {
+// What could not be read has its default when validate looks, so that it does
+// not blame others for it.
+func Load(dst any, getenv func(string) string, validate func() []Fault) error {
 	fields := make(map[string]field)
 	describe(reflect.TypeOf(dst).Elem(), fields)
 	environment, faults := read(fields, getenv)
@@ -37,41 +88,23 @@ func Load(dst any, getenv func(string) string, checks ...func() error) error {
 	if err != nil && !ok {
 		return err
 	}
-	for _, fault := range parsed.Errors {
-		faults = append(faults, explain(fault, fields))
-		if wrong, ok := errors.AsType[env.ParseError](fault); ok {
-			delete(environment, fields[wrong.Name].variable)
+	for _, err := range parsed.Errors {
+		fault, ok := explain(err, fields)
+		if !ok {
+			return err
 		}
+		faults = append(faults, fault)
+		delete(environment, fault.Variable)
 	}
 	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // what it finds wrong is among the faults
-	for _, check := range checks {
-		faults = append(faults, check())
+	if validate != nil {
+		faults = append(faults, validate()...)
 	}
-	return once(errors.Join(faults...))
+	return NewError(faults)
 }
 
-// once keeps the first fault of each variable: what cannot be read, or is
-// missing, has no good value either.
-func once(faults error) error {
-	if faults == nil {
-		return nil
-	}
-	told := make(map[string]bool)
-	var first []string
-	for fault := range strings.SplitSeq(faults.Error(), "\n") {
-		name, _, _ := strings.Cut(fault, ":")
-		name = strings.TrimSuffix(name, fileSuffix)
-		if !told[name] {
-			told[name] = true
-			first = append(first, fault)
-		}
-	}
-	slices.Sort(first)
-	return errors.New(strings.Join(first, "\n"))
-}
-
-// A field is what errors need to know of a struct field.
-type field struct{ variable, example string }
+// A field is what faults tell of a struct field.
+type field struct{ variable, kind, example string }
 
 // describe collects the fields of t by their names, which is how caarlos0/env
 // reports a value that it could not parse.
@@ -88,24 +121,36 @@ func describe(t reflect.Type, into map[string]field) {
 			if example == "" {
 				example = f.Tag.Get("envDefault")
 			}
-			into[f.Name] = field{variable, example}
+			into[f.Name] = field{variable, kindOf(f.Type), example}
 		case f.Type.Kind() == reflect.Struct:
 			describe(f.Type, into)
 		}
 	}
 }
 
-func read(fields map[string]field, getenv func(string) string) (environment map[string]string, faults []error) {
+// kindOf names what a value of type t is written as.
+func kindOf(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration with its unit"
+	case t.Kind() == reflect.Int:
+		return "an integer"
+	}
+	return "a value"
+}
+
+func read(fields map[string]field, getenv func(string) string) (environment map[string]string, faults []Fault) {
 	environment = make(map[string]string, len(fields))
 	for _, f := range fields {
-		value, path := getenv(f.variable), getenv(f.variable+fileSuffix)
+		value, file := getenv(f.variable), f.variable+fileSuffix
+		path := getenv(file)
 		switch {
 		case value != "" && path != "":
-			faults = append(faults, fmt.Errorf("%s: set beside %s%s; want only one of them", f.variable, f.variable, fileSuffix))
+			faults = append(faults, Fault{f.variable, "only one of " + f.variable + " and " + file})
 		case path != "":
 			data, err := os.ReadFile(path)
 			if err != nil {
-				faults = append(faults, fmt.Errorf("%s%s: %w", f.variable, fileSuffix, err))
+				faults = append(faults, Fault{file, "a file that can be read: " + err.Error()})
 			}
 			value = strings.TrimRight(string(data), "\r\n")
 		}
@@ -116,24 +161,25 @@ func read(fields map[string]field, getenv func(string) string) (environment map[
 	return environment, faults
 }
 
-func explain(fault error, fields map[string]field) error {
-	if missing, ok := errors.AsType[env.VarIsNotSetError](fault); ok {
+// explain returns what an error of caarlos0/env says of a field; ok is false
+// for one that is about the struct's tags.
+func explain(err error, fields map[string]field) (fault Fault, ok bool) {
+	if missing, is := errors.AsType[env.VarIsNotSetError](err); is {
 		for _, f := range fields {
 			if f.variable == missing.Key {
-				return fmt.Errorf("%s: missing%s", f.variable, f.hint())
+				return f.fault(), true
 			}
 		}
 	}
-	if wrong, ok := errors.AsType[env.ParseError](fault); ok {
-		f := fields[wrong.Name]
-		return fmt.Errorf("%s: %w%s", f.variable, wrong.Err, f.hint())
+	if wrong, is := errors.AsType[env.ParseError](err); is {
+		return fields[wrong.Name].fault(), true
 	}
-	return fault
+	return Fault{}, false
 }
 
-func (f field) hint() string {
+func (f field) fault() Fault {
 	if f.example == "" {
-		return ""
+		return Fault{f.variable, f.kind}
 	}
-	return "; want something like " + f.example
+	return Fault{f.variable, f.kind + ", such as " + f.example}
 }

@@ -1,8 +1,10 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,16 +41,17 @@ func TestLoad(t *testing.T) {
 		{"values and a file", map[string]string{"T_SECRET_FILE": file, "T_COUNT": "3", "T_WAIT": "1m"},
 			settings{"127.0.0.1:3002", 3, time.Minute, inner{"from a file"}, ""}, nil},
 		{"every fault at once", map[string]string{"T_COUNT": "three", "T_WAIT": "soon"}, settings{},
-			[]string{"T_COUNT:", "like 10", "T_WAIT:", "like 5s", "T_SECRET: missing", "openssl"}},
+			[]string{"T_COUNT: want an integer, such as 10", "T_WAIT: want a duration with its unit, such as 5s",
+				"T_SECRET: want a value, such as $(openssl rand -hex 32)"}},
 		{"both forms", map[string]string{"T_SECRET": "s", "T_SECRET_FILE": file}, settings{},
-			[]string{"T_SECRET: set beside T_SECRET_FILE"}},
+			[]string{"T_SECRET: want only one of T_SECRET and T_SECRET_FILE"}},
 		{"no such file", map[string]string{"T_SECRET_FILE": "/does/not/exist"}, settings{},
-			[]string{"T_SECRET_FILE: open /does/not/exist"}},
+			[]string{"T_SECRET_FILE: want a file that can be read: open /does/not/exist"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got settings
-			err := config.Load(&got, func(name string) string { return tt.env[name] })
+			err := config.Load(&got, func(name string) string { return tt.env[name] }, nil)
 			if (err != nil) != (tt.errs != nil) {
 				t.Fatalf("Load: error %v, want one: %t", err, tt.errs != nil)
 			}
@@ -61,5 +64,31 @@ func TestLoad(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What cannot be read is blamed once, and on nothing else: what is checked has
+// the default in its place.
+func TestLoadBlamesOnce(t *testing.T) {
+	t.Parallel()
+	var got settings
+	env := map[string]string{"T_SECRET_FILE": "/does/not/exist", "T_COUNT": "many"}
+	err := config.Load(&got, func(name string) string { return env[name] }, func() []config.Fault {
+		var faults config.Faults
+		faults.Check(got.Count == 10, "T_COUNT", "the default")
+		faults.Check(false, "T_ADDR", "something else")
+		faults.Check(false, "T_SECRET", "a secret")
+		return faults
+	})
+	wrong, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		t.Fatalf("Load: %v, want an *Error", err)
+	}
+	var named []string
+	for _, fault := range wrong.Faults {
+		named = append(named, fault.Variable)
+	}
+	if want := []string{"T_ADDR", "T_COUNT", "T_SECRET_FILE"}; !slices.Equal(named, want) {
+		t.Errorf("blamed are %q, want %q:\n%v", named, want, err)
 	}
 }

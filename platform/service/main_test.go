@@ -14,11 +14,11 @@ func TestArguments(t *testing.T) {
 	t.Parallel()
 	runs := 0
 	run := func(context.Context, func(string) string, io.Writer) error { runs++; return nil }
-	if err := command(nil, "", run); err != nil || runs != 1 {
+	if err := command(nil, run, nil); err != nil || runs != 1 {
 		t.Errorf("without arguments: error %v after %d runs, want none after one", err, runs)
 	}
 	for _, args := range [][]string{{"serve"}, {"healthcheck", "now"}} {
-		if err := command(args, "", run); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", args)) {
+		if err := command(args, run, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", args)) {
 			t.Errorf("command(%q): error %v, want a refusal", args, err)
 		}
 	}
@@ -33,14 +33,14 @@ func TestGOGCWins(t *testing.T) {
 	set := func() int { return debug.SetGCPercent(77) }
 
 	t.Setenv("GOGC", "77")
-	CollectLess()
+	TuneGC()
 	if got := set(); got != 77 {
 		t.Errorf("with GOGC the percentage is %d, want it left at 77", got)
 	}
 	if err := os.Unsetenv("GOGC"); err != nil {
 		t.Fatal(err)
 	}
-	CollectLess()
+	TuneGC()
 	if got := set(); got != gcPercent {
 		t.Errorf("without GOGC the percentage is %d, want %d", got, gcPercent)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-func main() { service.Main("notification-service", "127.0.0.1:3003", run) }
+func main() { service.Main("notification-service", run, config.Addr) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {

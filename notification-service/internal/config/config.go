@@ -4,41 +4,55 @@
 package config
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // A Config is what notification-service is told from outside.
 type Config struct {
-	Addr          string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
-	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
+	Address
 	config.Service
-	Stream   sse.Config
-	Consumer consumer.Tuning
-	Page     web.Config
+	Auth          auth.Config
+	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
+	Stream        sse.Config
+	Consumer      consumer.Tuning
+	Page          web.Config
+}
+
+// An Address is where notification-service listens.
+type Address struct {
+	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
 }
 
 // Load reads and checks the environment. Its error tells every fault at once,
 // by the name of the variable, and shows no secret.
 func Load(getenv func(string) string) (Config, error) {
 	var cfg Config
-	if err := config.Load(&cfg, getenv, cfg.check); err != nil {
+	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
 }
 
-func (c *Config) check() error {
-	faults := slices.Concat(c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate())
+// Addr reads where notification-service listens, and nothing else.
+func Addr(getenv func(string) string) (string, error) {
+	var a Address
+	err := config.Load(&a, getenv, nil)
+	return a.Addr, err
+}
+
+func (c *Config) validate() []config.Fault {
+	c.Auth.Addr = c.Addr
+	faults := config.Faults(slices.Concat(config.ValidateAddr(c.Addr), c.Service.Validate(), c.Auth.Validate(),
+		c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate()))
 	const anyBroker = "amqp://127.0.0.1/" // RABBITMQ_URL answers for itself
-	if _, err := topology.NewManagement(c.ManagementURL, anyBroker); c.ManagementURL != "" && err != nil {
-		faults = append(faults, errors.New("RABBITMQ_MANAGEMENT_URL: want a URL such as http://user:password@rabbitmq.example.org:15672"))
-	}
-	return errors.Join(append(faults, c.Service.Check(c.Addr))...)
+	_, err := topology.NewManagement(c.ManagementURL, anyBroker)
+	faults.Check(c.ManagementURL == "" || err == nil, "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
+	return faults
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // A Tuning is what an operator may set by environment. The worker pools'
@@ -43,23 +45,18 @@ const (
 	maxTimeout   = 5 * time.Minute // far below the broker's 30 min for an ack
 )
 
-// Validate returns every fault, each naming its variable and a good value.
-func (t Tuning) Validate() []error {
-	var faults []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	check(within(t.Prefetch, 1, maxPrefetch), "PREFETCH: want 1 to %d, such as 10; got %d", maxPrefetch, t.Prefetch)
-	check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS: want 1 to %d, such as 4; got %d", maxWorkers, t.Workers)
-	check(within(t.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE: want 1 to %d, such as 10; got %d", maxPrefetch, t.BatchSize)
-	check(within(t.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT: want 0s to %s, such as 5ms; got %s", maxBatchWait, t.BatchWait)
-	check(within(t.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT: want 100ms to %s, such as 10s; got %s", maxTimeout, t.ApplyTimeout)
-	check(within(t.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER: want 100ms to %s, such as 15s; got %s", maxTimeout, t.StallAfter)
-	check(within(t.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS: want 1 to %d, such as 3; got %d", maxAttempts, t.MaxAttempts)
-	check(t.Backoff == Exponential || t.Backoff == Linear, "RETRY_BACKOFF: want exponential or linear; got %q", t.Backoff)
-	check(validDelays(t.Delays), "RETRY_DELAYS: want rising whole seconds from %s to %s, such as 1s,5s,30s; got %v", minDelay, maxDelay, t.Delays)
+// Validate returns everything that is wrong with t.
+func (t Tuning) Validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(within(t.Prefetch, 1, maxPrefetch), "PREFETCH", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
+	faults.Check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS", fmt.Sprintf("1 to %d, such as 4", maxWorkers))
+	faults.Check(within(t.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
+	faults.Check(within(t.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT", fmt.Sprintf("0s to %s, such as 5ms", maxBatchWait))
+	faults.Check(within(t.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT", fmt.Sprintf("100ms to %s, such as 10s", maxTimeout))
+	faults.Check(within(t.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER", fmt.Sprintf("100ms to %s, such as 15s", maxTimeout))
+	faults.Check(within(t.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS", fmt.Sprintf("1 to %d, such as 3", maxAttempts))
+	faults.Check(t.Backoff == Exponential || t.Backoff == Linear, "RETRY_BACKOFF", "exponential or linear")
+	faults.Check(validDelays(t.Delays), "RETRY_DELAYS", fmt.Sprintf("rising whole seconds from %s to %s, such as 1s,5s,30s", minDelay, maxDelay))
 	return faults
 }
 

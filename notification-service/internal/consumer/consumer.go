@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
@@ -43,8 +44,8 @@ type Consumer struct {
 
 // New returns a Consumer. Run starts it.
 func New(cfg Config) (*Consumer, error) {
-	if faults := cfg.Tuning.Validate(); len(faults) > 0 {
-		return nil, fmt.Errorf("consumer: %w", errors.Join(faults...))
+	if err := config.NewError(cfg.Tuning.Validate()); err != nil {
+		return nil, fmt.Errorf("set up consumer: %w", err)
 	}
 	keys := event.Keys()
 	m := newMetrics(cfg.Metrics)

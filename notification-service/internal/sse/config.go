@@ -1,9 +1,10 @@
 package sse
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // A Config has the limits of a Hub, by environment.
@@ -37,28 +38,23 @@ const (
 	PerRequest Writer = "per-request"
 )
 
-// Validate returns every fault, each naming its variable and a good value.
-func (c Config) Validate() []error {
-	var faults []error
-	check := func(ok bool, name, want string, got any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%s: want %s, got %v", name, want, got))
-		}
-	}
-	check(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute,
-		"STREAM_HEARTBEAT", "100ms to 1m, such as 20s", c.Heartbeat)
-	check(c.Lifetime >= time.Second && c.Lifetime <= 24*time.Hour,
-		"STREAM_LIFETIME", "1s to 24h, such as 30m", c.Lifetime)
-	check(c.DrainWindow >= 0 && c.DrainWindow <= 5*time.Minute,
-		"DRAIN_WINDOW", "0s to 5m, such as 20s", c.DrainWindow)
-	check(c.WriteTimeout >= 100*time.Millisecond && c.WriteTimeout <= time.Minute,
-		"STREAM_WRITE_TIMEOUT", "100ms to 1m, such as 5s", c.WriteTimeout)
-	check(c.CompareEvery >= 100*time.Millisecond && c.CompareEvery <= time.Hour,
-		"STREAM_COMPARE_EVERY", "100ms to 1h, such as 30s", c.CompareEvery)
-	check(c.MaxStreams > 0, "STREAM_MAX", "a positive number, such as 20000", c.MaxStreams)
-	check(c.MaxPerUser > 0, "STREAM_MAX_PER_USER", "a positive number, such as 8", c.MaxPerUser)
-	check(c.Writer == Shared || c.Writer == PerRequest,
-		"STREAM_WRITER", "shared or per-request", c.Writer)
+// Validate returns everything that is wrong with c.
+func (c Config) Validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute,
+		"STREAM_HEARTBEAT", "100ms to 1m, such as 20s")
+	faults.Check(c.Lifetime >= time.Second && c.Lifetime <= 24*time.Hour,
+		"STREAM_LIFETIME", "1s to 24h, such as 30m")
+	faults.Check(c.DrainWindow >= 0 && c.DrainWindow <= 5*time.Minute,
+		"DRAIN_WINDOW", "0s to 5m, such as 20s")
+	faults.Check(c.WriteTimeout >= 100*time.Millisecond && c.WriteTimeout <= time.Minute,
+		"STREAM_WRITE_TIMEOUT", "100ms to 1m, such as 5s")
+	faults.Check(c.CompareEvery >= 100*time.Millisecond && c.CompareEvery <= time.Hour,
+		"STREAM_COMPARE_EVERY", "100ms to 1h, such as 30s")
+	faults.Check(c.MaxStreams > 0, "STREAM_MAX", "a positive number, such as 20000")
+	faults.Check(c.MaxPerUser > 0, "STREAM_MAX_PER_USER", "a positive number, such as 8")
+	faults.Check(c.Writer == Shared || c.Writer == PerRequest,
+		"STREAM_WRITER", "shared or per-request")
 	return faults
 }
 

@@ -1,11 +1,11 @@
 package web
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // A Config says how a city set its page up. See docs/configuration.md.
@@ -19,16 +19,13 @@ type Config struct {
 	TilesAttribution string `env:"PAGE_TILES_ATTRIBUTION" example:"© OpenStreetMap contributors"`
 }
 
-// Validate reports everything that is wrong with c, by the variables' names.
-func (c Config) Validate() []error {
-	var faults []error
+// Validate returns everything that is wrong with c.
+func (c Config) Validate() []config.Fault {
+	var faults config.Faults
 	if c.TilesURL != "" {
-		if origin(c.TilesURL) == "" || !strings.Contains(c.TilesURL, "{z}") {
-			faults = append(faults, fmt.Errorf("PAGE_TILES_URL: want a template such as https://tiles.example.org/{z}/{x}/{y}.png, got %q", c.TilesURL))
-		}
-		if c.TilesAttribution == "" {
-			faults = append(faults, fmt.Errorf("PAGE_TILES_ATTRIBUTION: missing; want whom the tiles are owed to, such as © OpenStreetMap contributors"))
-		}
+		faults.Check(origin(c.TilesURL) != "" && strings.Contains(c.TilesURL, "{z}"),
+			"PAGE_TILES_URL", "a template such as https://tiles.example.org/{z}/{x}/{y}.png")
+		faults.Check(c.TilesAttribution != "", "PAGE_TILES_ATTRIBUTION", "whom the tiles are owed to, such as © OpenStreetMap contributors")
 	}
 	return faults
 }

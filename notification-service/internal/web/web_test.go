@@ -154,7 +154,7 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"tiles", "ftp://tiles.test/{z}", "https://tiles.test/"} {
 		faults := web.Config{TilesURL: url, TilesAttribution: "© Tiles"}.Validate()
-		if len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "PAGE_TILES_URL: ") {
+		if len(faults) != 1 || faults[0].Variable != "PAGE_TILES_URL" {
 			t.Errorf("%q: got %v", url, faults)
 		}
 	}

@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	service.CollectLess() // as report-service does
+	service.TuneGC() // as report-service does
 	pool, err := pgxpool.New(ctx, *database)
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)

@@ -23,11 +23,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
-func main() { service.Main("report-service", "127.0.0.1:3002", run) }
+func main() { service.Main("report-service", run, config.Addr) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
-	service.CollectLess()
+	service.TuneGC()
 	cfg, err := config.Load(getenv)
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)

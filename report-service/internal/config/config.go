@@ -3,29 +3,44 @@
 package config
 
 import (
-	"errors"
+	"slices"
 
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
 // A Config is what report-service is told from outside.
 type Config struct {
-	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3002"`
+	Address
 	config.Service
+	Auth  auth.Config
 	Relay relay.Settings
+}
+
+// An Address is where report-service listens.
+type Address struct {
+	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3002"`
 }
 
 // Load reads and checks the environment. Its error tells every fault at once,
 // by the name of the variable, and shows no secret.
 func Load(getenv func(string) string) (Config, error) {
 	var cfg Config
-	if err := config.Load(&cfg, getenv, cfg.check); err != nil {
+	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
 		return Config{}, err
 	}
 	return cfg, nil
 }
 
-func (c *Config) check() error {
-	return errors.Join(c.Service.Check(c.Addr), c.Relay.Validate())
+// Addr reads where report-service listens, and nothing else.
+func Addr(getenv func(string) string) (string, error) {
+	var a Address
+	err := config.Load(&a, getenv, nil)
+	return a.Addr, err
+}
+
+func (c *Config) validate() []config.Fault {
+	c.Auth.Addr = c.Addr
+	return slices.Concat(config.ValidateAddr(c.Addr), c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate())
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -70,7 +71,7 @@ type Relay struct {
 
 // New returns a relay that Run starts.
 func New(cfg Config) (*Relay, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := config.NewError(cfg.Validate()); err != nil {
 		return nil, err
 	}
 	r := &Relay{

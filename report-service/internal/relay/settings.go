@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/config"
@@ -39,28 +37,23 @@ type Settings struct {
 // Defaults returns the settings of an empty environment.
 func Defaults() Settings {
 	var s Settings
-	if err := config.Load(&s, func(string) string { return "" }); err != nil {
+	if err := config.Load(&s, func(string) string { return "" }, nil); err != nil {
 		panic(err) // the tags above are wrong
 	}
 	return s
 }
 
-// Validate tells every fault, by the name of the variable.
-func (s Settings) Validate() error {
-	var faults []error
-	check := func(ok bool, name, want string) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%s: want %s", name, want))
-		}
-	}
-	check(s.Window >= 1 && s.Window <= 1024, "RELAY_WINDOW", "1 to 1024, such as 512")
-	check(s.ConfirmTimeout >= time.Second, "RELAY_CONFIRM_TIMEOUT", "1s or more, such as 15s")
-	check(s.MaxAttempts >= 1, "RELAY_MAX_ATTEMPTS", "1 or more, such as 5")
-	check(s.RetryMin > 0 && s.RetryMin <= s.RetryMax, "RELAY_RETRY_MIN", "more than 0 and at most RELAY_RETRY_MAX, such as 500ms")
-	check(s.Lease >= 3*time.Second, "RELAY_LEASE", "3s or more, such as 14s")
-	check(s.PollMin > 0 && s.PollMin <= s.PollMax, "RELAY_POLL_MIN", "more than 0 and at most RELAY_POLL_MAX, such as 50ms")
-	check(s.Retention >= time.Hour, "RELAY_RETENTION", "1h or more, such as 72h")
-	return errors.Join(faults...)
+// Validate returns everything that is wrong with s.
+func (s Settings) Validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(s.Window >= 1 && s.Window <= 1024, "RELAY_WINDOW", "1 to 1024, such as 512")
+	faults.Check(s.ConfirmTimeout >= time.Second, "RELAY_CONFIRM_TIMEOUT", "1s or more, such as 15s")
+	faults.Check(s.MaxAttempts >= 1, "RELAY_MAX_ATTEMPTS", "1 or more, such as 5")
+	faults.Check(s.RetryMin > 0 && s.RetryMin <= s.RetryMax, "RELAY_RETRY_MIN", "more than 0 and at most RELAY_RETRY_MAX, such as 500ms")
+	faults.Check(s.Lease >= 3*time.Second, "RELAY_LEASE", "3s or more, such as 14s")
+	faults.Check(s.PollMin > 0 && s.PollMin <= s.PollMax, "RELAY_POLL_MIN", "more than 0 and at most RELAY_POLL_MAX, such as 50ms")
+	faults.Check(s.Retention >= time.Hour, "RELAY_RETENTION", "1h or more, such as 72h")
+	return faults
 }
 
 // margin is what remains of a lease when publishing stops.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -16,9 +17,9 @@ const (
 	// checkEvery is how often the broker is checked when nothing points to a
 	// fault.
 	checkEvery = time.Minute
-	// policiesShow is how long the broker may take to show a policy at its
-	// queues: quorum queues report about every five seconds, and management asks
-	// them now and then. An earlier check finds faults that are none.
+	// policiesShow is how long management may take to show a policy at the
+	// queues: after a start of the broker, and after the policy was set. Quorum
+	// queues report about every five seconds, and management asks now and then.
 	policiesShow = 15 * time.Second
 	// redeclareEvery spaces the declarations that unroutable messages ask for.
 	redeclareEvery = 2 * time.Second
@@ -31,15 +32,18 @@ type Finding struct {
 	Mend string `json:"mend"` // what the operator can do
 }
 
-// A Checker compares the broker with a Topology, applies the policies, and
-// declares what is missing when a message finds no queue. Without management
-// it can only declare.
+// A Checker keeps the broker as a Topology says. It declares what is missing,
+// applies our policies where there are none, and reports what it cannot
+// remedy: whatever exists and differs. Without management it sees nothing, and
+// only declares when a message is unroutable.
 type Checker struct {
-	topology   *Topology
-	management *Management
-	rabbit     rabbit.Config
-	log        zerolog.Logger
-	unroutable chan struct{} // holds one request to look for a missing binding
+	topology     *Topology
+	management   *Management
+	rabbit       rabbit.Config
+	log          zerolog.Logger
+	unroutable   chan struct{} // holds one request to look for a missing binding
+	confirmAfter time.Duration // see confirmed
+	suspected    map[Finding]time.Time
 
 	mu       sync.Mutex
 	findings []Finding
@@ -48,10 +52,13 @@ type Checker struct {
 // NewChecker returns a Checker that declares on connections of cfg and sees
 // the broker through management, which may be nil.
 func NewChecker(t *Topology, management *Management, cfg rabbit.Config) *Checker {
-	return &Checker{topology: t, management: management, rabbit: cfg, log: cfg.Log, unroutable: make(chan struct{}, 1)}
+	return &Checker{
+		topology: t, management: management, rabbit: cfg, log: cfg.Log,
+		unroutable: make(chan struct{}, 1), confirmAfter: policiesShow,
+	}
 }
 
-// Findings returns what the last check found.
+// Findings returns what differed at the last check.
 func (c *Checker) Findings() []Finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,12 +75,12 @@ func (c *Checker) Unroutable(exchange, key string) {
 	}
 }
 
-// Run applies the policies, and checks once they show, then every minute and
-// when a message is unroutable, until ctx ends.
+// Run sets the policies, and checks soon after, then every minute and when a
+// message is unroutable, until ctx ends.
 func (c *Checker) Run(ctx context.Context) error {
 	if c.management != nil {
-		if err := c.applyPolicies(ctx); err != nil {
-			c.log.Warn().Err(err).Msg("applying policies failed")
+		if err := c.setPolicies(ctx, nil); err != nil {
+			c.log.Warn().Err(err).Msg("setting policies failed, will retry")
 		}
 	}
 	check := time.NewTimer(policiesShow)
@@ -85,11 +92,11 @@ func (c *Checker) Run(ctx context.Context) error {
 		case <-check.C:
 			c.Check(ctx)
 		case <-c.unroutable:
-			c.Check(ctx)
-			if err := c.redeclare(ctx); err != nil && ctx.Err() == nil {
-				c.log.Error().Err(err).Msg("declaring the topology failed")
+			c.Check(ctx) // says what is missing
+			if err := c.declare(ctx); err != nil && ctx.Err() == nil {
+				c.log.Error().Err(err).Msg("declaring the topology failed, will retry")
 			}
-			if !pause(ctx, redeclareEvery) {
+			if backoff.Sleep(ctx, redeclareEvery) != nil {
 				return nil
 			}
 		}
@@ -97,18 +104,29 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-// Check compares the broker with the topology now, and logs what is new.
+// Check compares the broker with the topology now, remedies what it can, and
+// logs what is new of the rest.
 func (c *Checker) Check(ctx context.Context) {
 	if c.management == nil {
 		return
 	}
-	findings, err := c.compare(ctx)
+	missing, differing, err := c.compare(ctx)
+	if err == nil && len(missing) > 0 {
+		for _, f := range missing {
+			c.log.Warn().Str("finding", f.What).Msg("topology is incomplete, will declare what is missing")
+		}
+		if declareErr := c.declare(ctx); declareErr != nil {
+			c.log.Error().Err(declareErr).Msg("declaring the topology failed, will retry")
+		}
+		missing, differing, err = c.compare(ctx)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			c.log.Warn().Err(err).Msg("checking the topology failed, will retry")
 		}
 		return
 	}
+	findings := append(missing, differing...)
 	c.mu.Lock()
 	before := c.findings
 	c.findings = findings
@@ -123,27 +141,55 @@ func (c *Checker) Check(ctx context.Context) {
 	}
 }
 
-func (c *Checker) compare(ctx context.Context) ([]Finding, error) {
+// compare returns what is missing at the broker and can be declared, and what
+// exists and differs. Policies of ours that are missing it sets.
+func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, err error) {
 	exchanges, err := c.management.exchanges(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	queues, err := c.management.queues(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bindings, err := c.management.bindings(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	findings := compareExchanges(c.topology.exchanges, exchanges)
-	findings = append(findings, compareQueues(c.topology.queues, queues)...)
-	findings = append(findings, c.topology.compareBindings(bindings)...)
-	return append(findings, comparePolicies(policies(c.topology.Names), queues)...), nil
+	have, err := c.management.policies(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.setPolicies(ctx, have); err != nil {
+		return nil, nil, err
+	}
+	var d differences
+	d.compareExchanges(c.topology.exchanges, exchanges)
+	d.compareQueues(c.topology.queues, queues)
+	d.compareBindings(c.topology, bindings)
+	return d.missing, append(d.differing, c.confirmed(comparePolicies(policies(c.topology.Names), queues))...), nil
 }
 
-// redeclare puts back what is missing.
-func (c *Checker) redeclare(ctx context.Context) error {
+// confirmed returns those of findings that a check before has made, too, at
+// least confirmAfter ago: management shows policies late.
+func (c *Checker) confirmed(findings []Finding) (lasting []Finding) {
+	suspected := make(map[Finding]time.Time, len(findings))
+	for _, f := range findings {
+		since, known := c.suspected[f]
+		if !known {
+			since = time.Now()
+		}
+		suspected[f] = since
+		if known && time.Since(since) >= c.confirmAfter {
+			lasting = append(lasting, f)
+		}
+	}
+	c.suspected = suspected
+	return lasting
+}
+
+// declare puts back what is missing.
+func (c *Checker) declare(ctx context.Context) error {
 	conn, err := rabbit.Dial(ctx, c.rabbit)
 	if err != nil {
 		return err
@@ -152,24 +198,17 @@ func (c *Checker) redeclare(ctx context.Context) error {
 	return c.topology.Declare(conn)
 }
 
-// applyPolicies sets the policies of our queues.
-func (c *Checker) applyPolicies(ctx context.Context) error {
+// setPolicies sets those of our policies that are not among have. One that is
+// and differs may be another version's: both would set it in turn.
+func (c *Checker) setPolicies(ctx context.Context, have []policy) error {
 	for name, p := range policies(c.topology.Names) {
+		if slices.ContainsFunc(have, func(h policy) bool { return h.Name == name }) {
+			continue
+		}
 		if err := c.management.setPolicy(ctx, name, p); err != nil {
 			return fmt.Errorf("set policy %s: %w", name, err)
 		}
+		c.log.Info().Str("policy", name).Msg("policy set")
 	}
 	return nil
-}
-
-// pause waits, and tells whether ctx still lives.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

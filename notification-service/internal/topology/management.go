@@ -76,6 +76,7 @@ type binding struct {
 
 // A policy sets what may be tuned of the queues that its pattern matches.
 type policy struct {
+	Name       string         `json:"name,omitempty"` // left out when it is set
 	Pattern    string         `json:"pattern"`
 	ApplyTo    string         `json:"apply-to"`
 	Priority   int            `json:"priority"`
@@ -95,6 +96,11 @@ func (m *Management) queues(ctx context.Context) (list []queue, err error) {
 // bindings returns all bindings of the virtual host.
 func (m *Management) bindings(ctx context.Context) (list []binding, err error) {
 	return list, m.get(ctx, "bindings", &list)
+}
+
+// policies returns all policies of the virtual host.
+func (m *Management) policies(ctx context.Context) (list []policy, err error) {
+	return list, m.get(ctx, "policies", &list)
 }
 
 // setPolicy makes or replaces the policy called name.

@@ -100,24 +100,32 @@ func (t *Topology) DeadLetterQueues() map[string]string {
 }
 
 // Declare makes what is missing. It changes and deletes nothing: what exists
-// and differs is an error that says how.
+// and differs is an error that says how, and keeps nothing else from being
+// declared.
 func (t *Topology) Declare(conn *amqp.Connection) error {
+	var faults []error
+	try := func(err error) bool {
+		if err != nil {
+			faults = append(faults, err)
+		}
+		return !conn.IsClosed() // without a connection all others would fail, too
+	}
 	for _, e := range t.exchanges {
-		if err := rabbit.DeclareExchange(conn, e.name, e.kind); err != nil {
-			return err
+		if !try(rabbit.DeclareExchange(conn, e.name, e.kind)) {
+			return errors.Join(faults...)
 		}
 	}
 	for _, q := range t.queues {
-		if err := rabbit.DeclareQueue(conn, q.name, q.args); err != nil {
-			return err
+		if !try(rabbit.DeclareQueue(conn, q.name, q.args)) {
+			return errors.Join(faults...)
 		}
 	}
 	for _, b := range t.bindings {
-		if err := rabbit.BindQueue(conn, b.queue, b.key, b.exchange); err != nil {
-			return err
+		if !try(rabbit.BindQueue(conn, b.queue, b.key, b.exchange)) {
+			return errors.Join(faults...)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // DeclareDeadLetterQueue makes sure that the dead-letter queue called name

@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A world is what everyone but the two residents can see of a city in which one
+// of them filed an anonymous report: by observer, without what is random or a
+// time. Two worlds that differ in nothing but the author must look the same, to
+// the byte and in their order. A search for the author's name, as in
+// TestPrivacyCanary, cannot see that a size or an order gives him away.
+type world map[string][]string
+
+// The two have ids and names of different length, so that whatever depends on
+// them differs in size.
+var (
+	ann  = person{"u-ann-7f3a", "Ann"}
+	bene = person{"federated|bandung|0198c0de-77", "Benedictus Maximilian Wijaya"}
+)
+
+type person struct{ id, name string }
+
+func TestTwoWorldsLookTheSame(t *testing.T) {
+	t.Parallel()
+	worlds := make(map[string]world)
+	var mu sync.Mutex
+	t.Run("worlds", func(t *testing.T) { // returns when all three are over
+		for name, author := range map[string]person{"ann": ann, "ann again": ann, "bene": bene} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := play(t, author)
+				mu.Lock()
+				defer mu.Unlock()
+				worlds[name] = w
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	// Without this the test might find every difference and know of none.
+	if worlds["ann"].differsFrom(t, worlds["ann again"]) {
+		t.Fatal("two worlds with the same author differ: the test cannot tell what the author changes")
+	}
+	if worlds["ann"].differsFrom(t, worlds["bene"]) {
+		t.Error("the author of an anonymous report can be told from what others see")
+	}
+}
+
+// differsFrom reports each line that one world has and the other has not.
+func (w world) differsFrom(t *testing.T, other world) (differs bool) {
+	t.Helper()
+	observers := slices.Sorted(maps.Keys(w))
+	if got := slices.Sorted(maps.Keys(other)); !slices.Equal(got, observers) {
+		t.Errorf("the observers are %q and %q", observers, got)
+		return true
+	}
+	for _, observer := range observers {
+		a, b := w[observer], other[observer]
+		if len(a) == 0 {
+			t.Errorf("%s saw nothing: the test proves nothing", observer)
+		}
+		for i := range max(len(a), len(b)) {
+			var one, two string
+			if i < len(a) {
+				one = a[i]
+			}
+			if i < len(b) {
+				two = b[i]
+			}
+			if one != two {
+				t.Errorf("%s, item %d of %d and %d:\n  %.600s\n  %.600s", observer, i, len(a), len(b), one, two)
+				differs = true
+				break // what follows is often only shifted
+			}
+		}
+	}
+	return differs
+}
+
+// play lets a city live through a day in which author files the anonymous report, and returns
+// what the others see of it.
+func play(t *testing.T, author person) world {
+	t.Helper()
+	c := startCity(t)
+	through := map[string]*spy{}
+	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
+		through[exchange] = c.spyOn(exchange)
+	}
+	residents := map[person]*resident{}
+	for _, p := range []person{ann, bene} {
+		r := &resident{Client: c.As(p.id, token(jwt.MapClaims{"sub": p.id, "name": p.name, "role": "resident"}))}
+		r.load(c, nil)
+		r.screen = watch(t, r.Client)
+		residents[p] = r
+	}
+	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
+	olgas, feed := watch(t, olga), c.listenToFeed()
+
+	// Each files a report under his name, one of them a third one without. All
+	// that happens waits for what happened before, so that the order is no chance.
+	var reports []client.Report
+	for i, filed := range []struct {
+		by             person
+		title, privacy string
+	}{
+		{ann, "A dark crossing", "public"}, {bene, "A dark corner", "public"}, {author, "A landlord threatens us", "anonymous"},
+	} {
+		in := draft(filed.title)
+		in.PrivacyLevel = filed.privacy
+		report, err := residents[filed.by].CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
+		if err != nil {
+			t.Fatalf("file a report: %v", err)
+		}
+		reports = append(reports, report)
+		olgas.await(i + 1)
+		feed.await(t, i+1)
+	}
+	annsReport, benesReport, anonymous := reports[0], reports[1], reports[2]
+	for _, p := range []person{ann, bene} {
+		residents[p].load(c, reports)
+	}
+
+	events := len(reports)
+	await := func(report client.Report) {
+		reader := residents[author]
+		switch report.ID {
+		case annsReport.ID:
+			reader = residents[ann]
+		case benesReport.ID:
+			reader = residents[bene]
+		}
+		reader.seen++
+		reader.screen.await(reader.seen)
+		events++
+		feed.await(t, events)
+	}
+	for _, voteType := range []string{"upvote", "downvote"} {
+		for _, report := range reports {
+			vote(t, carl, report, voteType)
+			await(report)
+		}
+	}
+	move(t, olga, anonymous, "in_progress", "Seen")
+	await(anonymous)
+	broken := c.message(event.VoteReceivedKey, anonymous.ID, author.id, `{"report_id":`)
+	c.publish(c.channel(), event.VoteReceivedKey, broken)
+	eventually(t, "the dead letter is archived", func(ctx context.Context) bool {
+		var archived int
+		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&archived)
+		return err == nil && archived == 1
+	})
+	for _, p := range []person{ann, bene} {
+		residents[p].load(c, reports)
+	}
+
+	w := world{}
+	for name, user := range map[string]*client.Client{"carl": carl, "olga": olga} {
+		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count"}
+		for _, report := range reports {
+			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history")
+		}
+		w[name] = c.answers(user, paths)
+	}
+	w["pavel"] = c.answers(pavel, []string{
+		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
+		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
+	})
+	w["the feed"] = feed.lines()
+	for exchange, s := range through {
+		seen, _ := s.all()
+		for _, d := range seen {
+			w["exchange "+exchange] = append(w["exchange "+exchange], describeDelivery(d))
+		}
+		slices.Sort(w["exchange "+exchange]) // three queues, two replicas' connections: the order is chance
+	}
+	w.readTables(t, c.reportDB, "reporters")
+	w.readTables(t, c.notificationDB, "streams")
+	for name, p := range map[string]*process{"report-service": c.report, "notification-service": c.notification} {
+		for _, line := range p.log.messages("request") {
+			// Streams are logged when they end; probes wait for the start.
+			if !strings.Contains(line, "/stream") && !strings.Contains(line, "/readyz") {
+				w["access log of "+name] = append(w["access log of "+name], withoutChance(line))
+			}
+		}
+		for line := range strings.Lines(p.log.String()) {
+			if !strings.Contains(line, "/readyz") && !strings.Contains(line, "health changed") {
+				w["log of "+name] = append(w["log of "+name], withoutChance(line))
+			}
+		}
+		slices.Sort(w["log of "+name]) // parts that work at the same time log in any order
+		w["log of "+name] = slices.Compact(w["log of "+name])
+	}
+	return w
+}
+
+// A resident loads the page and watches his stream.
+type resident struct {
+	*client.Client
+	screen *screen
+	seen   int
+}
+
+// load asks for what the page asks for at its start.
+func (r *resident) load(c *city, reports []client.Report) {
+	paths := []string{"/session", "/categories", "/reports", "/reports/mine", "/notifications"}
+	for _, report := range reports {
+		paths = append(paths, "/reports/"+report.ID.String())
+	}
+	for _, path := range paths {
+		if err := r.Do(c.t.Context(), http.MethodGet, path, nil, nil); err != nil {
+			c.t.Fatalf("load the page: %v", err)
+		}
+	}
+}
+
+// A feed keeps what the public stream showed.
+type feed struct {
+	mu   sync.Mutex
+	data []string
+}
+
+func (c *city) listenToFeed() *feed {
+	c.t.Helper()
+	f, ready := &feed{}, make(chan struct{})
+	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Handle: func(e ssetest.Event) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if e.Type == ssetest.Ready {
+			close(ready)
+			return
+		}
+		f.data = append(f.data, withoutChance(e.Type+" "+string(e.Data)))
+	}}
+	ctx, cancel := context.WithCancel(c.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	c.t.Cleanup(func() { cancel(); <-done })
+	<-ready
+	return f
+}
+
+func (f *feed) await(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprint("the feed has ", n, " events"), func(context.Context) bool { return len(f.lines()) >= n })
+}
+
+func (f *feed) lines() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.data)
+}
+
+// answers returns what user is answered at each path, headers included.
+func (c *city) answers(user *client.Client, paths []string) []string {
+	c.t.Helper()
+	var all []string
+	for _, path := range paths {
+		status, answer, err := operation{http.MethodGet, path, nil, path}.send(c.t.Context(), c.gateway.URL, user.Token())
+		if err != nil || status != http.StatusOK {
+			c.t.Errorf("GET %s: answered %d %s, error %v", path, status, answer, err)
+		}
+		all = append(all, withoutChance(fmt.Sprint(path, " ", status, " ", string(answer))))
+	}
+	return all
+}
+
+// describeDelivery returns a message with everything that a program sees of it.
+func describeDelivery(d amqp.Delivery) string {
+	return withoutChance(fmt.Sprintf("%s %q %s", d.RoutingKey, fmt.Sprint(d.Headers), d.Body))
+}
+
+// readTables reads every table but private, which knows people.
+func (w world) readTables(t *testing.T, db *pgxpool.Pool, private string) {
+	t.Helper()
+	for _, table := range tables(t, db) {
+		if table == private {
+			continue
+		}
+		rows, err := db.Query(t.Context(), `select to_jsonb(r)::text from `+table+` r`)
+		if err != nil {
+			t.Fatalf("read %s: %v", table, err)
+		}
+		w["table "+table] = []string{"table " + table} // an empty one is equal as well
+		for rows.Next() {
+			var row string
+			if err := rows.Scan(&row); err != nil {
+				t.Fatalf("read %s: %v", table, err)
+			}
+			row = columnOfBytes.ReplaceAllStringFunc(row, describeBytes)
+			w["table "+table] = append(w["table "+table], withoutChance(row))
+		}
+		slices.Sort(w["table "+table])
+	}
+}
+
+// columnOfBytes is how to_jsonb writes one.
+var columnOfBytes = regexp.MustCompile(`\\\\x[0-9a-f]+`)
+
+// describeBytes returns text as it is, and the length of anything else.
+func describeBytes(column string) string {
+	data, err := hex.DecodeString(strings.TrimPrefix(column, `\\x`))
+	if err != nil || !utf8.Valid(data) {
+		return fmt.Sprintf("BYTES-%d", len(data))
+	}
+	return string(data)
+}
+
+// chance is what differs between two runs of the same actions. Of what is
+// sealed the length stays: it must not depend on what is in it. Times are
+// written with as many digits as they need, so that sizes are compared by what
+// remains, and not by the header Content-Length.
+var chance = []struct {
+	pattern *regexp.Regexp
+	replace func(string) string
+}{
+	{regexp.MustCompile(`v\d\.k1\.[A-Za-z0-9_-]+`), func(s string) string { return fmt.Sprintf("SEALED-%d", len(s)) }},
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), constant("UUID")},
+	{regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]`), constant("TRACE")},
+	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), constant("HEX")},
+	{regexp.MustCompile(`\b[0-9a-f]{8}\.\d`), func(s string) string { return "EPOCH" + s[8:] }},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`), constant("TIME")},
+	{regexp.MustCompile(`Content-Length: \d+\r\n`), constant("")},
+	{regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]+ GMT`), constant("DATE")},
+	{regexp.MustCompile(`("(timestamp|at|duration_ms|seq|processed_at)": ?)\d+(\.\d+)?`), constant(`"NUMBER"`)},
+	// Which notifications share a reader can be seen in the database that knows
+	// the readers; see docs/decisions.
+	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
+	// The shard and the order in the table depend on the report's random id.
+	{regexp.MustCompile(`"(shard|id)": ?\d+`), constant(`"PLACE"`)},
+	{regexp.MustCompile(`"bytes":\d+,`), constant("")},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), constant("ADDRESS")},
+}
+
+func constant(s string) func(string) string { return func(string) string { return s } }
+
+func withoutChance(s string) string {
+	for _, c := range chance {
+		s = c.pattern.ReplaceAllStringFunc(s, c.replace)
+	}
+	return s
+}

@@ -37,7 +37,7 @@ demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack up
 	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/cmd/demo
 
-page: ## build the page that notification-service embeds; needs Node.js 20
+page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	cd $(page) && npm ci --no-audit --no-fund && npm run build
 
 screenshots: ## take the pictures in docs/screenshots anew, from the running stack

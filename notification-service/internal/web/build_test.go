@@ -16,7 +16,7 @@ func TestBuilt(t *testing.T) {
 	if err != nil {
 		t.Skip("no npm here")
 	}
-	if _, err := os.Stat("app/node_modules"); err != nil {
+	if !installed() {
 		install := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund")
 		install.Dir = "app"
 		if out, err := install.CombinedOutput(); err != nil {
@@ -41,6 +41,14 @@ func TestBuilt(t *testing.T) {
 			t.Errorf("dist/%s is left over", name)
 		}
 	}
+}
+
+// installed reports whether node_modules has what package-lock.json names: npm
+// ci leaves a copy of it there.
+func installed() bool {
+	want, err := os.ReadFile("app/package-lock.json")
+	got, gotErr := os.ReadFile("app/node_modules/.package-lock.installed.json")
+	return err == nil && gotErr == nil && bytes.Equal(want, got)
 }
 
 func files(t *testing.T, dir string) map[string][]byte {

@@ -3,7 +3,7 @@ import './styles/index.css';
 import { render } from 'preact';
 
 import { App } from './app';
-import { preferredLanguage, useLanguage } from './lang/i18n';
+import { preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
 import { loadEarly } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
@@ -15,7 +15,7 @@ import { loadSession, session } from './state/session';
 
 async function start(): Promise<void> {
   loadEarly();
-  await Promise.all([loadConfig(), loadSession(), useLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
+  await Promise.all([loadConfig(), loadSession(), setLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
   if (location.search.includes('code=') || location.search.includes('error=')) {
     await (await import('./state/oidc')).finishSignIn();
     return;

@@ -24,7 +24,7 @@ export function preferredLanguage(): string {
   return wanted.find((tag) => tag && tag in languages) ?? 'en';
 }
 
-export async function useLanguage(tag: string): Promise<void> {
+export async function setLanguage(tag: string): Promise<void> {
   words.value = await (languages[tag] ?? languages.en!).load();
   language.value = tag;
   document.documentElement.lang = tag;

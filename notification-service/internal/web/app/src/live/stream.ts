@@ -79,10 +79,13 @@ export function openStream(options: StreamOptions): Stream {
   const reopenLater = () => {
     stop();
     const mine = attempt;
-    retry = window.setTimeout(async () => {
-      const may = await options.mayReopen();
-      if (may && mine === attempt) open();
-    }, delay * (1 + Math.random()));
+    retry = window.setTimeout(
+      async () => {
+        const may = await options.mayReopen();
+        if (may && mine === attempt) open();
+      },
+      delay * (1 + Math.random()),
+    );
     delay = Math.min(delay * 2, RETRY_MS.most);
   };
 

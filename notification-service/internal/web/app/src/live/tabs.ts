@@ -27,14 +27,26 @@ const BEAT_MS = 5_000;
 const FROZEN_MS = 20_000;
 
 const channel = new BroadcastChannel(LOCK);
-const post = (message: Message) => channel.postMessage(message);
 
 /** Tells the other tabs, whether this one joined them or not. */
 export function tellOthers(tidings: Tidings): void {
-  post(tidings);
+  channel.postMessage(tidings);
 }
 
-export function joinTabs(follow: Follow, hear: (tidings: Tidings) => void): void {
+/** What a tab has of its browser; tests bring their own. */
+export interface Surroundings {
+  document: Pick<Document, 'visibilityState'>;
+  channel: Pick<BroadcastChannel, 'postMessage' | 'onmessage'>;
+  /** Absent where the page came by plain HTTP. */
+  locks: Pick<LockManager, 'request'> | undefined;
+}
+
+export function joinTabs(
+  follow: Follow,
+  hear: (tidings: Tidings) => void,
+  { document, channel, locks }: Surroundings = surroundings(),
+): void {
+  const post = (message: Message) => channel.postMessage(message);
   let leading = false;
   let live = false;
   let frozen: number | undefined;
@@ -69,7 +81,7 @@ export function joinTabs(follow: Follow, hear: (tidings: Tidings) => void): void
       return new Promise<never>(() => {});
     };
     try {
-      await navigator.locks.request(LOCK, steal ? { steal } : { signal: mine.signal }, held);
+      await locks?.request(LOCK, steal ? { steal } : { signal: mine.signal }, held);
     } catch {
       if (mine !== waiting) return; // gave the place in the line up for stealing
       // Another tab thought us frozen and took over; line up again.
@@ -97,11 +109,15 @@ export function joinTabs(follow: Follow, hear: (tidings: Tidings) => void): void
     hear(data.kind === 'beat' ? { kind: 'live', live: data.live } : data);
   };
 
-  if (navigator.locks) {
+  if (locks) {
     post({ kind: 'hello' });
     expectBeat();
     void contend(false);
   } else {
     lead();
   }
+}
+
+function surroundings(): Surroundings {
+  return { document, channel, locks: navigator.locks };
 }

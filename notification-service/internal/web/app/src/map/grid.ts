@@ -19,12 +19,24 @@ export function grid(map: L.Map): void {
     const [west, east] = [bounds.getWest(), bounds.getEast()];
     const { x: width, y: height } = map.getSize();
     for (const { at, label } of ticks(south, north, height)) {
-      line([[at, west], [at, east]], layer);
+      line(
+        [
+          [at, west],
+          [at, east],
+        ],
+        layer,
+      );
       const fromTop = ((north - at) / (north - south)) * height;
       if (fromTop > CORNER) mark([at, east], `${label}° ${at < 0 ? 'S' : 'N'}`, 'row', layer);
     }
     for (const { at, label } of ticks(west, east, width)) {
-      line([[south, at], [north, at]], layer);
+      line(
+        [
+          [south, at],
+          [north, at],
+        ],
+        layer,
+      );
       mark([north, at], `${label}° ${at < 0 ? 'W' : 'E'}`, 'column', layer);
     }
   };

@@ -33,7 +33,7 @@ const STREET = 16;
 
 export function createPlot(element: HTMLElement, { label, onOpen, onPick, onMove }: PlotOptions) {
   const map = L.map(element, { attributionControl: Boolean(config.tiles), zoomAnimation: false, fadeAnimation: false });
-  map.attributionControl?.setPrefix(false);
+  if (config.tiles) map.attributionControl.setPrefix(false);
   map.setView(HOME, CITY);
   element.setAttribute('role', 'application');
   element.setAttribute('aria-label', label);

@@ -1,4 +1,4 @@
-import { languages, language, preferredLanguage, t, useLanguage } from '../lang/i18n';
+import { languages, language, preferredLanguage, setLanguage, t } from '../lang/i18n';
 import { tellOtherTabs } from '../live/live';
 import { preferences, type Theme } from '../state/preferences';
 import { closeSession, session } from '../state/session';
@@ -55,7 +55,7 @@ function Language() {
         value={language.value}
         onChange={(event) => {
           preferences.language.value = event.currentTarget.value;
-          void useLanguage(preferredLanguage());
+          void setLanguage(preferredLanguage());
         }}
       >
         {Object.entries(languages).map(([tag, { name }]) => (
@@ -74,12 +74,7 @@ function Appearance() {
       <legend>{t('theme')}</legend>
       {THEMES.map((theme) => (
         <label key={theme} class="chip">
-          <input
-            type="radio"
-            name="theme"
-            checked={preferences.theme.value === theme}
-            onChange={() => (preferences.theme.value = theme)}
-          />
+          <input type="radio" name="theme" checked={preferences.theme.value === theme} onChange={() => (preferences.theme.value = theme)} />
           <span>{t(`theme.${theme}`)}</span>
         </label>
       ))}

@@ -91,14 +91,21 @@ function Line({ line, act }: { line: Told; act: GroupProps['act'] }) {
         class="plain dot-button"
         aria-label={`${t(read ? 'notifications.mark-unread' : 'notifications.mark-read')}: ${text}`}
         aria-pressed={read}
-        onClick={() => act(mark(line.map((n) => n.id), !read))}
+        onClick={() =>
+          act(
+            mark(
+              line.map((n) => n.id),
+              !read,
+            ),
+          )
+        }
       />
     </li>
   );
 }
 
 /** Makes one line of votes that followed each other and are as read. */
-function folded(group: Notification[]): Told[] {
+export function folded(group: Notification[]): Told[] {
   const lines: Told[] = [];
   for (const n of group) {
     const last = lines.at(-1);

@@ -58,9 +58,7 @@ export async function file(): Promise<Report | undefined> {
     ...position,
   };
   try {
-    const report = await must(
-      reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }),
-    );
+    const report = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
     discardDraft();
     return report;
   } catch (error) {

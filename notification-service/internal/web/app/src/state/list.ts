@@ -73,8 +73,7 @@ export function createList(of: 'all' | 'mine') {
     void run(undefined, (page) => page);
   };
   const more = () => run(next.value, (page) => unique([...reports.value, ...page]));
-  const refresh = () =>
-    run(undefined, (page) => (reports.value.length > PAGE ? freshen(reports.value, page, filters.oldestFirst) : page));
+  const refresh = () => run(undefined, (page) => (reports.value.length > PAGE ? freshen(reports.value, page, filters.oldestFirst) : page));
   const refreshSoon = soon(() => void refresh(), FRESH_MS);
 
   const onEvents = (events: FeedEvent[]) => {
@@ -102,7 +101,7 @@ export type ReportList = ReturnType<typeof createList>;
 function freshen(shown: Report[], page: Report[], oldestFirst: boolean): Report[] {
   const last = page.at(-1);
   if (!last) return page;
-  const behind = (report: Report) => (oldestFirst ? report.created_at > last.created_at : report.created_at < last.created_at);
+  const behind = (report: Report) => (oldestFirst ? report.created_at >= last.created_at : report.created_at <= last.created_at);
   return unique([...page, ...shown.filter(behind)]);
 }
 

@@ -81,15 +81,9 @@ async function exchange(errand: Errand): Promise<string> {
   const set = settings();
   const server = await discover(set);
   const params = oauth.validateAuthResponse(server, set.client, new URL(location.href), errand.state);
-  const response = await oauth.authorizationCodeGrantRequest(
-    server,
-    set.client,
-    oauth.None(),
-    params,
-    redirectURI(),
-    errand.verifier,
-    { ...set.allow },
-  );
+  const response = await oauth.authorizationCodeGrantRequest(server, set.client, oauth.None(), params, redirectURI(), errand.verifier, {
+    ...set.allow,
+  });
   const tokens = await oauth.processAuthorizationCodeResponse(server, set.client, response, {
     expectedNonce: errand.nonce,
     requireIdToken: true,

@@ -21,8 +21,7 @@ const HEIGHT = 60;
 /** Lines over the last minutes, with what they say in words. */
 export function Chart({ label, lines, unit = '' }: Props) {
   const most = highest(lines.flatMap(({ values }) => values));
-  const said = (value: number | undefined, none = '–') =>
-    value === undefined ? none : `${number(Math.round(value * 100) / 100)}${unit}`;
+  const said = (value: number | undefined, none = '–') => (value === undefined ? none : `${number(Math.round(value * 100) / 100)}${unit}`);
   const words = lines.map(({ name, values }) =>
     t('chart', {
       label: name ? `${label}, ${t(`chart.${name}`)}` : label,

@@ -21,10 +21,10 @@ const since = computed(() => new Intl.RelativeTimeFormat(language.value, { numer
 const exact = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }));
 
 export function ago(date: Date): string {
-  // A server's clock may be ahead; nothing has happened in the future.
-  const seconds = Math.max(0, (now.value - date.getTime()) / 1000);
+  const seconds = (now.value - date.getTime()) / 1000;
+  // Less than a minute is now, and so is the future: a server's clock may be ahead.
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['second', Infinity];
-  return since.value.format(-Math.floor(seconds / size) || 0, unit);
+  return since.value.format(-Math.floor(seconds / size), unit);
 }
 
 export function exactly(date: Date): string {

@@ -25,7 +25,10 @@ export function Duplicates() {
     setNear([]);
     if (!position || !category_id) return;
     let latest = true;
-    find(position, category_id).then((found) => latest && setNear(found), () => {});
+    find(position, category_id).then(
+      (found) => latest && setNear(found),
+      () => {},
+    );
     return () => {
       latest = false;
     };
@@ -82,7 +85,7 @@ async function find(at: Position, category: number): Promise<Report[]> {
   return page.reports.toSorted((a, b) => distance(a, at) - distance(b, at)).slice(0, MOST);
 }
 
-function around({ latitude, longitude }: Position): string {
+export function around({ latitude, longitude }: Position): string {
   const high = NEAR_M / METRES_PER_DEGREE;
   // Meridians meet at the poles; nobody reports from there, and none divides by nought.
   const wide = high / Math.max(0.01, Math.cos((latitude * Math.PI) / 180));

@@ -50,8 +50,7 @@ function Acts({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const params = { path: { id: letter.id } };
   const replay = () => must(notificationService.POST('/admin/dlq/messages/{id}/replay', { params })).then(onDone, setError);
-  const discard = (reason: string) =>
-    must(notificationService.POST('/admin/dlq/messages/{id}/discard', { params, body: { reason } }));
+  const discard = (reason: string) => must(notificationService.POST('/admin/dlq/messages/{id}/discard', { params, body: { reason } }));
   const close = () => {
     setOpen(undefined);
     onDone();

@@ -67,8 +67,7 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
   };
   const { queue, error_class, error_group } = group;
   const selection = selectionOf({ queue, error_class, error_group });
-  const discard = (reason: string) =>
-    must(notificationService.POST('/admin/dlq/discard', { body: { selection, reason } }));
+  const discard = (reason: string) => must(notificationService.POST('/admin/dlq/discard', { body: { selection, reason } }));
   return (
     <li>
       <div>

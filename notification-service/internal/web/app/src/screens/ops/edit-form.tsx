@@ -76,6 +76,11 @@ function parse(text: string): Body | undefined {
   }
 }
 
+/** A value as JSON; a field that is not there is a dash. */
+function shown(value: unknown): string {
+  return value === undefined ? '–' : JSON.stringify(value);
+}
+
 function Diff({ changes }: { changes: DeadLetterEdited['changes'] }) {
   if (changes.length === 0) return <p class="note">{t('edit.nothing')}</p>;
   return (
@@ -84,7 +89,7 @@ function Diff({ changes }: { changes: DeadLetterEdited['changes'] }) {
         <div key={field}>
           <dt>{field}</dt>
           <dd>
-            <del>{JSON.stringify(before) ?? '–'}</del> <ins>{JSON.stringify(after) ?? '–'}</ins>
+            <del>{shown(before)}</del> <ins>{shown(after)}</ins>
           </dd>
         </div>
       ))}

@@ -91,8 +91,7 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
   const [discarding, setDiscarding] = useState(false);
   const [error, setError] = useState<unknown>();
   const params = { path: { id: message.id } };
-  const retry = () =>
-    must(reportService.POST('/admin/outbox/messages/{id}/retry', { params })).then(onDone, setError);
+  const retry = () => must(reportService.POST('/admin/outbox/messages/{id}/retry', { params })).then(onDone, setError);
   const discard = (reason: string) =>
     must(reportService.DELETE('/admin/outbox/messages/{id}', { params: { ...params, query: { reason } } })).then(onDone);
   return (

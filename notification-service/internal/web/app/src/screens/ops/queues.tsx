@@ -60,13 +60,10 @@ function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const past = useHistory(pool);
   const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
-    must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(
-      () => {
-        setError(undefined);
-        onDone();
-      },
-      setError,
-    );
+    must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(() => {
+      setError(undefined);
+      onDone();
+    }, setError);
   return (
     <li class="panel stack">
       <div class="bar spread">

@@ -17,7 +17,12 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
   const why = whyNot(report);
   const vote = async (type: VoteType) => {
     setBusy(true);
-    setError(await open.vote(type).then(() => undefined, (failure: unknown) => failure));
+    setError(
+      await open.vote(type).then(
+        () => undefined,
+        (failure: unknown) => failure,
+      ),
+    );
     setBusy(false);
   };
   return (

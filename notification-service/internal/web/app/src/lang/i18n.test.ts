@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+
+import problems from '../../../../../../docs/problems.md?raw';
+import type { DeadLetter, Notification, Replay, Status, VoteType } from '../api/client';
+import { preferences } from '../state/preferences';
+import type { Role } from '../state/session';
+import en from './en.json';
+import { isWord, languages, preferredLanguage, setLanguage, t, tn } from './i18n';
+
+const sources = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.{test,gen}.*'], { query: '?raw', import: 'default', eager: true });
+const all = await Promise.all(Object.entries(languages).map(async ([tag, { load }]) => ({ tag, words: await load() })));
+
+/** The names in braces that a text is filled in with. */
+const gaps = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+
+describe.each(all)('$tag', ({ words }: { words: Record<string, string | undefined> }) => {
+  test('has the words of English, and no others', () => expect(Object.keys(words).sort()).toEqual(Object.keys(en).sort()));
+
+  test('says something for each', () => expect(Object.keys(words).filter((key) => !words[key]?.trim())).toEqual([]));
+
+  test('is filled in with the same values', () => {
+    for (const [key, text] of Object.entries(en)) expect([key, gaps(words[key] ?? '')]).toEqual([key, gaps(text)]);
+  });
+});
+
+/** Every member of a union, which the compiler counts. */
+const members = <T extends string>(each: Record<T, true>) => Object.keys(each);
+
+describe('there is a word for', () => {
+  test.each([
+    ['status', members<Status>({ pending: true, in_progress: true, resolved: true, rejected: true })],
+    ['vote', members<VoteType>({ upvote: true, downvote: true })],
+    ['role', members<Role>({ resident: true, official: true, operator: true })],
+    ['dead.state', members<DeadLetter['state']>({ open: true, replaying: true, resolved: true, discarded: true })],
+    ['replays.state', members<Replay['state']>({ running: true, paused: true, stopped: true, cancelled: true, done: true })],
+  ])('each %s', (prefix, names) => {
+    for (const name of names) expect(`${prefix}.${name}`).toSatisfy(isWord);
+  });
+
+  test('every problem that a reader can meet', () => {
+    const kinds = [...problems.matchAll(/^## ([\w-]+)$/gm)].map(([, kind]) => kind);
+    expect(kinds.length).toBeGreaterThan(15);
+    // Those that only a mistake of the page could cause, and those that the server says better or a screen has words for.
+    const others = ['malformed-body', 'unsupported-media-type', 'body-too-large', 'cross-site', 'method-not-allowed'];
+    others.push('precondition-required', 'conflict', 'idempotency-key-reused');
+    expect(kinds.filter((kind) => !isWord(`problem.${kind}`) && !others.includes(kind ?? ''))).toEqual([]);
+  });
+});
+
+test('every event has words', () => {
+  const types = members<Notification['type']>({ 'report.created': true, 'report.status.updated': true, 'report.vote.received': true });
+  expect(types).toHaveLength(3);
+});
+
+test('no word is left that nothing says', () => {
+  const code = Object.values(sources).join('\n');
+  // Made of a fixed part and a name: t(`status.${status}`).
+  const prefixes = [...code.matchAll(/`([a-z][\w.-]*\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
+  const said = (key: string) =>
+    code.includes(`'${key}'`) ||
+    code.includes(`'${key.replace(/\.(one|other)$/, '')}'`) ||
+    prefixes.some((prefix) => key.startsWith(prefix));
+  expect(Object.keys(en).filter((key) => !said(key))).toEqual([]);
+});
+
+describe('words', () => {
+  afterEach(async () => {
+    preferences.language.value = '';
+    await setLanguage('en');
+  });
+
+  test('are filled in', () => expect(t('report.by', { name: 'Ana {b}' })).toBe('by Ana {b}'));
+
+  test('differ by number', () => {
+    expect([tn('dead.count', 1), tn('dead.count', 0), tn('dead.count', 1_234)]).toEqual(['1 message', '0 messages', '1,234 messages']);
+  });
+
+  test('are those of the chosen language', async () => {
+    await setLanguage('id');
+    expect([t('status.resolved'), document.documentElement.lang]).toEqual(['Selesai', 'id']);
+  });
+
+  test.each([
+    ['', ['fr-FR', 'id-ID', 'en'], 'id'],
+    ['', ['fr-FR'], 'en'],
+    ['en', ['id-ID'], 'en'],
+    ['xx', ['id-ID'], 'id'],
+  ])('chosen %j, browser %j: %s', (chosen, browser, want) => {
+    preferences.language.value = chosen;
+    vi.spyOn(navigator, 'languages', 'get').mockReturnValue(browser);
+    expect(preferredLanguage()).toBe(want);
+  });
+});

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+
+import { FakeBrowser, settled, type FakeTab } from '../testing/browser';
+import { joinTabs, type Tidings } from './tabs';
+
+let browser: FakeBrowser;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  browser = new FakeBrowser();
+});
+afterEach(() => void vi.useRealTimers());
+
+/** A tab that has joined, what it heard, and whether it follows the streams. */
+async function join(tab: FakeTab) {
+  const joined = { tab, heard: [] as Tidings[], follows: 0, tell: (_: Tidings) => {} };
+  joinTabs(
+    (tell) => {
+      joined.follows++;
+      joined.tell = tell;
+      return () => joined.follows--;
+    },
+    (tidings) => joined.heard.push(tidings),
+    tab,
+  );
+  await settled();
+  return joined;
+}
+
+/** Lets time pass in steps, so that messages arrive in between. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 500) {
+    vi.advanceTimersByTime(Math.min(500, left));
+    await settled();
+  }
+}
+
+const event = (id: string): Tidings => ({ kind: 'event', stream: 'mine', event: { type: 'notification', data: {}, id } });
+
+test('one tab follows the streams, and all hear of every event once', async () => {
+  const [first, second, third] = [await join(browser.open()), await join(browser.open()), await join(browser.open('hidden'))];
+  expect([first.follows, second.follows, third.follows]).toEqual([1, 0, 0]);
+  first.tell(event('v1.a.1'));
+  await settled();
+  for (const tab of [first, second, third]) expect(tab.heard.filter(({ kind }) => kind === 'event')).toEqual([event('v1.a.1')]);
+});
+
+test('when the leading tab is closed the next one follows at once', async () => {
+  const tabs = [await join(browser.open()), await join(browser.open('hidden')), await join(browser.open())] as const;
+  browser.close(tabs[0].tab);
+  await settled();
+  expect([tabs[1].follows, tabs[2].follows]).toEqual([1, 0]);
+});
+
+test('a tab that comes later is told at once whether the streams are live', async () => {
+  const first = await join(browser.open());
+  first.tell({ kind: 'live', live: true });
+  const second = await join(browser.open());
+  expect(second.heard).toEqual([{ kind: 'live', live: true }]);
+});
+
+describe('a frozen leader', () => {
+  test('is replaced after 20 s by a tab that is looked at', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open());
+    first.tab.frozen = true;
+    await pass(19_500);
+    expect(second.follows).toBe(0);
+    await pass(500);
+    expect(second.follows).toBe(1);
+  });
+
+  test('is left alone by a tab that nobody looks at', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open('hidden'));
+    first.tab.frozen = true;
+    await pass(60_000);
+    expect([first.follows, second.follows]).toEqual([1, 0]);
+    second.tab.document.visibilityState = 'visible';
+    await pass(20_000);
+    expect(second.follows).toBe(1);
+  });
+
+  test('gives up once it is thawed, and waits for its turn again', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open());
+    first.tab.frozen = true;
+    await pass(20_000);
+    first.tab.frozen = false;
+    await pass(60_000);
+    expect([first.follows, second.follows]).toEqual([0, 1]);
+    browser.close(second.tab);
+    await settled();
+    expect(first.follows).toBe(1);
+  });
+});
+
+test('a leader that is alive keeps the lead', async () => {
+  const first = await join(browser.open('hidden'));
+  const second = await join(browser.open());
+  await pass(120_000);
+  expect([first.follows, second.follows]).toEqual([1, 0]);
+});
+
+test('without locks every tab follows the streams itself', async () => {
+  const alone = browser.open();
+  const joined = await join(Object.assign(alone, { locks: undefined }));
+  expect(joined.follows).toBe(1);
+});

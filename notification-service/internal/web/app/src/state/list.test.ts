@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+
+import { reportService, type FeedEvent, type Report } from '../api/client';
+import { deferred, ok, refused, report, serve } from '../testing/api';
+import type { StreamEvent } from '../live/stream';
+
+// The feed of the test: what followFeed would hear from the stream.
+const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));
+vi.mock('../live/live', () => ({ onStream: (_: string, listener: (event: StreamEvent) => void) => (streams.feed = listener) }));
+
+import { followFeed } from './feed';
+import { createList, noFilters } from './list';
+
+/** A day's report; the higher the day the newer. */
+const on = (day: number, part: Partial<Report> = {}) =>
+  report({ id: `r${day}`, created_at: `2026-01-${String(day).padStart(2, '0')}T12:00:00Z`, ...part });
+const page = (reports: Report[], next_cursor?: string) => ok({ reports, ...(next_cursor && { next_cursor }) });
+const ids = (list: { reports: { value: Report[] } }) => list.reports.value.map(({ id }) => id);
+const many = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    report({ id: `r${from - i}`, created_at: new Date(Date.UTC(2026, 0, 1) + (from - i) * 1000).toISOString() }),
+  );
+
+function happens(part: Partial<FeedEvent>): void {
+  const data = {
+    type: 'report.vote.received',
+    report_id: 'r1',
+    report_version: 2,
+    report_title: '',
+    happened_at: '2026-02-01T00:00:00Z',
+    ...part,
+  };
+  streams.feed({ type: 'notification', data, id: '' });
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  followFeed();
+});
+afterEach(() => void vi.useRealTimers());
+
+/** Runs what is due, and what it promised. */
+const later = () => vi.advanceTimersByTimeAsync(3_000);
+
+test('asks for what the filters say, and for the page behind with its cursor', async () => {
+  const get = serve(reportService, 'GET', (_, { params }) => (params?.query?.cursor ? page([on(1)]) : page([on(3), on(2)], 'c2')));
+  const list = createList('all');
+  list.load({ ...noFilters, q: 'dark', status: ['pending'], bbox: '1,2,3,4' });
+  await later();
+  expect(get.mock.lastCall).toEqual([
+    '/reports',
+    { params: { query: { limit: 50, order: 'newest', q: 'dark', status: ['pending'], category: [], bbox: '1,2,3,4' } } },
+  ]);
+  expect([ids(list), list.next.value, list.state.value]).toEqual([['r3', 'r2'], 'c2', 'ready']);
+  await list.more();
+  expect(get.mock.lastCall?.[1].params?.query).toMatchObject({ cursor: 'c2' });
+  expect([ids(list), list.next.value]).toEqual([['r3', 'r2', 'r1'], undefined]);
+});
+
+test("one's own reports are asked for without order and area", async () => {
+  const get = serve(reportService, 'GET', () => page([]));
+  createList('mine').load(noFilters);
+  await later();
+  expect(get.mock.lastCall?.[0]).toBe('/reports/mine');
+  expect(get.mock.lastCall?.[1].params?.query).not.toHaveProperty('order');
+});
+
+test('an answer to what is no longer asked is dropped', async () => {
+  const slow = deferred<ReturnType<typeof page>>();
+  serve(reportService, 'GET', (_, { params }) => (params?.query?.q === 'slow' ? slow.promise : page([on(2)])));
+  const list = createList('all');
+  list.load({ ...noFilters, q: 'slow' });
+  list.load({ ...noFilters, q: 'fast' });
+  await later();
+  slow.resolve(page([on(9)], 'wrong'));
+  await later();
+  expect([ids(list), list.next.value]).toEqual([['r2'], undefined]);
+});
+
+test('the same list is not asked for twice while it is on its way', async () => {
+  const get = serve(reportService, 'GET', () => page([on(1)]));
+  const list = createList('all');
+  list.load(noFilters);
+  list.load({ ...noFilters });
+  await later();
+  expect(get).toHaveBeenCalledOnce();
+});
+
+test('a failure says so and keeps what was shown', async () => {
+  let answer = page([on(1)], 'c2');
+  serve(reportService, 'GET', () => answer);
+  const list = createList('all');
+  list.load(noFilters);
+  await later();
+  answer = refused(503, 'unavailable');
+  await list.more();
+  expect([ids(list), list.state.value]).toEqual([['r1'], 'failed']);
+  expect(list.error.value).toBeDefined();
+  answer = page([]);
+  await list.more();
+  expect([list.state.value, list.error.value]).toEqual(['ready', undefined]);
+});
+
+describe('a list of several pages', () => {
+  async function twoPages(first: Report[], behind: Report[]) {
+    let fresh = first;
+    serve(reportService, 'GET', (_, { params }) => (params?.query?.cursor ? page(behind, 'c3') : page(fresh, 'c2')));
+    const list = createList('all');
+    list.load(noFilters);
+    await later();
+    await list.more();
+    return { list, become: (reports: Report[]) => (fresh = reports) };
+  }
+
+  test('gets a fresh first page in front, without losing or doubling what is behind', async () => {
+    const { list, become } = await twoPages(many(100, 50), many(50, 50));
+    // Two came, so that two of the first page are now on the second.
+    become(many(102, 50));
+    await list.refresh();
+    expect(ids(list)).toEqual(many(102, 102).map(({ id }) => id));
+    expect(list.next.value).toBe('c3');
+  });
+
+  test('keeps what was filed at the very moment at which the first page ends', async () => {
+    const [last, ...behind] = many(51, 51);
+    const twin = { ...on(1), id: 'twin', created_at: last?.created_at ?? '' };
+    const first = [...many(100, 49), ...(last ? [last] : [])];
+    const { list } = await twoPages(first, [twin, ...behind]);
+    await list.refresh();
+    expect(ids(list)).toEqual([...first, twin, ...behind].map(({ id }) => id));
+  });
+
+  test('drops from the first page what is gone from it', async () => {
+    const { list, become } = await twoPages(many(100, 50), many(50, 50));
+    become(many(100, 51).filter(({ id }) => id !== 'r99'));
+    await list.refresh();
+    expect(ids(list)).not.toContain('r99');
+    expect(ids(list)).toHaveLength(99);
+  });
+
+  test('keeps the oldest first where that is the order', async () => {
+    const oldest = (from: number, count: number) => many(from + count - 1, count).reverse();
+    const pages = [oldest(1, 50), oldest(51, 50)] as const;
+    serve(reportService, 'GET', (_, { params }) => (params?.query?.cursor ? page(pages[1]) : page(pages[0], 'c2')));
+    const list = createList('all');
+    list.load({ ...noFilters, oldestFirst: true });
+    await later();
+    await list.more();
+    await list.refresh();
+    expect(ids(list)).toEqual(oldest(1, 100).map(({ id }) => id));
+  });
+});
+
+describe('while it is watched', () => {
+  test('a vote changes the report at its place, and asks nothing', async () => {
+    const get = serve(reportService, 'GET', () => page([on(2), on(1)]));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    happens({ report_id: 'r1', score: 7 });
+    await later();
+    expect(list.reports.value.map(({ score }) => score)).toEqual([0, 7]);
+    expect(get).toHaveBeenCalledOnce();
+    stop();
+  });
+
+  test('a new report is fetched, once for many', async () => {
+    let reports = [on(1)];
+    const get = serve(reportService, 'GET', () => page(reports));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    reports = [on(3), on(2), on(1)];
+    happens({ type: 'report.created', report_id: 'r2' });
+    happens({ type: 'report.created', report_id: 'r3' });
+    await later();
+    expect(ids(list)).toEqual(['r3', 'r2', 'r1']);
+    expect(get).toHaveBeenCalledTimes(2);
+    stop();
+  });
+
+  test('a gap in the feed is closed by a fresh page', async () => {
+    const get = serve(reportService, 'GET', () => page([on(1)]));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    streams.feed({ type: 'ready', data: {}, id: '' });
+    await later();
+    await later();
+    expect(get).toHaveBeenCalledTimes(2);
+    stop();
+    streams.feed({ type: 'ready', data: {}, id: '' });
+    await later();
+    await later();
+    expect(get).toHaveBeenCalledTimes(2); // nobody watches any more
+  });
+});

@@ -1,0 +1,137 @@
+/** Parts of a browser that jsdom and Node 18 do not have, for tests of several tabs. */
+import type { Surroundings } from '../live/tabs';
+
+type Message = Parameters<Surroundings['channel']['postMessage']>[0];
+
+/** Lets pending promises run. */
+export const settled = async () => {
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+};
+
+/** A browser whose tabs share locks and a channel. */
+export class FakeBrowser {
+  private readonly tabs: FakeTab[] = [];
+  private readonly queue: Waiting[] = [];
+  private holder: Waiting | undefined;
+
+  open(visibilityState: DocumentVisibilityState = 'visible'): FakeTab {
+    const tab = new FakeTab(this, visibilityState);
+    this.tabs.push(tab);
+    return tab;
+  }
+
+  /** A frozen tab neither sends nor receives; what it holds it keeps. */
+  post(from: FakeTab, message: Message): void {
+    if (from.frozen) return;
+    for (const tab of this.tabs) {
+      if (tab !== from && !tab.frozen)
+        queueMicrotask(() => tab.channel.onmessage?.call(undefined as never, { data: message } as MessageEvent));
+    }
+  }
+
+  /** Closes a tab: its lock is free, and its place in the queue. */
+  close(tab: FakeTab): void {
+    tab.frozen = true;
+    const waits = this.queue.findIndex((waiting) => waiting.tab === tab);
+    if (waits >= 0) this.queue.splice(waits, 1);
+    if (this.holder?.tab !== tab) return;
+    this.holder = undefined;
+    this.grant();
+  }
+
+  /** Does what LockManager.request does, for one name. */
+  request(tab: FakeTab, options: LockOptions, held: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting = { tab, held, resolve, reject };
+      const aborted = () => reject(new DOMException('aborted', 'AbortError'));
+      if (options.signal?.aborted) return aborted();
+      options.signal?.addEventListener('abort', () => {
+        if (this.holder === waiting) return;
+        this.queue.splice(this.queue.indexOf(waiting), 1);
+        aborted();
+      });
+      if (options.steal) {
+        this.holder?.reject(new DOMException('stolen', 'AbortError'));
+        this.holder = undefined;
+        this.queue.unshift(waiting);
+      } else this.queue.push(waiting);
+      this.grant();
+    });
+  }
+
+  private grant(): void {
+    if (this.holder) return;
+    const next = (this.holder = this.queue.shift());
+    if (!next) return;
+    void Promise.resolve()
+      .then(() => next.held())
+      .then(() => {
+        if (this.holder !== next) return;
+        this.holder = undefined;
+        next.resolve();
+        this.grant();
+      });
+  }
+}
+
+interface Waiting {
+  tab: FakeTab;
+  held(): Promise<void>;
+  resolve(): void;
+  reject(reason: unknown): void;
+}
+
+/** A tab, as `joinTabs` takes its surroundings. */
+export class FakeTab implements Surroundings {
+  frozen = false;
+  readonly channel: Surroundings['channel'];
+  readonly locks: Surroundings['locks'];
+  readonly document: { visibilityState: DocumentVisibilityState };
+
+  constructor(browser: FakeBrowser, visibilityState: DocumentVisibilityState) {
+    this.document = { visibilityState };
+    this.channel = { onmessage: null, postMessage: (message: Message) => browser.post(this, message) };
+    this.locks = {
+      request: ((_: string, options: LockOptions, held: () => Promise<void>) =>
+        browser.request(this, options, held)) as LockManager['request'],
+    };
+  }
+}
+
+/** An EventSource that does what the test says. */
+export class FakeEventSource extends EventTarget {
+  static readonly CONNECTING = 0;
+  static readonly OPEN = 1;
+  static readonly CLOSED = 2;
+  static made: FakeEventSource[] = [];
+
+  readyState: number = FakeEventSource.CONNECTING;
+  onerror: (() => void) | undefined;
+
+  constructor(readonly url: string) {
+    super();
+    FakeEventSource.made.push(this);
+  }
+
+  /** The one that was opened last. */
+  static get last(): FakeEventSource {
+    const last = FakeEventSource.made.at(-1);
+    if (!last) throw new Error('no stream was opened');
+    return last;
+  }
+
+  emit(type: string, lastEventId: string, data: unknown = {}): void {
+    this.readyState = FakeEventSource.OPEN;
+    this.dispatchEvent(new MessageEvent(type, { data: JSON.stringify(data), lastEventId }));
+  }
+
+  /** Fails: for a while, as after a broken connection, or for good, as after a 503. */
+  fail(forGood: boolean): void {
+    this.readyState = forGood ? FakeEventSource.CLOSED : FakeEventSource.CONNECTING;
+    this.onerror?.();
+  }
+
+  close(): void {
+    this.readyState = FakeEventSource.CLOSED;
+  }
+}

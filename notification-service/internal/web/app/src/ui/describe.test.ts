@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+
+import { notification } from '../testing/api';
+import { describe } from './describe';
+
+test.each([
+  [{ type: 'report.created', category_name: 'Graffiti' }, 'New report: Graffiti'],
+  [{ type: 'report.created' }, 'New report'],
+  [{ type: 'report.status.updated', status: 'in_progress' }, 'Now: In progress'],
+  [{ type: 'report.vote.received', vote_type: 'upvote', score: 1_200 }, 'Someone voted for it: 1,200 votes'],
+  [{ type: 'report.vote.received', vote_type: 'downvote', score: -2 }, 'Someone voted against it: -2 votes'],
+] as const)('%o: %s', (part, want) => expect(describe(notification(part))).toBe(want));

@@ -2,11 +2,11 @@ package topology
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
@@ -17,10 +17,8 @@ const (
 	// checkEvery is how often the broker is checked when nothing points to a
 	// fault.
 	checkEvery = time.Minute
-	// policiesShow is how long management may take to show a policy at the
-	// queues: after a start of the broker, and after the policy was set. Quorum
-	// queues report about every five seconds, and management asks now and then.
-	policiesShow = 15 * time.Second
+	// firstCheck leaves the consumer time to declare what is missing.
+	firstCheck = 15 * time.Second
 	// redeclareEvery spaces the declarations that unroutable messages ask for.
 	redeclareEvery = 2 * time.Second
 )
@@ -37,13 +35,11 @@ type Finding struct {
 // remedy: whatever exists and differs. Without management it sees nothing, and
 // only declares when a message is unroutable.
 type Checker struct {
-	topology     *Topology
-	management   *Management
-	rabbit       rabbit.Config
-	log          zerolog.Logger
-	unroutable   chan struct{} // holds one request to look for a missing binding
-	confirmAfter time.Duration // see confirmed
-	suspected    map[Finding]time.Time
+	topology   *Topology
+	management *Management
+	rabbit     rabbit.Config
+	log        zerolog.Logger
+	unroutable chan struct{} // holds one request to look for a missing binding
 
 	mu       sync.Mutex
 	findings []Finding
@@ -52,10 +48,7 @@ type Checker struct {
 // NewChecker returns a Checker that declares on connections of cfg and sees
 // the broker through management, which may be nil.
 func NewChecker(t *Topology, management *Management, cfg rabbit.Config) *Checker {
-	return &Checker{
-		topology: t, management: management, rabbit: cfg, log: cfg.Log,
-		unroutable: make(chan struct{}, 1), confirmAfter: policiesShow,
-	}
+	return &Checker{topology: t, management: management, rabbit: cfg, log: cfg.Log, unroutable: make(chan struct{}, 1)}
 }
 
 // Findings returns what differed at the last check.
@@ -79,11 +72,11 @@ func (c *Checker) Unroutable(exchange, key string) {
 // message is unroutable, until ctx ends.
 func (c *Checker) Run(ctx context.Context) error {
 	if c.management != nil {
-		if err := c.setPolicies(ctx, nil); err != nil {
+		if _, err := c.setPolicies(ctx, nil); err != nil {
 			c.log.Warn().Err(err).Msg("setting policies failed, will retry")
 		}
 	}
-	check := time.NewTimer(policiesShow)
+	check := time.NewTimer(firstCheck)
 	defer check.Stop()
 	for {
 		select {
@@ -144,48 +137,17 @@ func (c *Checker) Check(ctx context.Context) {
 // compare returns what is missing at the broker and can be declared, and what
 // exists and differs. Policies of ours that are missing it sets.
 func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, err error) {
-	exchanges, err := c.management.exchanges(ctx)
+	have, err := c.management.read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	queues, err := c.management.queues(ctx)
+	set, err := c.setPolicies(ctx, have.policies)
 	if err != nil {
 		return nil, nil, err
 	}
-	bindings, err := c.management.bindings(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	have, err := c.management.policies(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := c.setPolicies(ctx, have); err != nil {
-		return nil, nil, err
-	}
-	var d differences
-	d.compareExchanges(c.topology.exchanges, exchanges)
-	d.compareQueues(c.topology.queues, queues)
-	d.compareBindings(c.topology, bindings)
-	return d.missing, append(d.differing, c.confirmed(comparePolicies(policies(c.topology.Names), queues))...), nil
-}
-
-// confirmed returns those of findings that a check before has made, too, at
-// least confirmAfter ago: management shows policies late.
-func (c *Checker) confirmed(findings []Finding) (lasting []Finding) {
-	suspected := make(map[Finding]time.Time, len(findings))
-	for _, f := range findings {
-		since, known := c.suspected[f]
-		if !known {
-			since = time.Now()
-		}
-		suspected[f] = since
-		if known && time.Since(since) >= c.confirmAfter {
-			lasting = append(lasting, f)
-		}
-	}
-	c.suspected = suspected
-	return lasting
+	have.policies = append(have.policies, set...)
+	missing, differing = c.topology.compare(have, c.management.vhost)
+	return missing, differing, nil
 }
 
 // declare puts back what is missing.
@@ -198,17 +160,19 @@ func (c *Checker) declare(ctx context.Context) error {
 	return c.topology.Declare(conn)
 }
 
-// setPolicies sets those of our policies that are not among have. One that is
-// and differs may be another version's: both would set it in turn.
-func (c *Checker) setPolicies(ctx context.Context, have []policy) error {
-	for name, p := range policies(c.topology.Names) {
-		if slices.ContainsFunc(have, func(h policy) bool { return h.Name == name }) {
+// setPolicies sets and returns those of our policies that are not among have.
+// One that is and differs may be another version's: both would set it in turn.
+func (c *Checker) setPolicies(ctx context.Context, have []rabbithole.Policy) (set []rabbithole.Policy, err error) {
+	for _, p := range c.topology.policies {
+		if slices.ContainsFunc(have, func(h rabbithole.Policy) bool { return h.Name == p.Name }) {
 			continue
 		}
-		if err := c.management.setPolicy(ctx, name, p); err != nil {
-			return fmt.Errorf("set policy %s: %w", name, err)
+		if err := c.management.setPolicy(ctx, p); err != nil {
+			return nil, err
 		}
-		c.log.Info().Str("policy", name).Msg("policy set")
+		c.log.Info().Str("policy", p.Name).Msg("policy set")
+		p.Vhost = c.management.vhost
+		set = append(set, p)
 	}
-	return nil
+	return set, nil
 }

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -81,17 +83,18 @@ func TestReadsWhatStands(t *testing.T) {
 	build(t, broker)
 	c := newClient(t, api(t), broker)
 
-	exchanges, err := c.exchanges(t.Context())
-	if want := (exchange{Name: "city", Type: "topic", Durable: true}); err != nil || !slices.Contains(exchanges, want) {
-		t.Errorf("exchanges %v (error: %v), want %v among them", exchanges, err, want)
+	have, err := c.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	bindings, err := c.bindings(t.Context())
-	if want := (binding{Source: "city", Destination: "votes", Kind: "queue", Key: "vote.#"}); err != nil || !slices.Contains(bindings, want) {
-		t.Errorf("bindings %v (error: %v), want %v among them", bindings, err, want)
+	if !slices.ContainsFunc(have.exchanges, func(e rabbithole.ExchangeInfo) bool { return e.Name == "city" && e.Type == "topic" && e.Durable }) {
+		t.Errorf("exchanges %v, want city among them", have.exchanges)
 	}
-	queues, err := c.queues(t.Context())
-	if err != nil || len(queues) != 1 || queues[0].Name != "votes" || !queues[0].Durable || queues[0].Arguments["x-message-ttl"] != 9000.0 {
-		t.Errorf("queues %+v (error: %v), want votes alone, with its time to live", queues, err)
+	if !slices.ContainsFunc(have.bindings, bindingSpec{queue: "votes", exchange: "city", key: "vote.#"}.is) {
+		t.Errorf("bindings %v, want that of votes among them", have.bindings)
+	}
+	if q := have.queues; len(q) != 1 || q[0].Name != "votes" || !q[0].Durable || q[0].Arguments["x-message-ttl"] != 9000.0 {
+		t.Errorf("queues %+v, want votes alone, with its time to live", q)
 	}
 }
 
@@ -101,33 +104,23 @@ func TestSetPolicyTakesEffect(t *testing.T) {
 	build(t, broker)
 	c := newClient(t, api(t), broker)
 	for _, length := range []int{7, 8} { // made, and replaced
-		err := c.setPolicy(t.Context(), "odd/name", policy{
-			Pattern: "^votes$", ApplyTo: "queues", Priority: 5, Definition: map[string]any{"max-length": length},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		waitEffective(t, c, float64(length))
-	}
-}
-
-// waitEffective waits until the queue obeys the policy: the API shows it late.
-func waitEffective(t *testing.T, c *Management, want float64) {
-	t.Helper()
-	for deadline := time.After(patience); ; {
-		queues, err := c.queues(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if queues[0].Policy == "odd/name" && queues[0].Effective["max-length"] == want {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("queue %+v does not obey the policy", queues[0])
-		case <-time.After(50 * time.Millisecond):
+		must(t, c.setPolicy(t.Context(), rabbithole.Policy{
+			Name: "odd/name", Pattern: "^votes$", ApplyTo: "queues", Priority: 5, Definition: rabbithole.PolicyDefinition{"max-length": length},
+		}))
+		have, err := c.read(t.Context())
+		must(t, err)
+		if p := have.policies; len(p) != 1 || p[0].Name != "odd/name" || p[0].Definition["max-length"] != float64(length) {
+			t.Errorf("policies %+v, want odd/name alone, with length %d", p, length)
 		}
 	}
+	eventually(t, "policy of the queue", func() string { // the API shows it late
+		have, err := c.read(t.Context())
+		must(t, err)
+		if have.queues[0].Policy != "odd/name" {
+			return "is " + have.queues[0].Policy
+		}
+		return ""
+	})
 }
 
 // Without a user of its own the client is the broker's user.
@@ -139,7 +132,7 @@ func TestUserOfTheBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	address.User = nil
-	if _, err := newClient(t, address.String(), broker).queues(t.Context()); err != nil {
+	if _, err := newClient(t, address.String(), broker).read(t.Context()); err != nil {
 		t.Errorf("Queues: %v", err)
 	}
 }
@@ -158,12 +151,12 @@ func TestFailures(t *testing.T) {
 		{"wrong password", right.Host, broker, "401"},
 		{"no such virtual host", right.Host, broker + "-gone", "40"}, // 401 to strangers, 404 to others
 		{"nobody listens", closedPort(t), broker, "connection refused"},
-		{"something else answers", stranger(t), broker, "read the management API's answer"},
+		{"something else answers", stranger(t), broker, "invalid character"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, "http://guest:s3cret@"+tt.host, tt.vhost)
-			_, err := c.queues(t.Context())
+			_, err := c.read(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "management API") {
 				t.Errorf("Queues: %v, want an error of the management API that tells %q", err, tt.want)
 			}
@@ -213,5 +206,21 @@ func TestMalformedURLs(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("New(%q, %q): %v, want %q and no password", tt.api, tt.broker, err, tt.want)
 		}
+	}
+}
+
+// A check ends with its context, also when the API is silent.
+func TestReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = silent.Accept()
+		cancel()
+	}()
+	if _, err := newClient(t, "http://guest:guest@"+silent.Addr().String(), "amqp://127.0.0.1/").read(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("read: %v, want the context's error", err)
 	}
 }

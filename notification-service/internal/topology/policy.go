@@ -1,8 +1,11 @@
 package topology
 
 import (
+	"maps"
 	"regexp"
 	"strings"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 )
@@ -19,28 +22,43 @@ const (
 	policyPriority = 5
 )
 
-// policies returns the policies of our queues by name. A queue obeys one
-// policy only, so the patterns do not overlap.
-//
-// At-least-once dead-lettering keeps a message in its queue until the one
-// behind the dead-letter exchange has it; it wants reject-publish.
-func policies(t event.Topology) map[string]policy {
+// safe is what the definitions of our policies have in common. At-least-once
+// dead-lettering keeps a message in its queue until the one behind the
+// dead-letter exchange has it; it needs reject-publish.
+var safe = rabbithole.PolicyDefinition{
+	"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length-bytes": maxBytes,
+}
+
+// policies returns the policies of our queues. A queue obeys one policy only,
+// so the patterns do not overlap.
+func policies(names event.Topology) []rabbithole.Policy {
 	var queues []string
 	for _, key := range event.Keys() {
-		queues = append(queues, regexp.QuoteMeta(t.Queue(key)))
+		queues = append(queues, regexp.QuoteMeta(names.Queue(key)))
 	}
-	prefix := strings.TrimSuffix(t.Exchange(), "cityconnect.notifications")
-	safe := func(pattern string, more map[string]any) policy {
-		definition := map[string]any{
-			"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length-bytes": maxBytes,
+	limited := maps.Clone(safe)
+	limited["delivery-limit"] = deliveryLimit
+	prefix := strings.TrimSuffix(names.Exchange(), "cityconnect.notifications")
+	return []rabbithole.Policy{
+		{
+			Name: prefix + "cityconnect-queues", Pattern: "^(" + strings.Join(queues, "|") + ")$",
+			ApplyTo: string(rabbithole.PolicyTargetQueues), Priority: policyPriority, Definition: limited,
+		},
+		{
+			Name: prefix + "cityconnect-retry", Pattern: "^" + regexp.QuoteMeta(names.Retry("")) + "[0-9a-z]+$",
+			ApplyTo: string(rabbithole.PolicyTargetQueues), Priority: policyPriority, Definition: safe,
+		},
+	}
+}
+
+// applied returns the policy of have that the quorum queue name obeys: the
+// matching one of the highest priority.
+func applied(have []rabbithole.Policy, vhost, name string) (p rabbithole.Policy) {
+	found := false
+	for _, h := range have {
+		if h.DoesMatchName(vhost, name, rabbithole.PolicyTargetQuorumQueues) && (!found || h.Priority > p.Priority) {
+			p, found = h, true
 		}
-		for name, value := range more {
-			definition[name] = value
-		}
-		return policy{Pattern: pattern, ApplyTo: "queues", Priority: policyPriority, Definition: definition}
 	}
-	return map[string]policy{
-		prefix + "cityconnect-queues": safe("^("+strings.Join(queues, "|")+")$", map[string]any{"delivery-limit": deliveryLimit}),
-		prefix + "cityconnect-retry":  safe("^"+regexp.QuoteMeta(t.Retry(""))+"[0-9a-z]+$", nil),
-	}
+	return p
 }

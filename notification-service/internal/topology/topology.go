@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -39,12 +40,13 @@ type Topology struct {
 	exchanges []exchangeSpec
 	queues    []queueSpec
 	bindings  []bindingSpec
+	policies  []rabbithole.Policy
 }
 
 // New returns the topology under names, in which messages can wait for each
 // of delays before another attempt.
 func New(names event.Topology, delays []time.Duration) *Topology {
-	t := &Topology{Names: names, exchanges: []exchangeSpec{
+	t := &Topology{Names: names, policies: policies(names), exchanges: []exchangeSpec{
 		{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic},
 	}}
 	for _, key := range event.Keys() {

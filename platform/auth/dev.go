@@ -55,7 +55,7 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, DevToken{token, "Bearer", int(devLifetime.Seconds()), req.Sub})
+	return service.Encode(w, http.StatusOK, DevToken{token, "Bearer", int(devLifetime.Seconds()), req.Sub})
 }
 
 func (req DevTokenRequest) faults() []service.FieldError {

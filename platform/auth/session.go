@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -39,7 +38,7 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 			service.FieldError{Pointer: "Authorization", Detail: "too long"})
 	}
 	http.SetCookie(w, v.cookie(r, token, int(p.Expires.Sub(v.now()).Seconds())))
-	return writeJSON(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
+	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
 }
 
 // ReadSession serves GET /session behind Middleware: a page cannot read the
@@ -51,7 +50,7 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return writeJSON(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
+	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
 }
 
 // DeleteSession serves DELETE /session: it removes the cookie.
@@ -74,16 +73,4 @@ func (v *Verifier) cookie(r *http.Request, token string, maxAge int) *http.Cooki
 		SameSite: http.SameSiteStrictMode,
 		Secure:   r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
-}
-
-func writeJSON(w http.ResponseWriter, status int, body any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(data) // a client that left is no fault of ours
-	return nil
 }

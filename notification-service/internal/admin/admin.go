@@ -8,7 +8,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -80,36 +80,36 @@ func (a *API) Handlers() openapi.Handlers {
 		"changeWorkerPool":   a.changePool,
 	}
 	for name, h := range handlers {
+		if name != "exportDeadLetters" { // which takes as long as its reader
+			h = service.Timeout(h)
+		}
 		handlers[name] = translated(h)
 	}
 	return handlers
 }
 
-var (
-	conflict = service.ProblemType{Status: http.StatusConflict, Name: "conflict", Title: "Not in this state"}
-	notFound = []error{deadletter.ErrNotFound, deadletter.ErrNoReplay, consumer.ErrNoQueue}
-	clashes  = []error{deadletter.ErrNotOpen, deadletter.ErrNothing, deadletter.ErrEnded}
-)
+// kinds has the failures of the domain that have none yet.
+var kinds = map[error]fault.Kind{
+	deadletter.ErrNotFound: fault.NotFound,
+	deadletter.ErrNoReplay: fault.NotFound,
+	consumer.ErrNoQueue:    fault.NotFound,
+	deadletter.ErrNotOpen:  fault.Conflict,
+	deadletter.ErrNothing:  fault.Conflict,
+	deadletter.ErrEnded:    fault.Conflict,
+	consumer.ErrPool:       fault.Invalid,
+}
 
-// translated turns the failures of the domain into problems.
+// translated gives the failures of the domain their kinds.
 func translated(h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
-		for _, known := range notFound {
+		for known, kind := range kinds {
 			if errors.Is(err, known) {
-				return service.NotFound.New(known.Error())
-			}
-		}
-		for _, known := range clashes {
-			if errors.Is(err, known) {
-				return conflict.New(known.Error())
+				return &fault.Error{Kind: kind, Msg: known.Error(), Err: err}
 			}
 		}
 		if invalid, ok := errors.AsType[*deadletter.InvalidError](err); ok {
-			return service.InvalidInput.New("", service.FieldError{Pointer: "/body", Detail: invalid.Text})
-		}
-		if errors.Is(err, consumer.ErrPool) {
-			return service.InvalidInput.New(err.Error())
+			return fault.NewInvalid("/body", invalid.Text)
 		}
 		return err
 	}
@@ -154,25 +154,6 @@ func page(r *http.Request) (limit int, before int64, err error) {
 	}
 	before, err = number(q.Get("cursor"), 0)
 	return int(n), before, err
-}
-
-func decode[T any](r *http.Request) (body T, err error) {
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		return body, fmt.Errorf("body that the document let pass: %w", err)
-	}
-	return body, nil
-}
-
-func encode(w http.ResponseWriter, status int, body any) error {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(encoded, '\n')) // a client that left is no fault of ours
-	return nil
 }
 
 // A list is the answer of whatever lists things.

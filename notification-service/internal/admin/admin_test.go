@@ -17,9 +17,15 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+const documentPath = "../../../docs/openapi/notification-service.yaml"
+
+// document is what every answer in these tests is held to.
+var document = openapitest.New(documentPath)
 
 // A console is the operators' API as the service has it, and a caller.
 type console struct {
@@ -34,7 +40,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 	c, _ := r.Start()
 	r.StartArchive()
 	r.WaitSubscribed(1)
-	source, err := os.ReadFile("../../../docs/openapi/notification-service.yaml")
+	source, err := os.ReadFile(documentPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +80,7 @@ func (c *console) call(method, path, body string, want int, answer any) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	document.Check(c.t, req, res, text)
 	if res.StatusCode != want {
 		c.t.Fatalf("%s %s: %s, want %d: %s", method, path, res.Status, want, text)
 	}
@@ -291,6 +298,7 @@ func TestWorkerPools(t *testing.T) {
 		t.Errorf("a queue that had nothing to do: %v", idle)
 	}
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":65}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"prefetch":10.0}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.other", `{"paused":true}`, http.StatusNotFound, nil)
 }

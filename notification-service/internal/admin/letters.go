@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // A letterView is a dead letter as operators see it.
@@ -27,7 +28,7 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, listOf(stats))
+	return service.Encode(w, http.StatusOK, listOf(stats))
 }
 
 // groups handles GET /admin/dlq/groups.
@@ -36,7 +37,7 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, listOf(groups))
+	return service.Encode(w, http.StatusOK, listOf(groups))
 }
 
 // list handles GET /admin/dlq/messages.
@@ -56,7 +57,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}
-	return encode(w, http.StatusOK, answer)
+	return service.Encode(w, http.StatusOK, answer)
 }
 
 // read handles GET /admin/dlq/messages/{id}.
@@ -67,7 +68,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	shown := view(entry)
 	shown.Attempts = attempts
-	return encode(w, http.StatusOK, shown)
+	return service.Encode(w, http.StatusOK, shown)
 }
 
 func (a *API) entry(r *http.Request) (deadletter.Entry, []deadletter.Attempt, error) {
@@ -122,7 +123,7 @@ type edited struct {
 
 // edit handles POST /admin/dlq/messages/{id}/edit.
 func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[editRequest](r)
+	request, err := service.Decode[editRequest](r)
 	if err != nil {
 		return err
 	}
@@ -135,13 +136,13 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.DryRun {
-		return encode(w, http.StatusOK, edited{Changes: edit.Changes})
+		return service.Encode(w, http.StatusOK, edited{Changes: edit.Changes})
 	}
 	id, err := a.store.Edit(r.Context(), actor(r), entry.ID, edit)
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusCreated, edited{ID: id, MessageID: edit.ID, Changes: edit.Changes})
+	return service.Encode(w, http.StatusCreated, edited{ID: id, MessageID: edit.ID, Changes: edit.Changes})
 }
 
 // A discardRequest says what to give up, and why.
@@ -174,7 +175,7 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) giveUp(w http.ResponseWriter, r *http.Request, of func(*discardRequest) deadletter.Selection) error {
-	request, err := decode[discardRequest](r)
+	request, err := service.Decode[discardRequest](r)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (a *API) giveUp(w http.ResponseWriter, r *http.Request, of func(*discardReq
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, discarded{n})
+	return service.Encode(w, http.StatusOK, discarded{n})
 }
 
 // audit handles GET /admin/dlq/audit.
@@ -199,5 +200,5 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}
-	return encode(w, http.StatusOK, answer)
+	return service.Encode(w, http.StatusOK, answer)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // workers is what there is to see of the queues.
@@ -16,12 +17,12 @@ type workers struct {
 
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
-	return encode(w, http.StatusOK, workers{listOf(a.pools.Pools()).Items, listOf(a.checker.Findings()).Items})
+	return service.Encode(w, http.StatusOK, workers{listOf(a.pools.Pools()).Items, listOf(a.checker.Findings()).Items})
 }
 
 // changePool handles PATCH /admin/workers/{queue}.
 func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
-	change, err := decode[consumer.PoolChange](r)
+	change, err := service.Decode[consumer.PoolChange](r)
 	if err != nil {
 		return err
 	}
@@ -29,5 +30,5 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, pool)
+	return service.Encode(w, http.StatusOK, pool)
 }

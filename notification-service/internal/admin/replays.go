@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // dryRun answers an order that is not to be carried out.
@@ -17,7 +18,7 @@ type dryRun struct {
 
 // order handles POST /admin/dlq/replays.
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	o, err := decode[deadletter.Order](r)
+	o, err := service.Decode[deadletter.Order](r)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (a *API) rehearse(w http.ResponseWriter, r *http.Request, o deadletter.Orde
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, dryRun{n, listOf(groups).Items})
+	return service.Encode(w, http.StatusOK, dryRun{n, listOf(groups).Items})
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -62,7 +63,7 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request, o deadletter.Order) 
 		return err
 	}
 	w.Header().Set("Location", "/admin/dlq/replays/"+replay.ID.String())
-	return encode(w, http.StatusCreated, replay)
+	return service.Encode(w, http.StatusCreated, replay)
 }
 
 // recentReplays is how many replays are listed: those that anyone asks for.
@@ -74,7 +75,7 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, listOf(replays))
+	return service.Encode(w, http.StatusOK, listOf(replays))
 }
 
 // replay handles GET /admin/dlq/replays/{id}.
@@ -87,7 +88,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, replay)
+	return service.Encode(w, http.StatusOK, replay)
 }
 
 // steering is where each action moves a replay.
@@ -109,5 +110,5 @@ func (a *API) steer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, replay)
+	return service.Encode(w, http.StatusOK, replay)
 }

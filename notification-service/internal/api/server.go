@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -26,13 +25,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-const (
-	// bodyLimit is far above what the operations take.
-	bodyLimit = 64 << 10
-	// requestTimeout bounds what a request may wait for the database, below
-	// what gateways and clients wait for us.
-	requestTimeout = 15 * time.Second
-)
+// bodyLimit is far above what the operations take.
+const bodyLimit = 64 << 10
 
 // openapiYAML is a copy of docs/openapi/notification-service.yaml, which
 // cannot be embedded from here; `go generate` makes it and a test compares
@@ -77,35 +71,27 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	s := &server{cfg}
-	r := chi.NewRouter()
-	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
-	r.MethodNotAllowed(service.MethodNotAllowedHandler)
-
-	r.Get("/livez", cfg.Health.Live)
-	r.Get("/readyz", cfg.Health.Ready)
-	r.Get("/health", cfg.Health.Ready)
+	r := service.NewRouter(cfg.Log, cfg.Metrics, cfg.Health)
 	r.Get("/health/detailed", cfg.Health.Ready)
-	r.Method(http.MethodGet, "/metrics", service.MetricsHandler(cfg.Metrics))
 	r.Method(http.MethodGet, "/openapi.json", doc)
-
 	profile.Mount(r, cfg.Auth)
 
 	handlers := s.handlers()
 	maps.Copy(handlers, cfg.Admin)
-	var missing error
 	r.Group(func(r chi.Router) {
 		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware)
-		missing = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Translate: translate})
-		r.Post("/dev/token", service.Errors{Log: cfg.Log}.Handle(cfg.Auth.IssueDevToken))
+		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log})
 	})
-	r.NotFound(pageOr404(cfg.Page))
-	return r, missing
+	if cfg.Page != nil {
+		r.NotFound(pageOr404(cfg.Page))
+	}
+	return r, err
 }
 
 // pageOr404 leaves to the page what no operation serves.
 func pageOr404(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if page == nil || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			service.NotFoundHandler(w, r)
 			return
 		}
@@ -116,25 +102,16 @@ func pageOr404(page http.Handler) http.HandlerFunc {
 // handlers has a handler for each operation of the document.
 func (s *server) handlers() openapi.Handlers {
 	return openapi.Handlers{
-		"listNotifications":   withTimeout(s.listNotifications),
-		"countUnread":         withTimeout(s.countUnread),
-		"markNotification":    withTimeout(s.markNotification),
-		"markAllRead":         withTimeout(s.markAllRead),
+		"listNotifications":   service.Timeout(s.listNotifications),
+		"countUnread":         service.Timeout(s.countUnread),
+		"markNotification":    service.Timeout(s.markNotification),
+		"markAllRead":         service.Timeout(s.markAllRead),
 		"streamNotifications": s.streamNotifications,
 		"streamFeed":          s.streamFeed,
 		"openSession":         s.Auth.CreateSession,
 		"readSession":         s.Auth.ReadSession,
 		"closeSession":        s.Auth.DeleteSession,
-	}
-}
-
-// withTimeout bounds what a request waits for; streams have limits of their
-// own.
-func withTimeout(h service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		return h(w, r.WithContext(ctx))
+		"createDevToken":      s.Auth.IssueDevToken,
 	}
 }
 

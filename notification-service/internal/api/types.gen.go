@@ -9,6 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// Defines values for DevTokenRequestRole.
+const (
+	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
+	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
+	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
+)
+
 // Defines values for FeedEventType.
 const (
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
@@ -45,9 +52,9 @@ const (
 
 // Defines values for SessionRole.
 const (
-	Official SessionRole = "official"
-	Operator SessionRole = "operator"
-	Resident SessionRole = "resident"
+	SessionRoleOfficial SessionRole = "official"
+	SessionRoleOperator SessionRole = "operator"
+	SessionRoleResident SessionRole = "resident"
 )
 
 // Cursor A position in one stream, `v1.<epoch>.<seq>`, or for officials in two,
@@ -55,6 +62,26 @@ const (
 //
 // Examples: v1.5f0c2a91.42
 type Cursor = string
+
+// DevToken A token and how long it is good for.
+type DevToken struct {
+	AccessToken string `json:"access_token"`
+	ExpiresIn   int32  `json:"expires_in"`
+	Sub         string `json:"sub"`
+	TokenType   string `json:"token_type"`
+}
+
+// DevTokenRequest Who one wants to be.
+type DevTokenRequest struct {
+	Name string              `json:"name"`
+	Role DevTokenRequestRole `json:"role"`
+
+	// Sub The user's id; a fresh one unless given.
+	Sub string `json:"sub,omitempty,omitzero"`
+}
+
+// DevTokenRequestRole defines model for DevTokenRequest.Role.
+type DevTokenRequestRole string
 
 // Fault defines model for Fault.
 type Fault struct {

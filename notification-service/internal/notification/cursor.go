@@ -1,14 +1,15 @@
 package notification
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// ErrCursor says that a text is no Cursor, or one that does not fit here.
-var ErrCursor = errors.New("not a cursor of these streams")
+// ErrCursor says that a text is no Cursor, or one of other streams.
+var ErrCursor = fault.New(fault.Invalid, "not a cursor of your streams; begin again without one")
 
 // A Position is a place in a stream: after the notification with that number.
 type Position struct {

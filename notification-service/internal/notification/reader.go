@@ -1,9 +1,9 @@
 package notification
 
-import "errors"
+import "github.com/cityconnect/cityconnect/platform/fault"
 
 // ErrNotFound says that there is no such notification for this reader.
-var ErrNotFound = errors.New("no such notification")
+var ErrNotFound = fault.New(fault.NotFound, "no such notification")
 
 // A Reader is someone who is told things.
 type Reader struct {

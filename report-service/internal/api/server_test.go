@@ -146,7 +146,7 @@ func (s *testServer) do(c call) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	checkAnswer(s.t, req, res, body)
+	document.Check(s.t, req, res, body)
 	return answer{res, body}
 }
 

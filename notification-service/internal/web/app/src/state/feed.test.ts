@@ -33,6 +33,12 @@ describe('a report after events', () => {
     expect(applied(shown, events)).toBe(shown);
   });
 
+  test('offers no change of status until it is fetched, because events do not say what is allowed', () => {
+    const moved = event({ type: 'report.status.updated', status: 'resolved' });
+    expect(applied(report(), [moved]).transitions).toEqual([]);
+    expect(applied(report(), [event({ score: 1 })]).transitions).toEqual(report().transitions);
+  });
+
   test('does not go back when events come in the wrong order', () => {
     const events = [event({ report_version: 4, score: 4 }), event({ report_version: 3, score: 3 })];
     expect(applied(report(), events)).toMatchObject({ version: 4, score: 4 });

@@ -38,10 +38,13 @@ export function followFeed(): void {
 export function applied(report: Report, events: FeedEvent[]): Report {
   return events.reduce((now, event) => {
     if (event.report_id !== now.id || event.report_version <= now.version) return now;
+    const status = event.status ?? now.status;
     return {
       ...now,
       version: event.report_version,
-      status: event.status ?? now.status,
+      status,
+      // An event does not say where the new status leads; the report does, once it is fetched.
+      transitions: status === now.status ? now.transitions : [],
       score: event.score ?? now.score,
       updated_at: event.happened_at,
     };

@@ -85,24 +85,3 @@ export function createReport(id: string) {
 }
 
 export type OpenReport = ReturnType<typeof createReport>;
-
-/** The legal moves, as report-service has them. */
-const MOVES: Record<Status, Status[]> = {
-  pending: ['in_progress', 'resolved', 'rejected'],
-  in_progress: ['resolved', 'rejected', 'pending'],
-  resolved: ['in_progress'],
-  rejected: ['pending'],
-};
-
-export function movesFrom(status: Status): Status[] {
-  return MOVES[status];
-}
-
-/** Rejecting and reopening want an explanation. */
-export function needsNote(from: Status, to: Status): boolean {
-  return to === 'rejected' || isClosed(from);
-}
-
-export function isClosed(status: Status): boolean {
-  return status === 'resolved' || status === 'rejected';
-}

@@ -43,6 +43,12 @@ export function report(part: Partial<Report> = {}): Report {
     category_name: 'Street lights and signals',
     privacy_level: 'public',
     status: 'pending',
+    closed: false,
+    transitions: [
+      { status: 'in_progress', note_required: false },
+      { status: 'resolved', note_required: false },
+      { status: 'rejected', note_required: true },
+    ],
     score: 0,
     version: 1,
     mine: false,

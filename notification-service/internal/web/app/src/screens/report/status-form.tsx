@@ -2,7 +2,6 @@ import { useRef, useState } from 'preact/hooks';
 
 import { Failure, type Report, type Status } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { movesFrom, needsNote } from '../../state/report';
 import { Fault } from '../../ui/problem';
 
 interface Props {
@@ -22,19 +21,18 @@ export function StatusForm({ open, report, onDone }: Props) {
   const [seen, setSeen] = useState(report.status);
   const form = useRef<HTMLFormElement>(null);
   const overtaken = seen !== report.status;
-  const moves = movesFrom(report.status);
-  const choice = status && moves.includes(status) ? status : undefined;
-  const required = choice !== undefined && needsNote(report.status, choice);
+  const choice = report.transitions.find((transition) => transition.status === status);
+  const required = choice?.note_required ?? false;
 
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!choice) return;
     try {
-      await open.changeStatus(report, choice, note.trim());
+      await open.changeStatus(report, choice.status, note.trim());
       setStatus(undefined);
       setNote('');
       setError(undefined);
-      setSeen(choice);
+      setSeen(choice.status);
       onDone?.();
     } catch (failure) {
       setError(failure);
@@ -52,9 +50,9 @@ export function StatusForm({ open, report, onDone }: Props) {
       )}
       <fieldset class="choices">
         <legend>{t('change-status.to')}</legend>
-        {moves.map((to) => (
+        {report.transitions.map(({ status: to }) => (
           <label key={to} class="chip">
-            <input type="radio" name={`status-${report.id}`} required checked={choice === to} onChange={() => setStatus(to)} />
+            <input type="radio" name={`status-${report.id}`} required checked={choice?.status === to} onChange={() => setStatus(to)} />
             <span>{t(`status.${to}`)}</span>
           </label>
         ))}

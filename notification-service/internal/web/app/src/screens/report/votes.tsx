@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import type { Report, VoteType } from '../../api/client';
 import { number, t } from '../../lang/i18n';
-import { isClosed, type OpenReport } from '../../state/report';
+import type { OpenReport } from '../../state/report';
 import { session } from '../../state/session';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
@@ -56,6 +56,6 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
 function whyNot(report: Report): string | undefined {
   if (!session.value) return '';
   if (report.mine) return t('problem.own-report');
-  if (isClosed(report.status)) return t('problem.report-closed');
+  if (report.closed) return t('problem.report-closed');
   return undefined;
 }

@@ -1,0 +1,69 @@
+import { render } from 'preact';
+import { act } from 'preact/test-utils';
+import { beforeEach, expect, test, vi } from 'vitest';
+
+import type { Report } from '../../api/client';
+import { report } from '../../testing/api';
+import { settled } from '../../testing/browser';
+import { StatusForm } from './status-form';
+
+let root: HTMLElement;
+const changeStatus = vi.fn(() => Promise.resolve());
+const show = (part: Partial<Report> = {}) => act(() => render(<StatusForm open={{ changeStatus }} report={report(part)} />, root));
+const choices = () => [...root.querySelectorAll('.chip')].map((chip) => chip.textContent);
+const choose = (name: string) =>
+  act(() =>
+    [...root.querySelectorAll<HTMLElement>('.chip')]
+      .find((chip) => chip.textContent === name)
+      ?.querySelector('input')
+      ?.click(),
+  );
+const note = () => root.querySelector('textarea')!;
+
+beforeEach(() => {
+  root = document.createElement('div');
+  document.body.append(root);
+});
+
+test('offers what report-service allows, in its order', async () => {
+  await show();
+  expect(choices()).toEqual(['In progress', 'Resolved', 'Rejected']);
+  await show({ transitions: [{ status: 'pending', note_required: true }] });
+  expect(choices()).toEqual(['Pending']);
+});
+
+test('asks for a note where report-service requires one', async () => {
+  await show();
+  await choose('Resolved');
+  expect(note().required).toBe(false);
+  await choose('Rejected');
+  expect(note().required).toBe(true);
+});
+
+test('sends what was chosen, and is empty again', async () => {
+  await show();
+  await choose('Resolved');
+  await act(() => {
+    note().value = ' Done. ';
+    note().dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await act(async () => {
+    root.querySelector('form')!.requestSubmit();
+    await settled();
+  });
+  expect(changeStatus).toHaveBeenCalledWith(report(), 'resolved', 'Done.');
+  expect(note().value).toBe('');
+});
+
+test('says when another official was faster, and keeps the note', async () => {
+  await show();
+  await choose('Rejected');
+  await act(() => {
+    note().value = 'Not ours.';
+    note().dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await show({ status: 'resolved', transitions: [{ status: 'in_progress', note_required: true }] });
+  expect(root.querySelector('[role=status]')?.textContent).toContain('now “Resolved”');
+  expect(note().value).toBe('Not ours.');
+  expect(root.querySelector('input:checked')).toBeNull();
+});

@@ -2,7 +2,6 @@ package sse
 
 import (
 	"errors"
-	"iter"
 	"net"
 	"os"
 	"sync"
@@ -14,140 +13,204 @@ import (
 
 const (
 	// queueFrames and queueBytes bound what waits for a client. Its socket
-	// takes some more; who lags further reads on from the database later.
+	// takes some more; a client further behind reads from the database later.
 	queueFrames = 64
 	queueBytes  = 64 << 10
 )
 
-// A reason says why a connection ended. It is a metric's label.
+// A reason says why a stream ended. It is a metric's label.
 type reason string
 
 const (
-	reasonNone      reason = ""
+	reasonNone      reason = "" // it has not ended
 	reasonLeft      reason = "client_left"
 	reasonStalled   reason = "stalled"   // a write took longer than it may
-	reasonOverflow  reason = "overflow"  // too much waits for it
+	reasonOverflow  reason = "overflow"  // too much waited for it
 	reasonLifetime  reason = "lifetime"  // old enough, or its token expires
-	reasonDisplaced reason = "displaced" // the user opened too many others
+	reasonDisplaced reason = "displaced" // its user opened too many others
 	reasonDrain     reason = "drain"
-	reasonEpoch     reason = "epoch" // the stream began another life
-	reasonGap       reason = "gap"   // never: the topic passes no gap on
+	reasonEpoch     reason = "epoch" // the stream began anew
+	reasonGap       reason = "gap"   // never: a topic passes on no gap
 	reasonStopped   reason = "stopped"
 )
 
-// A client is one connection: a queue between those who offer events and the
-// one writer that sends them.
+// The kinds of stream, as a metric's label.
+const (
+	kindNotifications = "notifications"
+	kindFeed          = "feed"
+)
+
+// A client is one connection: a queue between the topics that offer frames and
+// the transport that writes them. It is the transport's Source.
+//
+// While it is opening, the goroutine of its request writes. Afterwards the
+// transport writes in turns: the client is scheduled from the moment something
+// waits until everything is written, so that it is woken once, and one
+// goroutine at a time writes to it.
+//
+//	opening ──transport takes over──► scheduled ──nothing waits──► resting
+//	   │                                │    ▲                      │   │
+//	   │                                │    └───offer, heartbeat───┘   │
+//	   └───────────┬────────────────────┴───────────────────────────────┘
+//	               ├─ closeGracefully: what waits and a last frame are written ─┐
+//	               └─ disconnect: nothing more is written ──────────────────────┴─► ended ─► closed
 type client struct {
 	hub     *Hub
-	out     transport.Outlet
-	lanes   [2]lane // one per stream that it follows; the second may be empty
-	born    time.Time
+	conn    transport.Conn // nil until the response has begun
+	kind    string
+	opened  time.Time
 	expires time.Time
-	seat    seat // guarded by the pulse's mutex
+	slot    slot // guarded by the timer wheel's mutex
+	follows int  // how many of subs are used
+	subs    [2]subscription
 
 	mu        sync.Mutex
-	queue     []entry // grown when needed, given back when empty
-	bytes     int
-	last      [2]int64 // per lane, the number that was queued last
-	scheduled bool     // its writer knows that there is something to do
-	ended     reason   // nothing more is queued
-	farewell  []byte   // what it gets after its queue when it was not cut off
-	wrote     time.Time
+	queue     []queuedFrame // grown when needed, given back when empty
+	bytes     int           // in the queue
+	scheduled bool
+	ended     reason // nothing more is queued
+	lastFrame []byte // what follows the queue when the stream ends gracefully
+	lastWrite time.Time
 }
 
-// A lane ties a client to a topic. Topic and epoch never change; place is
-// guarded by the topic's mutex, and sent belongs to the writer.
-type lane struct {
-	topic *topic
-	epoch string
-	place int   // in topic.subs, -1 outside
-	sent  int64 // the number written last
+// A subscription ties a client to a topic.
+type subscription struct {
+	client *client
+	topic  *topic
+	epoch  string // of the client's position; set before the client joins
+	index  int    // among the topic's subscribers, -1 outside; guarded by the topic's mutex
+	queued int64  // the number queued last; guarded by the client's mutex
+	sent   int64  // the number written last; only the goroutine that writes uses it
 }
 
-// An entry is a frame that waits, and the lane that it came by.
-type entry struct {
+// A queuedFrame waits in a client's queue. A frame without a number needs no
+// subscription.
+type queuedFrame struct {
 	frame *frame
-	lane  int8
+	from  *subscription
 }
 
-// topics yields what the client follows.
-func (c *client) topics() iter.Seq[*topic] {
-	return func(yield func(*topic) bool) {
-		for i := range c.lanes {
-			if t := c.lanes[i].topic; t != nil && !yield(t) {
-				return
-			}
-		}
-	}
+// follow ties c to a topic that it will join.
+func (c *client) follow(t *topic) {
+	c.subs[c.follows] = subscription{client: c, topic: t, index: -1}
+	c.follows++
 }
 
-// kind is the value of a metric's label.
-func (c *client) kind() string {
-	if c.lanes[0].topic == c.hub.feed {
-		return "feed"
-	}
-	return "notifications"
+// subscriptions returns what c follows.
+func (c *client) subscriptions() []*subscription {
+	return []*subscription{&c.subs[0], &c.subs[1]}[:c.follows]
 }
 
-// moveTo sets where the client is, before it has joined anything.
-func (c *client) moveTo(cursor notification.Cursor) {
+// startAt sets the position of c before it joins its topics.
+func (c *client) startAt(cursor notification.Cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, p := range cursor {
-		c.lanes[i].epoch, c.lanes[i].sent, c.last[i] = p.Epoch, p.Seq, p.Seq
+		s := &c.subs[i]
+		s.epoch, s.queued, s.sent = p.Epoch, p.Seq, p.Seq
 	}
 }
 
-func (c *client) laneOf(t *topic) int {
-	if c.lanes[0].topic == t {
-		return 0
+// cursor returns the position of c by what was written.
+func (c *client) cursor() notification.Cursor {
+	cursor := make(notification.Cursor, c.follows)
+	for i := range cursor {
+		cursor[i] = notification.Position{Epoch: c.subs[i].epoch, Seq: c.subs[i].sent}
 	}
-	return 1
+	return cursor
 }
 
-func (c *client) place(t *topic) int       { return c.lanes[c.laneOf(t)].place }
-func (c *client) setPlace(t *topic, i int) { c.lanes[c.laneOf(t)].place = i }
-
-// lastOf returns the number of t that was queued or sent last.
-func (c *client) lastOf(t *topic) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last[c.laneOf(t)]
+// queuedSeq returns the number that was queued or written last.
+func (s *subscription) queuedSeq() int64 {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return s.queued
 }
 
-// skipTo notes that everything up to seq is taken care of.
-func (c *client) skipTo(t *topic, seq int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last[c.laneOf(t)] = seq
+// skipTo says that everything up to seq is taken care of.
+func (s *subscription) skipTo(seq int64) {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	s.queued = seq
 }
 
-// offer queues f and never blocks. It reports whether the writer must be
-// told. A client whose queue is full is cut off; it comes back with its
-// cursor.
-func (c *client) offer(t *topic, f *frame) (wake bool) {
-	lane := c.laneOf(t)
+// offer queues f and never blocks. It reports whether the transport must be
+// woken. A client whose queue is full is disconnected; its cursor brings it
+// back.
+func (s *subscription) offer(f *frame) (wake bool) {
+	c := s.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.ended != reasonNone:
 		return false
 	case f.seq == 0:
-	case f.seq <= c.last[lane]:
-		return false // it has it from the database already
-	case f.seq != c.last[lane]+1:
-		return c.cutLocked(reasonGap)
+	case f.seq <= s.queued:
+		return false // it came from the database already
+	case f.seq != s.queued+1:
+		return c.disconnectLocked(reasonGap)
 	default:
-		c.last[lane] = f.seq
+		s.queued = f.seq
 	}
 	if len(c.queue) >= queueFrames || (len(c.queue) > 0 && c.bytes+len(f.bytes) > queueBytes) {
-		if wake = c.cutLocked(reasonOverflow); !wake {
-			c.out.Interrupt() // its writer is waiting for it
+		if wake = c.disconnectLocked(reasonOverflow); !wake {
+			c.conn.Interrupt() // a write is waiting for the client
 		}
 		return wake
 	}
-	c.queue = append(c.queue, entry{f, int8(lane)})
+	c.queue = append(c.queue, queuedFrame{f, s})
 	c.bytes += len(f.bytes)
+	return c.scheduleLocked()
+}
+
+// sendHeartbeat queues a heartbeat if nothing was written for quiet. It
+// returns when something was written last, and whether the stream goes on.
+func (c *client) sendHeartbeat(now time.Time, quiet time.Duration) (lastWrite time.Time, open bool) {
+	c.mu.Lock()
+	wake := false
+	if c.ended == reasonNone && !c.scheduled && now.Sub(c.lastWrite) >= quiet {
+		c.queue = append(c.queue, queuedFrame{frame: heartbeat})
+		c.lastWrite = now
+		wake = c.scheduleLocked()
+	}
+	lastWrite, open = c.lastWrite, c.ended == reasonNone
+	c.mu.Unlock()
+	if wake {
+		c.conn.Wake()
+	}
+	return lastWrite, open
+}
+
+// closeGracefully ends the stream after what waits, with a last frame that
+// says after how long to come back.
+func (c *client) closeGracefully(why reason, retry time.Duration) {
+	c.mu.Lock()
+	wake := false
+	if c.ended == reasonNone {
+		c.ended, c.lastFrame = why, append(appendRetry(nil, retry), '\n')
+		wake = c.scheduleLocked()
+	}
+	c.mu.Unlock()
+	if wake {
+		c.conn.Wake()
+	}
+}
+
+// disconnect ends the stream at once.
+func (c *client) disconnect(why reason) {
+	c.mu.Lock()
+	wake := c.disconnectLocked(why)
+	c.mu.Unlock()
+	if wake {
+		c.conn.Wake()
+	}
+}
+
+func (c *client) disconnectLocked(why reason) (wake bool) {
+	if c.ended != reasonNone {
+		return false
+	}
+	c.ended, c.queue, c.bytes = why, nil, 0
 	return c.scheduleLocked()
 }
 
@@ -157,41 +220,68 @@ func (c *client) scheduleLocked() (wake bool) {
 	return wake
 }
 
-// cutLocked ends the connection without another word.
-func (c *client) cutLocked(why reason) (wake bool) {
-	if c.ended != reasonNone {
-		return false
-	}
-	c.ended, c.queue, c.bytes = why, nil, 0
-	return c.scheduleLocked()
-}
-
-// cut ends the connection without another word.
-func (c *client) cut(why reason) {
+func (c *client) endReason() reason {
 	c.mu.Lock()
-	wake := c.cutLocked(why)
-	c.mu.Unlock()
-	if wake {
-		c.out.Wake()
-	}
+	defer c.mu.Unlock()
+	return c.ended
 }
 
-// dismiss lets the client have what waits for it, tells it after how long to
-// come back, and ends the connection.
-func (c *client) dismiss(why reason, retry time.Duration) {
+// write writes frames at once, while c is opening.
+func (c *client) write(s *subscription, frames []*frame) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	var b []byte
+	for _, f := range frames {
+		b = c.render(b, queuedFrame{f, s})
+	}
+	return c.conn.Write(b)
+}
+
+// Take moves what waits into b. When nothing waits, it reports whether the
+// stream has ended; otherwise the client rests until it is woken.
+func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 	c.mu.Lock()
-	wake := c.ended == reasonNone
-	if wake {
-		c.ended, c.farewell = why, append(appendRetry(nil, retry), '\n')
-		wake = c.scheduleLocked()
+	queue, lastFrame := c.queue, c.lastFrame
+	c.queue, c.lastFrame, c.bytes = nil, nil, 0
+	if len(queue) == 0 && lastFrame == nil {
+		ended = c.ended != reasonNone
+		c.scheduled = ended // one that has ended is not woken again
+	} else {
+		c.lastWrite = now
 	}
 	c.mu.Unlock()
-	if wake {
-		c.out.Wake()
+
+	b.Bytes, b.CommittedAt, b.Events = b.Bytes[:0], b.CommittedAt[:0], len(queue)
+	for _, q := range queue {
+		b.Bytes = c.render(b.Bytes, q)
+		if !q.frame.committed.IsZero() {
+			b.CommittedAt = append(b.CommittedAt, q.frame.committed)
+		}
 	}
+	b.Bytes = append(b.Bytes, lastFrame...)
+	return ended
 }
 
-// Rest reports that nothing waits, and from then on c must be woken.
+// render appends the frame as this client gets it: with one stream as it was
+// encoded, with two under an id that has both positions.
+func (c *client) render(b []byte, q queuedFrame) []byte {
+	f := q.frame
+	if f.seq == 0 {
+		return append(b, f.bytes...)
+	}
+	q.from.sent = f.seq
+	if c.follows == 1 {
+		return append(b, f.bytes...)
+	}
+	b = append(b, f.bytes[:f.idAt]...)
+	return append(appendID(b, c.cursor()), '\n')
+}
+
+// Sent counts what was written.
+func (c *client) Sent(b *transport.Buffer) { c.hub.metrics.sent(b) }
+
+// Rest reports that nothing waits. From then on c must be woken.
 func (c *client) Rest() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,100 +292,15 @@ func (c *client) Rest() bool {
 	return true
 }
 
-func (c *client) ending() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended != reasonNone
-}
-
-// beat queues a heartbeat if nothing was written for quiet. It reports
-// whether the client is still there, and since when it has been quiet.
-func (c *client) beat(now time.Time, quiet time.Duration) (since time.Time, alive bool) {
-	c.mu.Lock()
-	wake := false
-	if c.ended == reasonNone && !c.scheduled && now.Sub(c.wrote) >= quiet {
-		c.queue = append(c.queue, entry{frame: heartbeat})
-		c.wrote = now
-		wake = c.scheduleLocked()
+// Fail disconnects a client that left or does not read.
+func (c *client) Fail(err error) {
+	timeout, isNet := errors.AsType[net.Error](err)
+	if errors.Is(err, os.ErrDeadlineExceeded) || isNet && timeout.Timeout() {
+		c.disconnect(reasonStalled)
+		return
 	}
-	since, alive = c.wrote, c.ended == reasonNone
-	c.mu.Unlock()
-	if wake {
-		c.out.Wake()
-	}
-	return since, alive
-}
-
-// Take moves what waits into l. With nothing to send it reports whether the
-// client has ended; otherwise the client rests until it is woken.
-func (c *client) Take(l *transport.Load, now time.Time) (ended bool) {
-	c.mu.Lock()
-	queue, farewell := c.queue, c.farewell
-	c.queue, c.farewell, c.bytes = nil, nil, 0
-	if len(queue) == 0 && farewell == nil {
-		ended = c.ended != reasonNone
-		c.scheduled = ended // nobody wakes for one that has ended
-	} else {
-		c.wrote = now
-	}
-	c.mu.Unlock()
-
-	l.Bytes, l.At, l.Events = l.Bytes[:0], l.At[:0], len(queue)
-	for _, e := range queue {
-		l.Bytes = c.render(l.Bytes, e)
-		if !e.frame.at.IsZero() {
-			l.At = append(l.At, e.frame.at)
-		}
-	}
-	l.Bytes = append(l.Bytes, farewell...)
-	return ended
-}
-
-// Sent counts what was written.
-func (c *client) Sent(l *transport.Load) { c.hub.metrics.sent(l) }
-
-// Fail cuts off a client that left, or that does not read.
-func (c *client) Fail(err error) { c.cut(failure(err)) }
-
-// failure tells a client that does not read from one that is gone.
-func failure(err error) reason {
-	var timeout net.Error
-	if errors.Is(err, os.ErrDeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
-		return reasonStalled
-	}
-	return reasonLeft
+	c.disconnect(reasonLeft)
 }
 
 // Closed takes the client out of the hub.
-func (c *client) Closed() {
-	c.mu.Lock()
-	why := c.ended
-	c.mu.Unlock()
-	c.hub.remove(c, why)
-}
-
-// render appends the frame as this client gets it: with one stream as it was
-// encoded, with two under an id that has both positions.
-func (c *client) render(b []byte, e entry) []byte {
-	f := e.frame
-	if f.seq == 0 {
-		return append(b, f.bytes...)
-	}
-	c.lanes[e.lane].sent = f.seq
-	if c.lanes[1].topic == nil {
-		return append(b, f.bytes...)
-	}
-	b = append(b, f.bytes[:f.idAt]...)
-	return append(appendID(b, c.cursor()), '\n')
-}
-
-// cursor returns the client's position by what was written.
-func (c *client) cursor() notification.Cursor {
-	cursor := make(notification.Cursor, 0, len(c.lanes))
-	for _, l := range c.lanes {
-		if l.topic != nil {
-			cursor = append(cursor, notification.Position{Epoch: l.epoch, Seq: l.sent})
-		}
-	}
-	return cursor
-}
+func (c *client) Closed() { c.hub.remove(c) }

@@ -6,19 +6,21 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
-// Compare asks for a comparison of all topics with the database, such as
-// after the connection to the broker was away and announcements were lost.
+// Compare asks for a comparison of all topics with the database, such as after
+// the connection to the broker was away and announcements were lost.
 func (h *Hub) Compare() {
 	select {
-	case h.compare <- struct{}{}:
+	case h.compareNow <- struct{}{}:
 	default: // one is due already
 	}
 }
 
-// watch compares and sweeps until ctx ends.
-func (h *Hub) watch(ctx context.Context) {
+// compare compares all topics with the database, at intervals and when asked,
+// until ctx ends. It also removes the topics that are not used any more.
+func (h *Hub) compare(ctx context.Context) {
 	tick := time.NewTicker(h.cfg.CompareEvery)
 	defer tick.Stop()
 	for {
@@ -26,19 +28,20 @@ func (h *Hub) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-h.compare:
+		case <-h.compareNow:
 		}
-		h.sweep(time.Now())
+		h.removeUnusedTopics(time.Now())
 		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn().Err(err).Msg("cannot compare streams with the database")
-			pause(ctx, repairPause)
+			h.log.Warn().Err(err).Msg("comparing streams with the database failed, will retry")
+			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop asks ctx, too
 			h.Compare()
 		}
 	}
 }
 
-// compareAll finds out what the topics miss without knowing. The database
-// numbers in the transaction that writes, so its last number tells it all.
+// compareAll finds what the topics miss without knowing. A stream's last number
+// is written in the transaction that writes the notification, so it tells
+// everything.
 func (h *Hub) compareAll(ctx context.Context) error {
 	before := h.positions()
 	names := make([]notification.Stream, 0, len(before))
@@ -62,18 +65,18 @@ func (h *Hub) compareAll(ctx context.Context) error {
 	var lag int64
 	for t, was := range before {
 		head, known := heads[t.name]
-		if !known || head.Seq < was.Seq { // the database went back in time
-			h.expire(t)
+		if !known || head.Seq < was.Seq { // the database was restored to an earlier state
+			h.endTopic(t)
 			continue
 		}
 		lag += head.Seq - was.Seq
-		h.judge(t, t.learn(head))
+		h.resync(t, t.learn(head))
 	}
 	h.metrics.positionLag.Set(float64(lag))
 	return nil
 }
 
-// positions returns where the topics stand that have been opened.
+// positions returns the positions of all topics that have one.
 func (h *Hub) positions() map[*topic]notification.Position {
 	h.mu.Lock()
 	topics := make([]*topic, 0, len(h.topics))

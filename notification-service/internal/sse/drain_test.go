@@ -10,17 +10,17 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// Draining sends everyone away evenly, each with a time to come back of its
-// own, and nobody is let in meanwhile.
+// Draining closes all streams evenly, each with its own time to come back, and
+// refuses new ones.
 func TestDrain(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		const clients, slices = 500, 5
 		cfg := config(w)
 		cfg.MaxStreams, cfg.MaxPerUser = clients, clients
-		r := newRig(t, cfg)
+		h := newHarness(t, cfg)
 		streams := make([]*ssetest.Stream, clients)
 		for i := range streams {
-			streams[i] = r.open("/feed", "")
+			streams[i] = h.open("/feed", "")
 			expect(t, streams[i], "ready")
 		}
 		var mu sync.Mutex
@@ -37,9 +37,9 @@ func TestDrain(t *testing.T) {
 			})
 		}
 		began := time.Now()
-		r.hub.Drain(t.Context())
+		h.hub.Drain(t.Context())
 		reading.Wait()
-		expectBounce(t, r.open("/feed", ""))
+		expectRetry(t, h.open("/feed", ""))
 		if len(retries) < clients/4 {
 			t.Errorf("%d clients were told only %d different times to come back", clients, len(retries))
 		}
@@ -51,15 +51,15 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// The end of the hub cuts everybody off, and leaves nothing running.
+// The end of the hub disconnects all clients, and leaves nothing running.
 func TestRunEnds(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		s := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		s := h.open("/ann", "")
 		expect(t, s, "ready")
-		r.stop()
+		h.stop()
 		expectEnd(t, s)
-		expectBounce(t, r.open("/ann", ""))
+		expectRetry(t, h.open("/ann", ""))
 	})
 }
 
@@ -68,22 +68,22 @@ func TestStreamsEnd(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.Heartbeat, cfg.Lifetime = 200*time.Millisecond, 2*time.Second
-		r := newRig(t, cfg)
+		h := newHarness(t, cfg)
 		for _, path := range []string{"/ann?expires=1s", "/ann", "/feed"} {
-			s := r.open(path, "")
+			s := h.open(path, "")
 			expect(t, s, "ready")
 			expectEnd(t, s)
 		}
 	})
 }
 
-// Silence is broken by heartbeats.
+// A silent stream gets heartbeats.
 func TestHeartbeat(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.Heartbeat = 200 * time.Millisecond
-		r := newRig(t, cfg)
-		s := r.open("/ann", "")
+		h := newHarness(t, cfg)
+		s := h.open("/ann", "")
 		id := expect(t, s, "ready").ID
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

@@ -1,8 +1,8 @@
 package sse
 
-// Held counts what the hub keeps of clients: in its own list, as receivers of
-// topics, and in the wheel.
-func (h *Hub) Held() (clients, receivers, seats int) {
+// Held counts what the hub keeps of clients: in its own list, as subscribers of
+// topics, and in the timer wheel.
+func (h *Hub) Held() (clients, subscribers, slots int) {
 	topics := []*topic{h.feed}
 	h.mu.Lock()
 	clients = len(h.clients)
@@ -12,13 +12,13 @@ func (h *Hub) Held() (clients, receivers, seats int) {
 	h.mu.Unlock()
 	for _, t := range topics {
 		t.mu.Lock()
-		receivers += len(t.subs)
+		subscribers += len(t.subscribers)
 		t.mu.Unlock()
 	}
-	h.pulse.mu.Lock()
-	defer h.pulse.mu.Unlock()
-	for _, slot := range h.pulse.wheel {
-		seats += len(slot)
+	h.wheel.mu.Lock()
+	defer h.wheel.mu.Unlock()
+	for _, slot := range h.wheel.slots {
+		slots += len(slot)
 	}
-	return clients, receivers, seats
+	return clients, subscribers, slots
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
 
-// A frame is one event on the wire, encoded once for all who get it. Its id
-// stands last, because a client of two streams gets an id of its own.
+// A frame is one event on the wire, encoded once for all its clients. Its id
+// comes last, because a client of two streams gets an id of its own.
 type frame struct {
-	bytes []byte
-	idAt  int       // where the id line begins
-	seq   int64     // in its stream, 0 for an event without an id
-	at    time.Time // of the commit, zero for what was replayed
+	bytes     []byte
+	idAt      int       // where the id line begins
+	seq       int64     // in its stream, 0 for an event without an id
+	committed time.Time // zero for what was replayed
 }
 
 // Events, as docs/stream.md describes them.
@@ -25,34 +25,34 @@ const (
 	eventReset        = "reset"
 )
 
-// heartbeat is an event rather than a comment, because comments never reach
-// a script that wants to notice silence.
+// heartbeat is an event rather than a comment, because comments do not reach a
+// script, and scripts watch for silence.
 var heartbeat = &frame{bytes: []byte("event: hb\ndata: 1\n\n"), idAt: len("event: hb\ndata: 1\n")}
 
 // notificationFrame encodes n for all clients of its stream.
-func notificationFrame(n notification.Notification, at time.Time) *frame {
+func notificationFrame(n notification.Notification, committed time.Time) *frame {
 	b := make([]byte, 0, len(n.Data)+192)
 	b = append(b, "event: "+eventNotification+"\ndata: "...)
 	b = appendNotification(b, n)
 	b = append(b, '\n')
 	idAt := len(b)
 	b = appendID(b, notification.Cursor{{Epoch: n.Epoch, Seq: n.Seq}})
-	return &frame{bytes: append(b, '\n'), idAt: idAt, seq: n.Seq, at: at}
+	return &frame{bytes: append(b, '\n'), idAt: idAt, seq: n.Seq, committed: committed}
 }
 
 // feedFrame encodes an event of the public feed, which has no history and so
 // no id.
-func feedFrame(d notification.Data, at time.Time) (*frame, error) {
+func feedFrame(d notification.Data, committed time.Time) (*frame, error) {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
 	b := appendEvent(make([]byte, 0, len(data)+32), eventNotification, data)
-	return &frame{bytes: append(b, '\n'), idAt: len(b), at: at}, nil
+	return &frame{bytes: append(b, '\n'), idAt: len(b), committed: committed}, nil
 }
 
-// appendNotification appends the JSON object that a client gets: the data
-// with what makes it this notification in front.
+// appendNotification appends the JSON object that a client gets: id, time and
+// read mark of the notification, followed by its data.
 func appendNotification(b []byte, n notification.Notification) []byte {
 	b = append(b, `{"id":"`...)
 	b = append(b, n.ID.String()...)
@@ -76,7 +76,7 @@ func appendEvent(b []byte, event string, data []byte) []byte {
 }
 
 // appendLine appends JSON as one line. Inside a JSON string a line break is
-// always escaped, so any that stands in data is mere layout.
+// always escaped, so any that is left in data is mere layout.
 func appendLine(b, data []byte) []byte {
 	if !bytes.ContainsAny(data, "\r\n") {
 		return append(b, data...)

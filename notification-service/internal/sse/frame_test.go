@@ -92,8 +92,11 @@ func compareJSON(t *testing.T, text string, n notification.Notification, want []
 func TestTwoPositions(t *testing.T) {
 	t.Parallel()
 	f := notificationFrame(notification.Notification{Epoch: "abc", Seq: 8, Data: []byte(`{}`)}, time.Time{})
-	c := &client{lanes: [2]lane{{topic: &topic{}, epoch: "own", sent: 3}, {topic: &topic{}, epoch: "abc", sent: 7}}}
-	wire := c.render(nil, entry{f, 1})
+	c := &client{}
+	c.follow(&topic{})
+	c.follow(&topic{})
+	c.startAt(notification.Cursor{{Epoch: "own", Seq: 3}, {Epoch: "abc", Seq: 7}})
+	wire := c.render(nil, queuedFrame{f, &c.subs[1]})
 	e, err := ssetest.NewParser(bytes.NewReader(wire), "").Next()
 	if err != nil || e.ID != "v1.own.3.abc.8" {
 		t.Errorf("id %q (error %v), want v1.own.3.abc.8", e.ID, err)

@@ -9,132 +9,105 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
 // ServeNotifications answers with the streams of reader, from the request's
 // Last-Event-ID or its parameter last_event_id on. The stream ends before
-// expires. Whatever stands in the way is answered with a time after which to
-// come back, since another status would end a browser's EventSource for ever.
+// expires. A client that cannot be served gets a time after which to come
+// back: any other status would end a browser's EventSource for good.
 func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time) {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
-	c := h.newClient(expires)
+	c := h.newClient(kindNotifications, expires)
 	if !h.admit(c) {
-		h.bounce(w, "busy", retryBusy)
+		h.refuseWithRetry(w, "busy", retryBusy)
 		return
 	}
-	for i, name := range reader.Streams() {
-		c.lanes[i] = lane{topic: h.open(name), place: -1}
+	for _, name := range reader.Streams() {
+		c.follow(h.acquireTopic(name))
 	}
-	hello, err := h.enter(ctx, c, reader, lastEventID(r))
+	// EventSource sends the header by itself, and only when it reconnects: it
+	// is newer than the URL.
+	lastEventID := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id"))
+	point, err := h.resume(ctx, c, reader, lastEventID)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			h.log.Warn().Err(err).Msg("cannot open stream")
+			h.log.Warn().Err(err).Msg("opening a stream failed, the client will retry")
 		}
-		h.remove(c, reasonNone)
-		h.bounce(w, "unavailable", retryBusy)
+		h.remove(c)
+		h.refuseWithRetry(w, "unavailable", retryBusy)
 		return
 	}
-	h.metrics.resumes.WithLabelValues(hello.resume).Inc()
-	h.serve(ctx, w, r, c, hello.opening())
+	h.metrics.resumes.WithLabelValues(point.result).Inc()
+	h.serve(ctx, w, r, c, point.firstFrames())
 }
 
 // ServeFeed answers with the public feed, which has no history.
 func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
-	c := h.newClient(time.Time{})
+	c := h.newClient(kindFeed, time.Time{})
 	if !h.admit(c) {
-		h.bounce(w, "busy", retryBusy)
+		h.refuseWithRetry(w, "busy", retryBusy)
 		return
 	}
-	c.lanes[0] = lane{topic: h.feed, place: -1}
-	opening := append(appendEvent(appendRetry(nil, retryLost.pick()), eventReady, []byte("{}")), '\n')
-	h.serve(r.Context(), w, r, c, opening)
-}
-
-// serve opens the connection, brings c to the present and leaves it to its
-// writer.
-func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c *client, opening []byte) {
-	out, err := h.carrier.Open(w, r)
-	if err != nil {
-		h.metrics.connects.WithLabelValues("left").Inc()
-		h.remove(c, reasonLeft)
-		return
-	}
-	c.out = out
-	h.metrics.opened(c.kind())
-	if err = out.Write(opening); err == nil {
-		err = h.catchUp(ctx, c)
-	}
-	if err != nil {
-		h.log.Debug().Err(err).Msg("client left while its stream was opened")
-		c.cut(failure(err))
-	}
-	h.makeRoom(c.lanes[0].topic)
-	h.pulse.add(c, time.Now())
-	out.Run(c)
-}
-
-// enter asks the database where c begins.
-func (h *Hub) enter(ctx context.Context, c *client, reader notification.Reader, lastEventID string) (welcome, error) {
-	view, err := h.store.View(ctx, reader)
-	if err != nil {
-		return welcome{}, err
-	}
-	hello := greet(view, lastEventID)
-	for i, head := range view.Heads {
-		t := c.lanes[i].topic
-		v := t.learn(head.Position)
-		h.judge(t, v)
-		if v == foreign {
-			return welcome{}, errLost // a topic of this life is opened by the next who comes
-		}
-	}
-	c.moveTo(hello.start)
-	return hello, nil
-}
-
-// makeRoom sends the oldest clients of a topic away that one user has too
-// many of.
-func (h *Hub) makeRoom(t *topic) {
-	if t == h.feed {
-		return
-	}
-	for _, c := range t.oldest(h.cfg.MaxPerUser) {
-		c.dismiss(reasonDisplaced, retryDisplaced.pick())
-	}
-}
-
-// bounce tells a client to come back later.
-func (h *Hub) bounce(w http.ResponseWriter, result string, retry span) {
-	h.metrics.connects.WithLabelValues(result).Inc()
-	if h.draining() { // another replica has room
-		retry = retryMoved
-	}
-	transport.StreamHeader(w.Header())
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(append(appendRetry(nil, retry.pick()), '\n')) // a client that left is no fault of ours
-}
-
-func (h *Hub) draining() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.drained
+	c.follow(h.feed)
+	first := append(appendEvent(appendRetry(nil, retryLost.random()), eventReady, []byte("{}")), '\n')
+	h.serve(r.Context(), w, r, c, first)
 }
 
 // newClient returns a client that ends before expires, or only with its
 // lifetime if that is zero.
-func (h *Hub) newClient(expires time.Time) *client {
+func (h *Hub) newClient(kind string, expires time.Time) *client {
 	now := time.Now()
-	end := now.Add(around(h.cfg.Lifetime, 0.2))
+	end := now.Add(backoff.Jitter(h.cfg.Lifetime))
 	if !expires.IsZero() && expires.Before(end) {
 		end = expires
 	}
-	// Nobody is to be woken before run.
-	return &client{hub: h, born: now, expires: end, wrote: now, scheduled: true}
+	// It counts as scheduled while it is opening, so that it is not woken.
+	return &client{hub: h, kind: kind, opened: now, expires: end, lastWrite: now, scheduled: true}
 }
 
-// lastEventID returns the cursor that the client sent. What EventSource adds
-// by itself is newer than what stands in its URL.
-func lastEventID(r *http.Request) string {
-	return cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id"))
+// serve begins the response, brings c to the present and leaves it to the
+// transport.
+func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c *client, firstFrames []byte) {
+	conn, err := h.transport.Open(w, r)
+	if err != nil {
+		h.metrics.connects.WithLabelValues("left").Inc()
+		h.remove(c)
+		return
+	}
+	c.conn = conn
+	h.metrics.opened(c.kind)
+	if err = conn.Write(firstFrames); err == nil {
+		err = h.catchUp(ctx, c)
+	}
+	if err != nil {
+		h.log.Debug().Err(err).Msg("opening a stream failed, the client left")
+		c.Fail(err)
+	}
+	if c.kind == kindNotifications {
+		h.evictOldest(c.subs[0].topic)
+	}
+	h.wheel.add(c, time.Now())
+	conn.Serve(c)
+}
+
+// evictOldest closes the oldest streams of a user who has too many.
+func (h *Hub) evictOldest(t *topic) {
+	for _, c := range t.oldest(h.cfg.MaxPerUser) {
+		c.closeGracefully(reasonDisplaced, retryDisplaced.random())
+	}
+}
+
+// refuseWithRetry answers with nothing but the time after which to come back.
+func (h *Hub) refuseWithRetry(w http.ResponseWriter, result string, retry durationRange) {
+	h.metrics.connects.WithLabelValues(result).Inc()
+	h.mu.Lock()
+	if h.draining { // another replica has room
+		retry = retryMoved
+	}
+	h.mu.Unlock()
+	transport.SetHeader(w.Header())
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(append(appendRetry(nil, retry.random()), '\n')) // the client may have left
 }

@@ -12,129 +12,141 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
-// A Store is what the hub asks the database.
+// A Store is what the hub reads from the database.
 type Store interface {
-	// View returns where the streams of a reader stand.
+	// View returns the heads of a reader's streams and his unread count.
 	View(ctx context.Context, reader notification.Reader) (notification.View, error)
-	// Heads returns where streams stand. Unknown ones lack.
+	// Heads returns the heads of streams. Unknown streams are omitted.
 	Heads(ctx context.Context, streams []notification.Stream) ([]notification.Head, error)
 	// Since returns what follows each head in its stream, by stream and in
 	// order, at most limit of each.
 	Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error)
 }
 
-// A Hub knows who listens to what.
+// A Hub knows which clients follow which streams.
 type Hub struct {
-	cfg     Config
-	store   Store
-	log     zerolog.Logger
-	metrics *metrics
-	carrier transport.Carrier
-	feed    *topic
-	pulse   *pulse
-	repairs *backlog
-	compare chan struct{}
+	cfg        Config
+	store      Store
+	log        zerolog.Logger
+	metrics    *metrics
+	transport  transport.Transport
+	wheel      *timerWheel
+	feed       *topic
+	incomplete *topicSet // waiting for a repair
+	compareNow chan struct{}
 
-	mu      sync.Mutex
-	drained bool // nobody is let in any more
-	topics  map[notification.Stream]*topic
-	clients map[*client]struct{}
-	empty   chan struct{} // closed when the last client of a hub that ends is gone
+	mu       sync.Mutex
+	draining bool // no client is admitted any more
+	topics   map[notification.Stream]*topic
+	clients  map[*client]struct{}
+	allGone  chan struct{} // closed when the last client of a hub that ends is gone
 }
 
-// New returns a Hub that does its work while Run runs.
+// New returns a Hub that works while Run runs.
 func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer) *Hub {
 	h := &Hub{
-		cfg: cfg, store: store, log: log, metrics: newMetrics(reg), carrier: transport.NewHTTP(cfg.WriteTimeout),
-		feed:    &topic{},
-		pulse:   newPulse(cfg.Heartbeat),
-		repairs: newBacklog(),
-		compare: make(chan struct{}, 1),
-		topics:  make(map[notification.Stream]*topic),
-		clients: make(map[*client]struct{}),
+		cfg: cfg, store: store, log: log, metrics: newMetrics(reg),
+		transport:  transport.NewPerRequest(cfg.WriteTimeout),
+		wheel:      newTimerWheel(cfg.Heartbeat),
+		feed:       &topic{},
+		incomplete: newTopicSet(),
+		compareNow: make(chan struct{}, 1),
+		topics:     make(map[notification.Stream]*topic),
+		clients:    make(map[*client]struct{}),
 	}
 	if cfg.Writer == Shared {
-		h.carrier = transport.NewShared(cfg.WriteTimeout, h.carrier)
+		h.transport = transport.NewShared(cfg.WriteTimeout, h.transport)
 	}
 	return h
 }
 
-// Run does what is to be done in the background until ctx ends: then it cuts
-// off whoever is still there and waits for them to be gone.
+// Run does the work in the background until ctx ends. Then it disconnects the
+// clients that are left, and returns when they are gone.
 func (h *Hub) Run(ctx context.Context) error {
-	stop := make(chan struct{})
-	var writers, others sync.WaitGroup
-	writers.Go(func() { h.carrier.Serve(stop) })
-	others.Go(func() { h.pulse.run(ctx) })
-	others.Go(func() { h.repair(ctx) })
-	others.Go(func() { h.watch(ctx) })
+	transportCtx, stopTransport := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTransport()
+	var writing, working sync.WaitGroup
+	writing.Go(func() { h.transport.Run(transportCtx) })
+	working.Go(func() { h.wheel.run(ctx) })
+	working.Go(func() { h.repair(ctx) })
+	working.Go(func() { h.compare(ctx) })
 	<-ctx.Done()
-	others.Wait()
-	<-h.cutAll()
-	close(stop)
-	writers.Wait()
+	working.Wait()
+	<-h.disconnectAll()
+	stopTransport()
+	writing.Wait()
 	return nil
 }
 
 // Deliver passes on what was committed at the given time, and never waits for
-// a client. It may be told things twice, late or in any order.
-func (h *Hub) Deliver(b notification.Batch, at time.Time) {
+// a client. It accepts batches twice, late and in any order.
+func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 	for _, n := range b.Notifications {
-		if t := h.topic(n.Stream); t != nil {
-			h.metrics.fanoutLag.Observe(time.Since(at).Seconds())
-			h.accept(t, n, at)
+		h.mu.Lock()
+		t := h.topics[n.Stream]
+		h.mu.Unlock()
+		if t != nil {
+			h.metrics.fanoutLag.Observe(time.Since(committed).Seconds())
+			h.accept(t, n, committed)
 		}
 	}
 	for _, d := range b.Feed {
-		f, err := feedFrame(d, at)
+		f, err := feedFrame(d, committed)
 		if err != nil {
-			h.log.Error().Err(err).Msg("feed event cannot be encoded")
+			h.log.Error().Err(err).Msg("encoding a feed event failed, the feed goes on without it")
 			continue
 		}
 		wake(h.feed.broadcast(f))
 	}
 }
 
-func (h *Hub) accept(t *topic, n notification.Notification, at time.Time) {
-	v, woken := t.accept(n, at)
+func (h *Hub) accept(t *topic, n notification.Notification, committed time.Time) {
+	state, woken := t.accept(n, committed)
 	wake(woken)
-	h.judge(t, v)
+	h.resync(t, state)
 }
 
-// judge sees to what a topic cannot settle by itself.
-func (h *Hub) judge(t *topic, v verdict) {
-	switch v {
-	case behind:
-		h.repairs.add(t)
-	case foreign:
-		h.expire(t)
-	}
-}
-
-// few is how many clients are served by whoever brings the event: those of
-// one user. More are the writers' business, so that they share the work.
-const few = 8
+// flushLimit is how many clients the delivering goroutine writes to itself:
+// those of one user. More are left to the writers, which share the work.
+const flushLimit = 8
 
 func wake(clients []*client) {
 	for _, c := range clients {
-		if len(clients) <= few {
-			c.out.Serve()
+		if len(clients) <= flushLimit {
+			c.conn.Flush()
 		} else {
-			c.out.Wake()
+			c.conn.Wake()
 		}
 	}
 }
 
-// topic returns the topic of a stream, or nil if nobody listens to it.
-func (h *Hub) topic(name notification.Stream) *topic {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.topics[name]
+// resync does what a topic cannot do by itself to agree with the database.
+func (h *Hub) resync(t *topic, state syncState) {
+	switch state {
+	case behind:
+		h.incomplete.add(t)
+	case otherEpoch:
+		h.endTopic(t)
+	}
 }
 
-// open returns the topic of a stream for someone who is about to listen. From
-// here on it notes what happens in the stream. close is owed.
-func (h *Hub) open(name notification.Stream) *topic {
+// endTopic ends a topic whose stream has another epoch, as after a restore of
+// the database. Its clients come back and start over.
+func (h *Hub) endTopic(t *topic) {
+	h.mu.Lock()
+	if h.topics[t.name] == t {
+		delete(h.topics, t.name)
+	}
+	h.mu.Unlock()
+	for _, c := range t.end() {
+		c.closeGracefully(reasonEpoch, retryMoved.random())
+	}
+}
+
+// acquireTopic returns the topic of a stream for a client that is about to
+// join it. From here on the topic notes what happens in the stream. Each call
+// is followed by one of releaseTopic.
+func (h *Hub) acquireTopic(name notification.Stream) *topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[name]
@@ -146,34 +158,20 @@ func (h *Hub) open(name notification.Stream) *topic {
 	return t
 }
 
-// close ends what open began.
-func (h *Hub) close(t *topic) {
+func (h *Hub) releaseTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.users--; t.users == 0 {
-		t.idleAt = time.Now()
+		t.unusedSince = time.Now()
 	}
 }
 
-// expire ends a topic whose stream began another life, as after a restore of
-// the database. Its clients come back and are told to start over.
-func (h *Hub) expire(t *topic) {
-	h.mu.Lock()
-	if h.topics[t.name] == t {
-		delete(h.topics, t.name)
-	}
-	h.mu.Unlock()
-	for _, c := range t.end() {
-		c.dismiss(reasonEpoch, retryMoved.pick())
-	}
-}
-
-// sweep forgets the topics that nobody has listened to for a while.
-func (h *Hub) sweep(now time.Time) {
+// removeUnusedTopics removes the topics that have had no client for a while.
+func (h *Hub) removeUnusedTopics(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, t := range h.topics {
-		if t.users == 0 && now.Sub(t.idleAt) > lingering {
+		if t.users == 0 && now.Sub(t.unusedSince) > unusedTopicTTL {
 			t.end()
 			delete(h.topics, name)
 		}
@@ -184,56 +182,62 @@ func (h *Hub) sweep(now time.Time) {
 func (h *Hub) admit(c *client) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.drained || len(h.clients) >= h.cfg.MaxStreams {
+	if h.draining || len(h.clients) >= h.cfg.MaxStreams {
 		return false
 	}
 	h.clients[c] = struct{}{}
 	return true
 }
 
-// remove takes a client out of everything. Its connection is closed already
-// or about to be.
-func (h *Hub) remove(c *client, why reason) {
-	for t := range c.topics() {
-		t.leave(c)
-		if t != h.feed {
-			h.close(t)
+// remove takes a client out of everything. Its connection is closed, or was
+// never opened.
+func (h *Hub) remove(c *client) {
+	for _, s := range c.subscriptions() {
+		s.topic.leave(s)
+		if s.topic != h.feed {
+			h.releaseTopic(s.topic)
 		}
 	}
-	h.pulse.drop(c)
+	h.wheel.remove(c)
 	h.mu.Lock()
 	delete(h.clients, c)
-	if h.empty != nil && len(h.clients) == 0 {
-		close(h.empty)
+	if h.allGone != nil && len(h.clients) == 0 {
+		close(h.allGone)
 	}
 	h.mu.Unlock()
-	if c.out != nil {
-		h.metrics.closed(c.kind(), why)
+	if c.conn != nil {
+		h.metrics.closed(c.kind, c.endReason())
 	}
 }
 
-// all returns the clients of this moment.
-func (h *Hub) all() []*client {
+// snapshot returns the clients of this moment.
+func (h *Hub) snapshot() []*client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*client, 0, len(h.clients))
+	clients := make([]*client, 0, len(h.clients))
 	for c := range h.clients {
-		list = append(list, c)
+		clients = append(clients, c)
 	}
-	return list
+	return clients
 }
 
-// cutAll cuts everyone off and lets nobody in any more. The channel it
-// returns is closed when all are gone.
-func (h *Hub) cutAll() <-chan struct{} {
+func (h *Hub) clientCount() int {
 	h.mu.Lock()
-	h.drained, h.empty = true, make(chan struct{})
+	defer h.mu.Unlock()
+	return len(h.clients)
+}
+
+// disconnectAll disconnects every client and admits no other. The channel it
+// returns is closed when all are gone.
+func (h *Hub) disconnectAll() <-chan struct{} {
+	h.mu.Lock()
+	h.draining, h.allGone = true, make(chan struct{})
 	if len(h.clients) == 0 {
-		close(h.empty)
+		close(h.allGone)
 	}
 	h.mu.Unlock()
-	for _, c := range h.all() {
-		c.cut(reasonStopped)
+	for _, c := range h.snapshot() {
+		c.disconnect(reasonStopped)
 	}
-	return h.empty
+	return h.allGone
 }

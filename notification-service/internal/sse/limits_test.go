@@ -18,8 +18,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// expectBounce wants an answer that makes an EventSource come back.
-func expectBounce(t *testing.T, s *ssetest.Stream) {
+// expectRetry checks that an answer makes an EventSource come back.
+func expectRetry(t *testing.T, s *ssetest.Stream) {
 	t.Helper()
 	if e, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("got event %q and error %v, want the end", e.Type, err)
@@ -30,52 +30,52 @@ func expectBounce(t *testing.T, s *ssetest.Stream) {
 	}
 }
 
-func TestFullHubSendsAway(t *testing.T) {
+func TestFullHubRefuses(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.MaxStreams = 2
-		r := newRig(t, cfg)
-		first := r.open("/ann", "")
+		h := newHarness(t, cfg)
+		first := h.open("/ann", "")
 		expect(t, first, "ready")
-		expect(t, r.open("/feed", ""), "ready")
+		expect(t, h.open("/feed", ""), "ready")
 		for _, path := range []string{"/bob", "/feed"} {
-			expectBounce(t, r.open(path, ""))
+			expectRetry(t, h.open(path, ""))
 		}
 		first.Close()
-		r.eventually("the place is free again", func() bool { return r.metric("sse_connections") == 1 })
-		expect(t, r.open("/bob", ""), "ready")
+		h.eventually("the place is free again", func() bool { return h.metric("sse_connections") == 1 })
+		expect(t, h.open("/bob", ""), "ready")
 	})
 }
 
-func TestDatabaseAwaySendsAway(t *testing.T) {
+func TestDatabaseAwayRefuses(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		s := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		s := h.open("/ann", "")
 		expect(t, s, "ready")
-		r.pool.Close()
-		expectBounce(t, r.open("/ann", ""))
-		r.tellOnly("ann", s) // who is there stays
+		h.pool.Close()
+		expectRetry(t, h.open("/ann", ""))
+		h.tellOnly("ann", s) // streams that are open stay
 	})
 }
 
-// tellOnly announces what the database does not know of and expects it.
-func (r *rig) tellOnly(user string, s *ssetest.Stream) {
-	r.t.Helper()
+// tellOnly delivers what the database does not have and expects it.
+func (h *harness) tellOnly(user string, s *ssetest.Stream) {
+	h.t.Helper()
 	epoch := strings.Split(s.LastID(), ".")[1]
-	r.hub.Deliver(notification.Batch{Notifications: []notification.Notification{{
-		Stream: notification.UserStream(user), Epoch: epoch, Seq: seqOf(r.t, s.LastID()) + 1,
+	h.hub.Deliver(notification.Batch{Notifications: []notification.Notification{{
+		Stream: notification.UserStream(user), Epoch: epoch, Seq: seqOf(h.t, s.LastID()) + 1,
 		ID: uuid.New(), Data: []byte(`{"type":"report.created"}`), CreatedAt: time.Now(),
 	}}}, time.Now())
-	expect(r.t, s, "notification")
+	expect(h.t, s, "notification")
 }
 
 // The ninth stream of a user costs the first.
-func TestOldestStreamMakesRoom(t *testing.T) {
+func TestOldestStreamIsEvicted(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
+		h := newHarness(t, config(w))
 		streams := make([]*ssetest.Stream, 10)
 		for i := range streams {
-			streams[i] = r.open("/ann", "")
+			streams[i] = h.open("/ann", "")
 			expect(t, streams[i], "ready")
 		}
 		for _, s := range streams[:2] {
@@ -84,32 +84,32 @@ func TestOldestStreamMakesRoom(t *testing.T) {
 				t.Errorf("the oldest is to come back after %s, want 30 s or more", s.Retry())
 			}
 		}
-		r.tell("ann")
+		h.tell("ann")
 		for _, s := range streams[2:] {
 			expect(t, s, "notification")
 		}
 	})
 }
 
-// Who does not read is cut off. The others do not notice, and with its cursor
-// it misses nothing.
-func TestStalledReaderIsCutOff(t *testing.T) {
+// A client that does not read is disconnected. The others do not notice, and
+// with its cursor it misses nothing.
+func TestStalledReaderIsDisconnected(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.WriteTimeout = 200 * time.Millisecond
-		r := newRig(t, cfg)
-		r.stall("/ann")
-		r.eventually("the stalled one is there", func() bool { return r.metric("sse_connections") == 1 })
-		healthy := r.open("/ann", "")
+		h := newHarness(t, cfg)
+		h.stall("/ann")
+		h.eventually("the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
+		healthy := h.open("/ann", "")
 		expect(t, healthy, "ready")
 		sent := 0
-		for r.metric("sse_disconnects_total") == 0 {
-			r.hub.Deliver(r.commitLong("ann"), time.Now())
+		for h.metric("sse_disconnects_total") == 0 {
+			h.hub.Deliver(h.commitLong("ann"), time.Now())
 			expect(t, healthy, "notification")
 			sent++
 		}
-		t.Logf("cut off after %d events of 4 KB", sent)
-		s := r.open("/ann", strings.Replace(healthy.LastID(), fmt.Sprintf(".%d", sent), ".0", 1))
+		t.Logf("disconnected after %d events of 4 KB", sent)
+		s := h.open("/ann", strings.Replace(healthy.LastID(), fmt.Sprintf(".%d", sent), ".0", 1))
 		expect(t, s, "ready")
 		for range sent {
 			expect(t, s, "notification")
@@ -122,53 +122,53 @@ func TestQueueIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.WriteTimeout = time.Hour
-		r := newRig(t, cfg)
-		r.stall("/ann")
-		r.eventually("the stalled one is there", func() bool { return r.metric("sse_connections") == 1 })
+		h := newHarness(t, cfg)
+		h.stall("/ann")
+		h.eventually("the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
 		for range 300 { // 1.2 MB, many times what may wait for it
-			r.hub.Deliver(r.commitLong("ann"), time.Now())
+			h.hub.Deliver(h.commitLong("ann"), time.Now())
 		}
-		r.eventually("it is cut off", func() bool { return r.metric("sse_overflows_total") == 1 })
+		h.eventually("it is disconnected", func() bool { return h.metric("sse_overflows_total") == 1 })
 	})
 }
 
 // stall connects to a path and reads nothing, with a small window.
-func (r *rig) stall(path string) {
-	r.t.Helper()
-	addr := strings.TrimPrefix(r.url, "http://")
+func (h *harness) stall(path string) {
+	h.t.Helper()
+	addr := strings.TrimPrefix(h.url, "http://")
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { _ = conn.Close() }) // it is cut off already
+	h.t.Cleanup(func() { _ = conn.Close() }) // it is disconnected already
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr); err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
 // commitLong writes a notification of some 4 KB.
-func (r *rig) commitLong(user string) notification.Batch {
-	r.t.Helper()
+func (h *harness) commitLong(user string) notification.Batch {
+	h.t.Helper()
 	m := &event.StatusUpdate{
 		Subject:   event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.Resolved, Note: strings.Repeat("long", 1000),
 	}
-	return r.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, user)}})
+	return h.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, user)}})
 }
 
 // eventually waits for a condition.
-func (r *rig) eventually(what string, ok func() bool) {
-	r.t.Helper()
+func (h *harness) eventually(what string, ok func() bool) {
+	h.t.Helper()
 	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			r.t.Fatalf("waited in vain until %s", what)
+			h.t.Fatalf("waited in vain until %s", what)
 		case <-tick.C:
 		}
 	}

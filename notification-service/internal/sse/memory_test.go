@@ -11,24 +11,24 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// 100,000 notifications to one stream, while clients of its user come and go:
-// neither memory nor goroutines stay behind.
+// After 100,000 notifications to one stream, while clients of its user come and
+// go, neither memory nor goroutines are left.
 func TestMemoryReturns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
 	for _, w := range writers { // one after the other, and nothing beside them
 		t.Run(string(w), func(t *testing.T) {
-			r := newRig(t, config(w))
-			r.churn(10_000) // warm: pools, buffers, the ring
-			r.eventually("all are gone", func() bool { return r.metric("sse_connections") == 0 })
+			h := newHarness(t, config(w))
+			h.churn(10_000) // warm: pools, buffers, the ring
+			h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
 			before, routines := heap(), runtime.NumGoroutine()
-			r.churn(100_000)
-			r.eventually("all are gone", func() bool { return r.metric("sse_connections") == 0 })
-			if clients, receivers, seats := r.hub.Held(); clients+receivers+seats > 0 {
-				t.Errorf("the hub keeps %d clients, %d receivers and %d seats of none", clients, receivers, seats)
+			h.churn(100_000)
+			h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
+			if clients, subscribers, slots := h.hub.Held(); clients+subscribers+slots > 0 {
+				t.Errorf("the hub keeps %d clients, %d subscribers and %d slots, want none", clients, subscribers, slots)
 			}
-			r.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
+			h.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
 			after := heap()
 			t.Logf("heap %d KB before, %d KB after", before>>10, after>>10)
 			if after > before+4<<20 {
@@ -39,18 +39,18 @@ func TestMemoryReturns(t *testing.T) {
 }
 
 // churn commits and announces notifications, while 100 clients come and go.
-func (r *rig) churn(count int) {
+func (h *harness) churn(count int) {
 	const perCommit = 1000
 	users := make([]string, perCommit)
 	for i := range users {
 		users[i] = "ann"
 	}
-	ctx, cancel := context.WithCancel(r.t.Context())
+	ctx, cancel := context.WithCancel(h.t.Context())
 	var clients sync.WaitGroup
 	for range 100 {
 		clients.Go(func() {
 			for ctx.Err() == nil {
-				r.visit(ctx)
+				h.visit(ctx)
 				select { // else they would do little but connect
 				case <-ctx.Done():
 				case <-time.After(rand.N(time.Second)):
@@ -59,15 +59,15 @@ func (r *rig) churn(count int) {
 		})
 	}
 	for range count / perCommit {
-		r.tell(users...)
+		h.tell(users...)
 	}
 	cancel()
 	clients.Wait()
 }
 
 // visit opens a stream and leaves after some events.
-func (r *rig) visit(ctx context.Context) {
-	s, err := ssetest.Open(ctx, r.url+"/ann", "")
+func (h *harness) visit(ctx context.Context) {
+	s, err := ssetest.Open(ctx, h.url+"/ann", "")
 	if err != nil {
 		return // ctx has ended
 	}

@@ -14,6 +14,12 @@ import (
 var latencyBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 10}
 
 // metrics counts what the hub does. No label names a user or a stream.
+//
+// All the same they are for operators alone, on a port that the gateway does not
+// pass on. Some of them grow with every delivery to a client that is connected:
+// whoever can cause a delivery, as by a vote on an anonymous report, and reads
+// them before and after, learns whether its author is connected, and in how many
+// tabs.
 type metrics struct {
 	connections   *prometheus.GaugeVec
 	connects      *prometheus.CounterVec
@@ -43,18 +49,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		connections: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sse_connections", Help: "Streams that are open."}, []string{"stream"}),
-		connects:      vec("sse_connects_total", "Requests for a stream, by what became of them.", "result"),
-		disconnects:   vec("sse_disconnects_total", "Streams that ended, by why.", "reason"),
-		resumes:       vec("sse_resumes_total", "Streams opened, by how they went on: exact, reset, none.", "result"),
+		connects:      vec("sse_connects_total", "Requests for a stream, by result.", "result"),
+		disconnects:   vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
+		resumes:       vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
 		events:        count("sse_events_total", "Events written, heartbeats included."),
 		bytes:         count("sse_bytes_total", "Bytes of events written."),
-		overflows:     count("sse_overflows_total", "Clients cut off because too much waited for them."),
+		overflows:     count("sse_overflows_total", "Clients disconnected because too much waited for them."),
 		commitToFlush: seconds("sse_commit_to_flush_seconds", "From the commit of a notification to its write into a client's socket."),
 		replayed:      count("sse_replayed_rows_total", "Notifications read from the database for clients that came back."),
-		repairs:       count("sse_gap_repairs_total", "Holes in what came live that were filled from the database."),
+		repairs:       count("sse_gap_repairs_total", "Gaps in what was announced that were filled from the database."),
 		positionLag: f.NewGauge(prometheus.GaugeOpts{
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
-		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification until this replica knew of it."),
+		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification to its announcement at this replica."),
 	}
 }
 
@@ -72,14 +78,14 @@ func (m *metrics) closed(kind string, why reason) {
 }
 
 // sent counts what was just written.
-func (m *metrics) sent(l *transport.Load) {
-	m.events.Add(float64(l.Events))
-	m.bytes.Add(float64(len(l.Bytes)))
-	if len(l.At) == 0 {
+func (m *metrics) sent(b *transport.Buffer) {
+	m.events.Add(float64(b.Events))
+	m.bytes.Add(float64(len(b.Bytes)))
+	if len(b.CommittedAt) == 0 {
 		return
 	}
 	now := time.Now()
-	for _, at := range l.At {
+	for _, at := range b.CommittedAt {
 		m.commitToFlush.Observe(now.Sub(at).Seconds())
 	}
 }

@@ -16,10 +16,10 @@ func TestResumeIsExact(t *testing.T) {
 		for _, missed := range []int{0, 1, 64, 65, 250, 1000} {
 			t.Run(fmt.Sprint(missed), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, config(w))
-				first := r.open("/ann", "")
+				h := newHarness(t, config(w))
+				first := h.open("/ann", "")
 				epoch := seqEpoch(expect(t, first, "ready").ID)
-				r.tell("ann")
+				h.tell("ann")
 				cursor := expect(t, first, "notification").ID
 				first.Close()
 				for users := missed; users > 0; users -= 50 {
@@ -27,9 +27,9 @@ func TestResumeIsExact(t *testing.T) {
 					for i := range batch {
 						batch[i] = "ann"
 					}
-					r.tell(batch...)
+					h.tell(batch...)
 				}
-				s := r.open("/ann", cursor)
+				s := h.open("/ann", cursor)
 				ready, head := expect(t, s, "ready"), fmt.Sprintf("v1.%s.%d", epoch, missed+1)
 				if ready.ID != cursor || !strings.Contains(string(ready.Data), head) {
 					t.Errorf("ready has id %s and data %s, want the cursor %s and the present %s", ready.ID, ready.Data, cursor, head)
@@ -37,7 +37,7 @@ func TestResumeIsExact(t *testing.T) {
 				for seq := range int64(missed) {
 					expectSeqs(t, s, epoch, seq+2)
 				}
-				r.tell("ann") // and goes on live
+				h.tell("ann") // and goes on live
 				expectSeqs(t, s, epoch, int64(missed)+2)
 			})
 		}
@@ -48,12 +48,12 @@ func TestResumeIsExact(t *testing.T) {
 // present, and then with what comes.
 func TestReset(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
+		h := newHarness(t, config(w))
 		many := make([]string, 1001)
 		for i := range many {
 			many[i] = "ann"
 		}
-		epoch := r.commit(many...).Notifications[0].Epoch
+		epoch := h.commit(many...).Notifications[0].Epoch
 		for _, tt := range []struct{ name, cursor, why string }{
 			{"nonsense", "nonsense", "unknown_cursor"},
 			{"another life", "v1.00000000.5", "unknown_cursor"},
@@ -61,7 +61,7 @@ func TestReset(t *testing.T) {
 			{"of an official", "v1." + epoch + ".1.abc.1", "unknown_cursor"},
 			{"too far behind", "v1." + epoch + ".0", "too_far_behind"},
 		} {
-			s := r.open("/ann", tt.cursor)
+			s := h.open("/ann", tt.cursor)
 			reset := expect(t, s, "reset")
 			want := "v1." + epoch + ".1001"
 			if reset.ID != want || !strings.Contains(string(reset.Data), tt.why) {
@@ -74,52 +74,52 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// What was deleted cannot be replayed, and the client is told.
+// Notifications that were deleted cannot be replayed, and the client is reset.
 func TestResetWhenDeleted(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		epoch := r.commit("ann", "ann", "ann", "ann").Notifications[0].Epoch
-		if _, err := r.pool.Exec(t.Context(), `delete from notifications where seq <= 3`); err != nil {
+		h := newHarness(t, config(w))
+		epoch := h.commit("ann", "ann", "ann", "ann").Notifications[0].Epoch
+		if _, err := h.pool.Exec(t.Context(), `delete from notifications where seq <= 3`); err != nil {
 			t.Fatal(err)
 		}
-		s := r.open("/ann", "v1."+epoch+".1")
+		s := h.open("/ann", "v1."+epoch+".1")
 		expect(t, s, "ready")
 		reset := expect(t, s, "reset")
 		if want := "v1." + epoch + ".4"; reset.ID != want || !strings.Contains(string(reset.Data), "too_old") {
 			t.Errorf("reset with id %s and %s, want %s and too_old", reset.ID, reset.Data, want)
 		}
-		r.tell("ann")
+		h.tell("ann")
 		expectSeqs(t, s, epoch, 5)
 	})
 }
 
-// After a restore of the database the numbers are others, and nobody may
-// mistake them for the old ones.
+// After a restore of the database the numbers mean other notifications, and are
+// not mistaken for the old ones.
 func TestResetAfterRestore(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		s := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		s := h.open("/ann", "")
 		expect(t, s, "ready")
-		r.tell("ann", "ann")
+		h.tell("ann", "ann")
 		expect(t, s, "notification")
 		cursor := expect(t, s, "notification").ID
 
-		if _, err := r.pool.Exec(t.Context(), `
+		if _, err := h.pool.Exec(t.Context(), `
 			with gone as (delete from notifications where seq = 2) update streams set last_seq = 1`); err != nil {
 			t.Fatal(err)
 		}
-		r.hub.Compare()
+		h.hub.Compare()
 		expectEnd(t, s)
-		s = r.open("/ann", cursor)
+		s = h.open("/ann", cursor)
 		expect(t, s, "reset")
 		expect(t, s, "ready")
 
-		if _, err := r.pool.Exec(t.Context(), `update streams set epoch = 'another'`); err != nil {
+		if _, err := h.pool.Exec(t.Context(), `update streams set epoch = 'another'`); err != nil {
 			t.Fatal(err)
 		}
-		r.tell("ann")
+		h.tell("ann")
 		expectEnd(t, s)
-		s = r.open("/ann", cursor)
+		s = h.open("/ann", cursor)
 		if e := expect(t, s, "reset"); e.ID != "v1.another.2" {
 			t.Errorf("reset with id %s, want v1.another.2", e.ID)
 		}
@@ -127,17 +127,17 @@ func TestResetAfterRestore(t *testing.T) {
 }
 
 // A client may know more than the hub: it was at another replica, or has read
-// the list. It is not told again what the hub catches up with.
+// the list. It does not get again what the hub catches up with.
 func TestClientAheadOfHub(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		behind := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		behind := h.open("/ann", "")
 		epoch := seqEpoch(expect(t, behind, "ready").ID)
-		r.commit("ann", "ann", "ann") // announced to nobody
-		ahead := r.open("/ann", "v1."+epoch+".3")
+		h.commit("ann", "ann", "ann") // not announced
+		ahead := h.open("/ann", "v1."+epoch+".3")
 		expect(t, ahead, "ready")
 		expectSeqs(t, behind, epoch, 1, 2, 3)
-		r.tell("ann")
+		h.tell("ann")
 		expectSeqs(t, behind, epoch, 4)
 		expectSeqs(t, ahead, epoch, 4)
 	})
@@ -150,21 +150,21 @@ func seqEpoch(id string) string { return strings.Split(id, ".")[1] }
 func TestSwitchHasNoGap(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		const events, rounds = 1500, 40
-		r := newRig(t, config(w))
-		r.commit("ann")
+		h := newHarness(t, config(w))
+		h.commit("ann")
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for i := range events {
-				b := r.commit("ann")
+				b := h.commit("ann")
 				if i%7 != 0 { // some are lost
-					r.hub.Deliver(b, time.Now())
+					h.hub.Deliver(b, time.Now())
 				}
 			}
 		}()
 		cursor := ""
 		for range rounds {
-			s := r.open("/ann", cursor)
+			s := h.open("/ann", cursor)
 			ready := expect(t, s, "ready")
 			if cursor != "" && ready.ID != cursor {
 				t.Fatalf("ready with id %s, want %s", ready.ID, cursor)

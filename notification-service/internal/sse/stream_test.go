@@ -20,9 +20,9 @@ func each(t *testing.T, test func(t *testing.T, w sse.Writer)) {
 
 func TestStreamOpens(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		r.commit("ann", "ann")
-		s := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		h.commit("ann", "ann")
+		s := h.open("/ann", "")
 		ready := expect(t, s, "ready")
 		if got := unread(t, ready); got != 2 {
 			t.Errorf("unread count %d, want 2", got)
@@ -49,16 +49,16 @@ func TestStreamOpens(t *testing.T) {
 // in order.
 func TestAnnouncementsMayBeAnything(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		s := r.open("/ann", "")
+		h := newHarness(t, config(w))
+		s := h.open("/ann", "")
 		epoch := seqEpoch(expect(t, s, "ready").ID)
 		var batches []notification.Batch
 		for range 10 {
-			batches = append(batches, r.commit("ann"))
+			batches = append(batches, h.commit("ann"))
 		}
 		deliver := func(numbers ...int) {
 			for _, n := range numbers {
-				r.hub.Deliver(batches[n-1], time.Now())
+				h.hub.Deliver(batches[n-1], time.Now())
 			}
 		}
 		deliver(1, 2)
@@ -69,10 +69,10 @@ func TestAnnouncementsMayBeAnything(t *testing.T) {
 		expectSeqs(t, s, epoch, 4, 5, 6)
 		deliver(10) // 7 to 9 were lost
 		expectSeqs(t, s, epoch, 7, 8, 9, 10)
-		r.commit("ann", "ann") // both lost, and nothing comes after them
-		r.hub.Compare()
+		h.commit("ann", "ann") // both lost, and nothing comes after them
+		h.hub.Compare()
 		expectSeqs(t, s, epoch, 11, 12)
-		if got := r.metric("sse_gap_repairs_total"); got < 2 {
+		if got := h.metric("sse_gap_repairs_total"); got < 2 {
 			t.Errorf("%v gap repairs counted, want 2 or more", got)
 		}
 	})
@@ -81,14 +81,14 @@ func TestAnnouncementsMayBeAnything(t *testing.T) {
 // A client gets only what is its own; the feed gets everything.
 func TestStreamsAreApart(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		ann, bob, feed := r.open("/ann", ""), r.open("/bob", ""), r.open("/feed", "")
+		h := newHarness(t, config(w))
+		ann, bob, feed := h.open("/ann", ""), h.open("/bob", ""), h.open("/feed", "")
 		expect(t, ann, "ready")
 		expect(t, bob, "ready")
 		if e := expect(t, feed, "ready"); e.ID != "" {
 			t.Errorf("the feed has an id: %q", e.ID)
 		}
-		b := r.tell("ann", "bob")
+		b := h.tell("ann", "bob")
 		for _, s := range []struct {
 			name string
 			got  string
@@ -113,15 +113,15 @@ func TestStreamsAreApart(t *testing.T) {
 // An official's connection has both streams, and each id both positions.
 func TestOfficialStream(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		r := newRig(t, config(w))
-		r.commitReport() // before the official's time: read
-		s := r.open("/ann?official=1", "")
+		h := newHarness(t, config(w))
+		h.commitReport() // before the official's time: read
+		s := h.open("/ann?official=1", "")
 		ready := expect(t, s, "ready")
 		if got := unread(t, ready); got != 0 {
 			t.Errorf("unread count %d, want 0", got)
 		}
-		r.tell("ann")
-		r.hub.Deliver(r.commitReport(), time.Now())
+		h.tell("ann")
+		h.hub.Deliver(h.commitReport(), time.Now())
 		own, role := expect(t, s, "notification"), expect(t, s, "notification")
 		want := []string{"0.1", "1.1", "1.2"}
 		if got := []string{numbers(ready.ID), numbers(own.ID), numbers(role.ID)}; !slices.Equal(got, want) {
@@ -129,9 +129,9 @@ func TestOfficialStream(t *testing.T) {
 		}
 		s.Close()
 
-		r.commit("ann")
-		r.commitReport()
-		s = r.open("/ann?official=1", own.ID)
+		h.commit("ann")
+		h.commitReport()
+		s = h.open("/ann?official=1", own.ID)
 		if e := expect(t, s, "ready"); e.ID != own.ID {
 			t.Errorf("ready has id %s, want the cursor %s", e.ID, own.ID)
 		}

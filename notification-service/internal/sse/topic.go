@@ -9,93 +9,90 @@ import (
 )
 
 const (
-	// ringFrames is how many of a topic's last events are kept for clients
-	// that come back, so that a reconnect storm spares the database. It is
-	// also what a client may lag while it is being joined.
+	// ringFrames is how many of a topic's last frames are kept for clients that
+	// come back, so that a reconnect storm spares the database. It is also how
+	// far a client may be behind when it joins.
 	ringFrames = 64
-	// aheadFrames is how many notifications may wait for one that is late,
-	// such as when two replicas commit one after the other and the second
-	// announces first. More are left to the database.
-	aheadFrames = 64
+	// maxEarly is how many notifications wait for one that is late, such as
+	// when two replicas commit one after the other and the second announces
+	// first. More are left to the database.
+	maxEarly = 64
 )
 
-// A topic is a stream that somebody listens to. It passes on a gapless
-// sequence: whatever it is given, in any order, its clients get n+1 after n.
+// A topic is a stream that has clients. It passes on a sequence without gaps:
+// in whatever order it accepts notifications, its clients get n+1 after n.
 type topic struct {
 	name notification.Stream
 
-	mu    sync.Mutex
-	epoch string   // "" until the database was asked
-	last  int64    // the number passed on last
-	seen  int64    // the highest number known to exist
-	ring  []*frame // the last events passed on, oldest first
-	ahead []ahead  // waiting for the numbers before theirs, ascending
-	subs  []*client
-	over  bool // nobody joins any more
+	mu          sync.Mutex
+	epoch       string   // "" until the database was asked
+	last        int64    // the number passed on last
+	seen        int64    // the highest number known to exist
+	ring        []*frame // passed on last, oldest first
+	early       []earlyNotification
+	subscribers []*subscription
+	ended       bool // no client joins any more
 
-	users  int       // clients joined or being joined; guarded by the hub's mutex
-	idleAt time.Time // since when there have been none; likewise
+	users       int       // clients joined or about to join; guarded by the hub's mutex
+	unusedSince time.Time // likewise
 }
 
-// An ahead is a notification whose predecessor is missing.
-type ahead struct {
-	n  notification.Notification
-	at time.Time
+// An earlyNotification waits for the numbers before its own. Those of a topic
+// are sorted by number.
+type earlyNotification struct {
+	notification.Notification
+	committed time.Time
 }
 
-// A verdict is what a topic makes of something that it was told.
-type verdict int
+// A syncState says how a topic compares with what is known of its stream.
+type syncState int
 
 const (
-	settled verdict = iota
-	behind          // a number is missing: ask the database
-	foreign         // of another life of the stream: start over
+	inSync     syncState = iota
+	behind               // a number is missing: ask the database
+	otherEpoch           // the stream began anew: start over
 )
 
-// accept takes a notification from the live exchange or the database.
-func (t *topic) accept(n notification.Notification, at time.Time) (verdict, []*client) {
+// accept takes a notification that was announced or read from the database. It
+// returns the clients whose transport must be woken.
+func (t *topic) accept(n notification.Notification, committed time.Time) (syncState, []*client) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seen = max(t.seen, n.Seq)
 	switch {
-	case t.epoch == "" || t.over:
-		return settled, nil // learn will look at seen
+	case t.epoch == "" || t.ended:
+		return inSync, nil // learn will compare with seen
 	case n.Epoch != t.epoch:
-		return foreign, nil
+		return otherEpoch, nil
 	case n.Seq > t.last+1:
-		t.waitLocked(ahead{n, at})
+		at, known := slices.BinarySearchFunc(t.early, n.Seq, func(e earlyNotification, seq int64) int { return int(e.Seq - seq) })
+		if !known && len(t.early) < maxEarly {
+			t.early = slices.Insert(t.early, at, earlyNotification{n, committed})
+		}
 		return behind, nil
 	case n.Seq <= t.last:
-		return t.verdictLocked(), nil
+		return t.stateLocked(), nil
 	}
-	woken := t.passLocked(notificationFrame(n, at), nil)
-	for len(t.ahead) > 0 && t.ahead[0].n.Seq <= t.last+1 {
-		if next := t.ahead[0]; next.n.Seq == t.last+1 {
-			woken = t.passLocked(notificationFrame(next.n, next.at), woken)
+	woken := t.passLocked(notificationFrame(n, committed), nil)
+	for len(t.early) > 0 && t.early[0].Seq <= t.last+1 {
+		if next := t.early[0]; next.Seq == t.last+1 {
+			woken = t.passLocked(notificationFrame(next.Notification, next.committed), woken)
 		}
-		t.ahead = slices.Delete(t.ahead, 0, 1)
+		t.early = slices.Delete(t.early, 0, 1)
 	}
-	return t.verdictLocked(), woken
+	return t.stateLocked(), woken
 }
 
-func (t *topic) verdictLocked() verdict {
+func (t *topic) stateLocked() syncState {
 	if t.seen > t.last {
 		return behind
 	}
-	t.ahead = nil
-	return settled
-}
-
-// waitLocked keeps a notification that came too early, if there is room.
-func (t *topic) waitLocked(a ahead) {
-	i, found := slices.BinarySearchFunc(t.ahead, a.n.Seq, func(e ahead, seq int64) int { return int(e.n.Seq - seq) })
-	if !found && len(t.ahead) < aheadFrames {
-		t.ahead = slices.Insert(t.ahead, i, a)
-	}
+	t.early = nil
+	return inSync
 }
 
 // passLocked gives the next frame to all clients and keeps it in the ring. It
-// adds to woken those whose writer has to be told.
+// adds to woken those whose transport must be woken.
 func (t *topic) passLocked(f *frame, woken []*client) []*client {
 	t.last = f.seq
 	if len(t.ring) == ringFrames {
@@ -103,52 +100,53 @@ func (t *topic) passLocked(f *frame, woken []*client) []*client {
 		t.ring = t.ring[:ringFrames-1]
 	}
 	t.ring = append(t.ring, f)
-	return t.sendLocked(f, woken)
+	return t.offerLocked(f, woken)
 }
 
-func (t *topic) sendLocked(f *frame, woken []*client) []*client {
-	for _, c := range t.subs {
-		if c.offer(t, f) {
-			woken = append(woken, c)
+func (t *topic) offerLocked(f *frame, woken []*client) []*client {
+	for _, s := range t.subscribers {
+		if s.offer(f) {
+			woken = append(woken, s.client)
 		}
 	}
 	return woken
 }
 
-// broadcast passes on an event without a number.
-func (t *topic) broadcast(f *frame) []*client {
+// broadcast passes on a frame without a number.
+func (t *topic) broadcast(f *frame) (woken []*client) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sendLocked(f, nil)
+	return t.offerLocked(f, nil)
 }
 
-// learn tells the topic where its stream stands in the database.
-func (t *topic) learn(head notification.Position) verdict {
+// learn compares the topic with the head of its stream in the database. The
+// first call sets where the topic begins.
+func (t *topic) learn(head notification.Position) syncState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.epoch == "" {
 		t.epoch, t.last = head.Epoch, head.Seq
 	}
 	if t.epoch != head.Epoch {
-		return foreign
+		return otherEpoch
 	}
 	t.seen = max(t.seen, head.Seq)
-	return t.verdictLocked()
+	return t.stateLocked()
 }
 
-// position returns where the topic stands, and whether it misses something.
+// position returns what the topic passed on last, and how much it misses.
 func (t *topic) position() (p notification.Position, missing int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p = notification.Position{Epoch: t.epoch, Seq: t.last}
-	if t.over || t.epoch == "" {
+	if t.ended || t.epoch == "" {
 		return p, 0
 	}
 	return p, max(0, t.seen-t.last)
 }
 
-// covers tells whether a client that has everything up to after could be
-// joined, since what follows is in the ring.
+// covers reports whether a client that has everything up to after can join:
+// the ring has what follows.
 func (t *topic) covers(after int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,64 +154,72 @@ func (t *topic) covers(after int64) bool {
 }
 
 func (t *topic) coversLocked(after int64) bool {
-	return !t.over && after >= t.last-int64(len(t.ring))
+	return !t.ended && after >= t.last-int64(len(t.ring))
 }
 
-// join makes c a receiver from the number after its last one on, and returns
-// what it has to be sent first. Not joined, it lags too far: the database has
-// what it misses.
+// join makes s a subscriber from the number after its last one on, and returns
+// the frames that it must be sent first. It does not join a client that is too
+// far behind: the database has what it misses.
 //
-// Since both happen under the lock under which frames are passed on, nothing
-// falls between what is returned and what is offered, and nothing is in both.
-func (t *topic) join(c *client) (backlog []*frame, joined bool) {
+// Frames are passed on under the same lock. So no frame is missing between
+// those that join returns and those that are offered, and none is in both.
+func (t *topic) join(s *subscription) (missed []*frame, joined bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	after := c.lastOf(t)
+	after := s.queuedSeq()
 	if !t.coversLocked(after) {
 		return nil, false
 	}
-	if lag := t.last - after; lag > 0 {
-		backlog = slices.Clone(t.ring[len(t.ring)-int(lag):])
-		c.skipTo(t, t.last)
+	if n := t.last - after; n > 0 {
+		missed = slices.Clone(t.ring[len(t.ring)-int(n):])
+		s.skipTo(t.last)
 	}
-	c.setPlace(t, len(t.subs))
-	t.subs = append(t.subs, c)
-	return backlog, true
+	s.index = len(t.subscribers)
+	t.subscribers = append(t.subscribers, s)
+	return missed, true
 }
 
-// leave ends what join began.
-func (t *topic) leave(c *client) {
+// leave undoes join. It does nothing if s has not joined.
+func (t *topic) leave(s *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := c.place(t)
-	if i < 0 {
+	if s.index < 0 {
 		return
 	}
-	last := len(t.subs) - 1
-	t.subs[i] = t.subs[last]
-	t.subs[i].setPlace(t, i)
-	t.subs[last] = nil
-	t.subs = t.subs[:last]
-	c.setPlace(t, -1)
+	last := len(t.subscribers) - 1
+	t.subscribers[s.index] = t.subscribers[last]
+	t.subscribers[s.index].index = s.index
+	t.subscribers[last] = nil
+	t.subscribers = t.subscribers[:last]
+	s.index = -1
 }
 
-// oldest returns the receivers beyond the newest limit of those that are not
-// on their way out.
+// oldest returns the clients beyond the newest limit, without those that have
+// ended already.
 func (t *topic) oldest(limit int) []*client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.subs) <= limit {
+	if len(t.subscribers) <= limit {
 		return nil
 	}
-	staying := slices.DeleteFunc(slices.Clone(t.subs), (*client).ending)
-	slices.SortFunc(staying, func(a, b *client) int { return a.born.Compare(b.born) })
-	return staying[:max(0, len(staying)-limit)]
+	var open []*client
+	for _, s := range t.subscribers {
+		if s.client.endReason() == reasonNone {
+			open = append(open, s.client)
+		}
+	}
+	slices.SortFunc(open, func(a, b *client) int { return a.opened.Compare(b.opened) })
+	return open[:max(0, len(open)-limit)]
 }
 
-// end lets nobody join any more and returns those who have.
+// end lets no client join any more and returns those that have.
 func (t *topic) end() []*client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = true
-	return slices.Clone(t.subs)
+	t.ended = true
+	clients := make([]*client, len(t.subscribers))
+	for i, s := range t.subscribers {
+		clients[i] = s.client
+	}
+	return clients
 }

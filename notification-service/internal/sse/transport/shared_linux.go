@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,79 +13,78 @@ import (
 	"time"
 )
 
-// sharedCarrier takes plain HTTP/1.1 connections over from the server and
-// lets a few writers serve all of them. An idle client has no goroutine, no
-// buffer and no timer: a socket and some 500 bytes are all it costs.
+// shared hijacks plain HTTP/1.1 connections and lets a few writers serve all
+// of them. An idle client has no goroutine, no buffer and no timer: a socket
+// and some 500 bytes are all it costs.
 //
-// A writer sends as much as the socket takes at once. Only a client that
-// takes less gets a goroutine, until it has caught up or is cut off.
-type sharedCarrier struct {
-	timeout time.Duration
-	plain   Carrier // for what cannot be taken over
-	writers []*sharedWriter
-	next    atomic.Uint32
-	watch   *watcher
-	hands   sync.Pool // for those who serve a client themselves
+// A writer writes as much as the socket takes at once. Only a client that takes
+// less gets a goroutine, until it has read the rest or is disconnected.
+type shared struct {
+	timeout  time.Duration
+	fallback Transport // for what cannot be hijacked
+	writers  []*sharedWriter
+	next     atomic.Uint32
+	poller   *poller
+	scratch  sync.Pool // for goroutines that flush without being a writer
 }
 
-// NewShared returns a Carrier that takes plain HTTP/1.1 connections over and
-// leaves all others to plain.
-func NewShared(timeout time.Duration, plain Carrier) Carrier {
-	watch, err := newWatcher()
+// NewShared returns the Transport that hijacks plain HTTP/1.1 connections, and
+// leaves all others to fallback.
+func NewShared(timeout time.Duration, fallback Transport) Transport {
+	p, err := newPoller()
 	if err != nil {
-		return plain // no epoll here; a goroutine per client works everywhere
+		return fallback // no epoll here; a goroutine for each client works everywhere
 	}
-	s := &sharedCarrier{timeout: timeout, plain: plain, watch: watch}
-	s.hands.New = func() any { return newHand() }
+	t := &shared{timeout: timeout, fallback: fallback, poller: p}
+	t.scratch.New = func() any { return newScratch() }
 	for range runtime.GOMAXPROCS(0) {
-		s.writers = append(s.writers, newSharedWriter(s))
+		t.writers = append(t.writers, &sharedWriter{transport: t, wakeup: make(chan struct{}, 1)})
 	}
-	return s
+	return t
 }
 
-// Serve runs the writers until stop is closed, when no client is left.
-func (s *sharedCarrier) Serve(stop <-chan struct{}) {
+// Run runs the writers and the poller until ctx ends.
+func (t *shared) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, w := range s.writers {
-		wg.Go(func() { w.run(stop) })
+	for _, w := range t.writers {
+		wg.Go(func() { w.run(ctx) })
 	}
-	wg.Go(s.watch.run)
-	<-stop
-	s.watch.close()
+	wg.Go(t.poller.run)
+	<-ctx.Done()
+	t.poller.close()
 	wg.Wait()
 }
 
-func (s *sharedCarrier) Open(w http.ResponseWriter, r *http.Request) (Outlet, error) {
-	rc := http.NewResponseController(w)
+func (t *shared) Open(w http.ResponseWriter, r *http.Request) (Conn, error) {
 	if r.ProtoMajor != 1 || r.TLS != nil {
-		return s.plain.Open(w, r)
+		return t.fallback.Open(w, r)
 	}
-	conn, _, err := rc.Hijack()
-	if err != nil { // some middleware does not let go of it
-		return s.plain.Open(w, r)
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil { // some middleware does not support it
+		return t.fallback.Open(w, r)
 	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		conn.Close()
-		return nil, fmt.Errorf("take connection over: it is a %T", conn)
+		return nil, fmt.Errorf("hijack connection: it is a %T", conn)
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("take connection over: %w", err)
+		return nil, fmt.Errorf("hijack connection: %w", err)
 	}
-	o := &sharedOutlet{conn: tcp, raw: raw, writer: s.writers[int(s.next.Add(1))%len(s.writers)]}
-	if err := o.Write(answerHeader(w.Header())); err != nil {
+	c := &sharedConn{conn: tcp, raw: raw, writer: t.writers[int(t.next.Add(1))%len(t.writers)]}
+	if err := c.Write(responseHeader(w.Header())); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return o, nil
+	return c, nil
 }
 
-// answerHeader returns the header that the server would have sent. The body
+// responseHeader returns the header that the server would have sent. The body
 // ends with the connection.
-func answerHeader(h http.Header) []byte {
-	StreamHeader(h)
+func responseHeader(h http.Header) []byte {
+	SetHeader(h)
 	h.Set("Connection", "close")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	var b bytes.Buffer
@@ -94,179 +94,175 @@ func answerHeader(h http.Header) []byte {
 	return b.Bytes()
 }
 
-// sharedOutlet is a connection that was taken over.
-type sharedOutlet struct {
+// A sharedConn is a hijacked connection.
+type sharedConn struct {
 	conn   *net.TCPConn
 	raw    syscall.RawConn
 	writer *sharedWriter
-	source Source // set by Run
-	token  uint64 // by which the watcher knows it
+	source Source // set by Serve
+	token  uint64 // by which the poller knows it
 }
 
-func (o *sharedOutlet) Write(p []byte) error {
-	defer func() { _ = o.conn.SetWriteDeadline(time.Time{}) }() // fails only on a connection that is gone
-	if err := o.conn.SetWriteDeadline(time.Now().Add(o.writer.carrier.timeout)); err != nil {
+func (c *sharedConn) Write(p []byte) error {
+	defer func() { _ = c.conn.SetWriteDeadline(time.Time{}) }() // fails only on a connection that is closed
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.writer.transport.timeout)); err != nil {
 		return err
 	}
-	_, err := o.conn.Write(p)
+	_, err := c.conn.Write(p)
 	return err
 }
 
-func (o *sharedOutlet) Run(source Source) {
-	o.source = source
-	if err := o.writer.carrier.watch.add(o); err != nil {
+func (c *sharedConn) Serve(source Source) {
+	c.source = source
+	if err := c.writer.transport.poller.add(c); err != nil {
 		source.Fail(err)
 	}
-	o.Wake()
+	c.Wake()
 }
 
-func (o *sharedOutlet) Wake() { o.writer.push(o) }
-
-// Serve saves the way through a writer's goroutine, which costs a client of
-// its own more than the write.
-func (o *sharedOutlet) Serve() {
-	h := o.writer.carrier.hands.Get().(*hand)
-	o.writer.flush(h, o, time.Now())
-	o.writer.carrier.hands.Put(h)
-}
-
-func (o *sharedOutlet) Interrupt() {
-	_ = o.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is gone
-}
-
-func (o *sharedOutlet) close() {
-	o.writer.carrier.watch.remove(o)
-	_ = o.conn.Close() // what is lost with it comes again with the cursor
-}
-
-// A sharedWriter sends to the clients that were woken, one after the other.
-type sharedWriter struct {
-	carrier *sharedCarrier
-	bell    chan struct{}
-	slow    sync.WaitGroup
-
-	mu    sync.Mutex
-	ready []*sharedOutlet
-}
-
-func newSharedWriter(s *sharedCarrier) *sharedWriter {
-	return &sharedWriter{carrier: s, bell: make(chan struct{}, 1)}
-}
-
-// A hand is what a goroutine needs to write, used again and again.
-type hand struct {
-	load Load
-	try  attempt
-}
-
-func newHand() *hand {
-	h := &hand{}
-	h.try.fn = h.try.write
-	return h
-}
-
-// push has o served. An outlet is pushed by whoever schedules its client, so
-// that it is never in the hands of two.
-func (w *sharedWriter) push(o *sharedOutlet) {
+// Wake leaves the turn to the writer. Since only one turn exists at a time, a
+// connection is in one writer's list at most once.
+func (c *sharedConn) Wake() {
+	w := c.writer
 	w.mu.Lock()
-	w.ready = append(w.ready, o)
+	w.ready = append(w.ready, c)
 	first := len(w.ready) == 1
 	w.mu.Unlock()
 	if first {
-		w.bell <- struct{}{} // never full: it was taken before ready was emptied
+		w.wakeup <- struct{}{} // never full: it was taken before ready was emptied
 	}
 }
 
-func (w *sharedWriter) run(stop <-chan struct{}) {
+// Flush saves the way through a writer's goroutine, which for a few clients
+// costs more than the writes.
+func (c *sharedConn) Flush() {
+	s := c.writer.transport.scratch.Get().(*scratch)
+	c.flush(s, time.Now())
+	c.writer.transport.scratch.Put(s)
+}
+
+func (c *sharedConn) Interrupt() {
+	_ = c.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is closed
+}
+
+// flush writes what waits, as far as the socket takes it, and ends the turn or
+// passes it on.
+func (c *sharedConn) flush(s *scratch, now time.Time) {
+	ended := c.source.Take(&s.buffer, now)
+	if len(s.buffer.Bytes) == 0 {
+		if ended {
+			c.writer.transport.poller.remove(c)
+			_ = c.conn.Close() // what is lost with it, the client gets by its cursor
+			c.source.Closed()
+		}
+		return
+	}
+	n, err := s.write.do(c.raw, s.buffer.Bytes)
+	switch {
+	case err != nil:
+		c.source.Fail(err)
+	case n < len(s.buffer.Bytes):
+		rest := s.buffer
+		s.buffer = Buffer{}
+		c.writer.slow.Go(func() { c.writeRest(&rest, n) })
+		return
+	default:
+		c.source.Sent(&s.buffer)
+		if c.source.Rest() {
+			return
+		}
+	}
+	c.Wake()
+}
+
+// writeRest waits for a client that did not take everything at once. The turn
+// lasts until it is done, so no other goroutine writes to the client.
+func (c *sharedConn) writeRest(b *Buffer, written int) {
+	if err := c.Write(b.Bytes[written:]); err != nil {
+		c.source.Fail(err)
+	} else {
+		c.source.Sent(b)
+	}
+	c.Wake()
+}
+
+// A sharedWriter serves the connections that were woken, one after the other.
+type sharedWriter struct {
+	transport *shared
+	wakeup    chan struct{}
+	slow      sync.WaitGroup // those that write the rest
+
+	mu    sync.Mutex
+	ready []*sharedConn
+}
+
+func (w *sharedWriter) run(ctx context.Context) {
 	defer w.slow.Wait()
-	h := newHand()
-	var spare []*sharedOutlet
+	s := newScratch()
+	var batch, spare []*sharedConn
 	for {
 		select {
-		case <-stop:
+		case <-ctx.Done():
 			return
-		case <-w.bell:
+		case <-w.wakeup:
 		}
 		w.mu.Lock()
-		batch := w.ready
-		w.ready = spare[:0]
+		batch, w.ready = w.ready, spare[:0]
 		w.mu.Unlock()
 		now := time.Now()
-		for i, o := range batch {
-			w.flush(h, o, now)
+		for i, c := range batch {
+			c.flush(s, now)
 			batch[i] = nil
 		}
 		spare = batch
 	}
 }
 
-// flush sends what waits for o, without waiting itself. Whoever has scheduled
-// the client calls it, so that nobody else does.
-func (w *sharedWriter) flush(h *hand, o *sharedOutlet, now time.Time) {
-	ended := o.source.Take(&h.load, now)
-	if len(h.load.Bytes) == 0 {
-		if ended {
-			o.close()
-			o.source.Closed()
-		}
-		return
-	}
-	n, err := h.try.send(o.raw, h.load.Bytes)
-	switch {
-	case err != nil:
-		o.source.Fail(err)
-	case n < len(h.load.Bytes):
-		rest := bytes.Clone(h.load.Bytes[n:])
-		w.slow.Go(func() { w.insist(o, rest) })
-		return
-	default:
-		o.source.Sent(&h.load)
-		if o.source.Rest() {
-			return
-		}
-	}
-	w.push(o)
+// A scratch is what a goroutine needs to flush, used again and again.
+type scratch struct {
+	buffer Buffer
+	write  nonblockingWrite
 }
 
-// insist waits for a client that does not take everything at once. Until it
-// is done, the client stays scheduled and nobody else writes to it.
-func (w *sharedWriter) insist(o *sharedOutlet, rest []byte) {
-	if err := o.Write(rest); err != nil {
-		o.source.Fail(err)
-	}
-	w.push(o)
+func newScratch() *scratch {
+	s := &scratch{}
+	s.write.fn = s.write.onReady
+	return s
 }
 
-// An attempt is a write that takes what the socket has room for. It is kept
-// for the next one, because a closure per write would be garbage.
-type attempt struct {
+// A nonblockingWrite writes what the socket has room for. It is kept for the
+// next write, because a closure for each would be garbage.
+type nonblockingWrite struct {
 	p   []byte
 	n   int
 	err error
 	fn  func(fd uintptr) bool
 }
 
-func (a *attempt) send(raw syscall.RawConn, p []byte) (int, error) {
-	a.p, a.n, a.err = p, 0, nil
-	if err := raw.Write(a.fn); err != nil {
+// do returns how much of p was written.
+func (w *nonblockingWrite) do(raw syscall.RawConn, p []byte) (int, error) {
+	w.p, w.n, w.err = p, 0, nil
+	if err := raw.Write(w.fn); err != nil {
 		return 0, err
 	}
-	return a.n, a.err
+	return w.n, w.err
 }
 
-func (a *attempt) write(fd uintptr) bool {
-	for a.n < len(a.p) {
-		n, err := syscall.Write(int(fd), a.p[a.n:])
+// onReady always reports that it is done: with less than all of p, too, since
+// the caller does not wait.
+func (w *nonblockingWrite) onReady(fd uintptr) (done bool) {
+	for w.n < len(w.p) {
+		n, err := syscall.Write(int(fd), w.p[w.n:])
 		switch {
 		case n > 0:
-			a.n += n
+			w.n += n
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:
 			return true
 		default:
-			a.err = err
+			w.err = err
 			return true
 		}
 	}
-	return true // also with less: nobody waits here
+	return true
 }

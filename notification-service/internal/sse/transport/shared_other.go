@@ -4,5 +4,5 @@ package transport
 
 import "time"
 
-// NewShared returns plain: taking connections over is for Linux only.
-func NewShared(_ time.Duration, plain Carrier) Carrier { return plain }
+// NewShared returns fallback: connections are hijacked on Linux only.
+func NewShared(_ time.Duration, fallback Transport) Transport { return fallback }

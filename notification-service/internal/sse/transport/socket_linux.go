@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// sendBuffer bounds what the kernel takes for a client that does not read;
-	// by default it is some megabytes. The kernel doubles what it is told.
+	// sendBuffer bounds what the kernel buffers for a client that does not read;
+	// by default it is some megabytes. The kernel doubles this number.
 	sendBuffer = 32 << 10
-	// unackedMillis ends a connection whose other side is gone without a word.
+	// unackedMillis ends a connection whose other side acknowledges nothing.
 	unackedMillis = 30_000
 )
 
-// Control prepares a listening socket, for net.ListenConfig. The connections
-// inherit what is set here.
+// Control sets the options of a listening socket, for net.ListenConfig. Its
+// connections inherit them.
 func Control(_, _ string, raw syscall.RawConn) error {
 	var err error
 	outer := raw.Control(func(fd uintptr) {

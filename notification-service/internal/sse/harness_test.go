@@ -41,8 +41,8 @@ func config(w sse.Writer) sse.Config {
 	}
 }
 
-// A rig is a database and a hub behind a real server.
-type rig struct {
+// A harness is a database and a hub behind a real server.
+type harness struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
 	store *postgres.Store
@@ -52,31 +52,25 @@ type rig struct {
 	stop  func() // ends the hub and waits for it
 }
 
-func newRig(t *testing.T, cfg sse.Config) *rig {
+func newHarness(t *testing.T, cfg sse.Config) *harness {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	return newRigOn(t, cfg, pool)
-}
-
-// newRigOn is a further replica on the same database.
-func newRigOn(t *testing.T, cfg sse.Config, pool *pgxpool.Pool) *rig {
-	t.Helper()
 	log := zerolog.Nop()
 	if os.Getenv("TEST_LOG") != "" {
 		log = zerolog.New(zerolog.NewTestWriter(t))
 	}
 	store, reg := postgres.NewStore(pool), prometheus.NewRegistry()
-	r := &rig{t: t, pool: pool, store: store, hub: sse.New(cfg, store, log, reg), reg: reg}
+	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store, log, reg), reg: reg}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := r.hub.Run(ctx); err != nil {
+		if err := h.hub.Run(ctx); err != nil {
 			t.Errorf("hub: %v", err)
 		}
 	})
-	r.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	h.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 
-	server := httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
 	server.Listener.Close()
 	lc := net.ListenConfig{Control: transport.Control}
 	var err error
@@ -85,16 +79,16 @@ func newRigOn(t *testing.T, cfg sse.Config, pool *pgxpool.Pool) *rig {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	t.Cleanup(r.stop) // before the server, which waits for its requests
-	r.url = server.URL
-	return r
+	t.Cleanup(h.stop) // before the server, which waits for its requests
+	h.url = server.URL
+	return h
 }
 
 // serve has the reader in the URL, since there is no sign-in here:
 // /<user>, /<user>?official=1, /<user>?expires=<duration>, /feed.
-func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
+func (h *harness) serve(w http.ResponseWriter, req *http.Request) {
 	if req.URL.Path == "/feed" {
-		r.hub.ServeFeed(w, req)
+		h.hub.ServeFeed(w, req)
 		return
 	}
 	query := req.URL.Query()
@@ -103,24 +97,24 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 	if d, err := time.ParseDuration(query.Get("expires")); err == nil {
 		expires = time.Now().Add(d)
 	}
-	r.hub.ServeNotifications(w, req, reader, expires)
+	h.hub.ServeNotifications(w, req, reader, expires)
 }
 
 // open connects to a path and is closed with the test.
-func (r *rig) open(path, lastID string) *ssetest.Stream {
-	r.t.Helper()
-	s, err := ssetest.Open(r.t.Context(), r.url+path, lastID)
+func (h *harness) open(path, lastID string) *ssetest.Stream {
+	h.t.Helper()
+	s, err := ssetest.Open(h.t.Context(), h.url+path, lastID)
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	r.t.Cleanup(s.Close)
+	h.t.Cleanup(s.Close)
 	return s
 }
 
 // commit writes a vote for each of the users, in one transaction, and returns
-// what the live streams would be told.
-func (r *rig) commit(users ...string) notification.Batch {
-	r.t.Helper()
+// what would be delivered to the hubs.
+func (h *harness) commit(users ...string) notification.Batch {
+	h.t.Helper()
 	var batch []consumer.Message
 	for _, user := range users {
 		m := &event.VoteReceived{
@@ -129,33 +123,33 @@ func (r *rig) commit(users ...string) notification.Batch {
 		}
 		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
 	}
-	return r.apply(batch)
+	return h.apply(batch)
 }
 
-// commitReport writes a new report, which the officials hear of.
-func (r *rig) commitReport() notification.Batch {
-	r.t.Helper()
+// commitReport writes a notification for the officials.
+func (h *harness) commitReport() notification.Batch {
+	h.t.Helper()
 	m := &event.ReportCreated{
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	return r.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
+	return h.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
 }
 
-func (r *rig) apply(batch []consumer.Message) notification.Batch {
-	r.t.Helper()
-	applied, err := r.store.Apply(r.t.Context(), "test", batch)
+func (h *harness) apply(batch []consumer.Message) notification.Batch {
+	h.t.Helper()
+	applied, err := h.store.Apply(h.t.Context(), "test", batch)
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return applied.Batch
 }
 
 // tell commits for the users and delivers it.
-func (r *rig) tell(users ...string) notification.Batch {
-	r.t.Helper()
-	b := r.commit(users...)
-	r.hub.Deliver(b, time.Now())
+func (h *harness) tell(users ...string) notification.Batch {
+	h.t.Helper()
+	b := h.commit(users...)
+	h.hub.Deliver(b, time.Now())
 	return b
 }
 
@@ -221,11 +215,11 @@ func expectEnd(t *testing.T, s *ssetest.Stream) {
 }
 
 // metric returns the sum of a metric over its labels.
-func (r *rig) metric(name string) float64 {
-	r.t.Helper()
-	families, err := r.reg.Gather()
+func (h *harness) metric(name string) float64 {
+	h.t.Helper()
+	families, err := h.reg.Gather()
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	sum := 0.0
 	for _, f := range families {

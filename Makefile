@@ -8,7 +8,7 @@ page := notification-service/internal/web/app
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
   lint fmt generate load bench bench-ingest bench-relay bench-consumer bench-sse \
-  chaos-stream bench-compare
+  chaos chaos-stream bench-compare
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane 
 
 bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
 	@scripts/bench.sh sse
+
+chaos: ## 200 kills, pauses and stops of every process while people use the stack
+	@scripts/chaos.sh
 
 chaos-stream: ## three minutes of kills, cuts and restarts under the live streams
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Breaks a stack of its own at random while people use it, and counts. Arguments
+# go to the program; scripts/chaos.sh -help prints them.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/stack.d/ports.sh
+source scripts/stack.d/ports.sh
+export STACK=native STACK_DIR=$PWD/.stack/chaos REPLICAS=2 GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT
+mapfile -t ports < <(free_ports 4)
+GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
+
+mkdir -p "$STACK_DIR/bin"
+go build -o "$STACK_DIR/bin/chaos" ./scripts/cmd/chaos
+case " $* " in
+  *' -help '* | *' --help '* | *' -h '*) exec "$STACK_DIR/bin/chaos" -help ;;
+esac
+trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
+scripts/stack up
+"$STACK_DIR/bin/chaos" -gateway "$(scripts/stack address)" -state "$STACK_DIR" "$@"

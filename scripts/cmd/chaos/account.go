@@ -1,0 +1,185 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
+)
+
+const (
+	// late is when a notification counts as held up.
+	late = time.Second
+	// calm is for how long nothing may be late before the next fault.
+	calm = 2 * time.Second
+	// recoverWithin is when a fault counts as one that the stack does not get over.
+	recoverWithin = 3 * time.Minute
+)
+
+// A recovery says how long a fault was felt, from its beginning.
+type recovery struct {
+	kind string
+	// up is when what was broken runs again.
+	up time.Duration
+	// first is when something that was asked for after the fault was on a screen,
+	// full when the last notification that was held up was.
+	first, full time.Duration
+}
+
+// fault breaks something and waits until nothing is late any more.
+func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Rand) (recovery, error) {
+	began := time.Now()
+	if err := kinds[name](ctx, s, random); err != nil {
+		return recovery{}, err
+	}
+	r := recovery{kind: name, up: time.Since(began)}
+	restored := time.Now()
+	for {
+		select {
+		case err := <-t.ended:
+			return r, err
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+		first, waiting, lateAt := t.progress(began)
+		if !first.IsZero() && !waiting && time.Since(lateAt) > calm && time.Since(restored) > calm {
+			r.first = first.Sub(began)
+			if lateAt.After(began) {
+				r.full = lateAt.Sub(began)
+			}
+			return r, nil
+		}
+		if time.Since(restored) > recoverWithin {
+			return r, errors.New("notifications are still late after " + recoverWithin.String())
+		}
+	}
+}
+
+// progress returns when something that was asked for after the moment was first
+// shown, whether anything waits longer than it should, and when the last one
+// that did so was shown.
+func (t *town) progress(after time.Time) (first time.Time, waiting bool, lateAt time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.changes {
+		switch {
+		case c.shown.IsZero():
+			waiting = waiting || time.Since(c.asked) > late
+		case c.asked.After(after) && (first.IsZero() || c.shown.Before(first)):
+			first = c.shown
+		}
+	}
+	return first, waiting, t.lateAt
+}
+
+// A sum is the account of a whole run.
+type sum struct {
+	accepted, expected, once, lost, doubled int
+	// unasked versions come from requests that were given up and repeated, and
+	// took effect all the same. Each was shown once like any other.
+	unasked int
+	streams ssetest.Count
+	repeats int
+}
+
+// settle waits until everything is shown, and sums up. What has to be shown
+// follows from the versions that the reports have now.
+func (t *town) settle(ctx context.Context) (sum, error) {
+	versions := make(map[*report]int64)
+	for _, r := range t.reports {
+		now, err := t.official.Report(ctx, r.id)
+		if err != nil {
+			return sum{}, fmt.Errorf("read a report: %w", err)
+		}
+		versions[r] = now.Version
+	}
+	deadline := time.Now().Add(settleWithin)
+	for s := t.sum(versions); ; s = t.sum(versions) {
+		if s.lost == 0 || time.Now().After(deadline) {
+			// What comes twice may come late.
+			return t.sum(versions), sleep(ctx, calm)
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return s, err
+		}
+	}
+}
+
+func (t *town) sum(versions map[*report]int64) sum {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := sum{repeats: t.repeats}
+	expect := func(what shown) {
+		s.expected++
+		switch n := t.seen[what]; n {
+		case 0:
+			s.lost++
+		case 1:
+			s.once++
+		default:
+			s.doubled++
+		}
+	}
+	for r, version := range versions {
+		s.accepted += int(r.accepted)
+		expect(shown{t.official, r.id, 1})
+		for v := int64(2); v <= version; v++ {
+			expect(shown{r.owner, r.id, v})
+		}
+		if version < r.accepted {
+			s.lost += int(r.accepted - version) // accepted, and not even stored
+		}
+		s.unasked += max(0, int(version-r.accepted))
+	}
+	for _, p := range append([]*person{t.official}, t.residents...) {
+		c := p.ledger.Count()
+		s.streams.Missing += c.Missing
+		s.streams.Doubled += c.Doubled
+		s.streams.OutOfOrder += c.OutOfOrder
+	}
+	return s
+}
+
+// good reports whether the promise was kept.
+func (s sum) good() bool {
+	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.doubled == 0 &&
+		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0
+}
+
+// String returns the line that other programs read.
+func (s sum) String() string {
+	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d",
+		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats)
+}
+
+// printRecoveries prints the median and the worst of each kind.
+func printRecoveries(out io.Writer, all []recovery) {
+	slices.SortFunc(all, func(a, b recovery) int { return cmp.Compare(a.kind, b.kind) })
+	fmt.Fprintf(out, "\n%-24s %3s %16s %16s %16s %16s\n", "seconds, median / most", "n", "up again", "first shown", "all shown", "after up again")
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].kind == all[0].kind {
+			n++
+		}
+		column := func(of func(recovery) time.Duration) string {
+			var values []time.Duration
+			for _, r := range all[:n] {
+				values = append(values, max(0, of(r)))
+			}
+			return fmt.Sprintf("%.1f / %.1f", stats.Median(values).Seconds(), slices.Max(values).Seconds())
+		}
+		fmt.Fprintf(out, "%-24s %3d %16s %16s %16s %16s\n", all[0].kind, n,
+			column(func(r recovery) time.Duration { return r.up }), column(func(r recovery) time.Duration { return r.first }),
+			column(func(r recovery) time.Duration { return r.full }), column(func(r recovery) time.Duration { return r.full - r.up }))
+		all = all[n:]
+	}
+	fmt.Fprintln(out)
+}

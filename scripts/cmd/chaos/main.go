@@ -1,0 +1,145 @@
+// Command chaos breaks a running native stack at random while people use it,
+// and counts. It kills, pauses, stops and restarts every kind of process: both
+// services, RabbitMQ, PostgreSQL and single backends of it, nginx and single
+// workers of it.
+//
+// Residents file reports and vote, officials move reports, and everybody's
+// notifications arrive on live streams that reconnect as browsers do. At the end
+// each report's versions are compared with what its reporter was shown. The
+// program ends with 0 only if every accepted change was shown exactly once.
+//
+// The faults follow from -seed alone. The last line has the sums as name=value
+// pairs; above it stands, by kind of fault, how long it took until something new
+// was on a screen again, and until nothing was late any more.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// errPromise says that a change was lost or shown twice; the last line has the
+// figures.
+var errPromise = errors.New("not every accepted change was shown exactly once")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	gateway string
+	state   string
+	stack   string
+	faults  int
+	seed    uint64
+	rate    float64
+	kinds   []string
+}
+
+func parse(args []string) (options, error) {
+	o := options{}
+	chosen := ""
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.StringVar(&o.gateway, "gateway", "http://127.0.0.1:8080", "address of the stack")
+	flags.StringVar(&o.state, "state", ".stack", "folder of the native stack, which has its pid files")
+	flags.StringVar(&o.stack, "stack", "scripts/stack", "the program that starts what is missing")
+	flags.IntVar(&o.faults, "faults", 200, "how many")
+	flags.Uint64Var(&o.seed, "seed", 1, "of the choice of faults")
+	flags.Float64Var(&o.rate, "rate", 40, "changes a second")
+	flags.StringVar(&chosen, "kinds", "", "only these kinds, by comma; all if empty")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	for name := range strings.SplitSeq(chosen, ",") {
+		if name != "" && kinds[name] == nil {
+			return o, fmt.Errorf("-kinds %q: want some of %s", name, strings.Join(kindNames(), ", "))
+		}
+		if name != "" {
+			o.kinds = append(o.kinds, name)
+		}
+	}
+	if len(o.kinds) == 0 {
+		o.kinds = kindNames()
+	}
+	if o.faults < 1 || o.rate <= 0 {
+		return o, errors.New("-faults and -rate: want more than 0")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	screens, dark := context.WithCancel(ctx)
+	defer dark()
+	t, err := enter(screens, o.gateway)
+	if err != nil {
+		return err
+	}
+	s := &stack{dir: o.state + "/native", program: o.stack}
+	acting, stopActing := context.WithCancel(ctx)
+	defer stopActing()
+	acted := make(chan struct{})
+	go func() {
+		defer close(acted)
+		t.act(acting, o.rate)
+	}()
+
+	var recoveries []recovery
+	random := rand.New(rand.NewPCG(o.seed, 0))
+	order := make([]string, 0, o.faults)
+	for len(order) < o.faults { // every kind equally often, in random order
+		round := append([]string(nil), o.kinds...)
+		random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
+		order = append(order, round...)
+	}
+	for i, kind := range order[:o.faults] {
+		fmt.Fprintf(out, "%3d/%d %-24s ", i+1, o.faults, kind)
+		r, err := t.fault(ctx, s, kind, random)
+		if err != nil {
+			fmt.Fprintln(out)
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		recoveries = append(recoveries, r)
+		fmt.Fprintf(out, "up again after %5.1f s, first %5.1f s, full %5.1f s\n", r.up.Seconds(), r.first.Seconds(), r.full.Seconds())
+	}
+	stopActing()
+	<-acted
+
+	sum, err := t.settle(ctx)
+	dark()
+	t.screens.Wait()
+	if err != nil {
+		return err
+	}
+	printRecoveries(out, recoveries)
+	fmt.Fprintln(out, sum.String()+fmt.Sprintf(" faults=%d seed=%d", len(recoveries), o.seed))
+	if !sum.good() {
+		return errPromise
+	}
+	return nil
+}
+
+// settleWithin ends the wait for what is late at the end of all.
+const settleWithin = 3 * time.Minute

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+const (
+	residents = 16
+	voters    = 200
+	// actors is how many changes are on their way at most. While the stack is
+	// down they all wait, and no further change begins.
+	actors = 48
+	// attemptTimeout is when a client gives up a request and repeats it.
+	attemptTimeout = 8 * time.Second
+	repeatAfter    = 300 * time.Millisecond
+)
+
+// A town is the people who use the stack, and the account of what they did and
+// were shown.
+type town struct {
+	city      *client.Client
+	residents []*person
+	voters    []*client.Client
+	official  *person
+	screens   sync.WaitGroup
+	ended     chan error // a screen whose stream ended for good
+
+	mu      sync.Mutex
+	reports []*report
+	changes map[shown]*change
+	seen    map[shown]int
+	lateAt  time.Time // when the last notification that took long was shown
+	repeats int       // requests that were sent again
+}
+
+// A person watches a live stream.
+type person struct {
+	*client.Client
+	ledger ssetest.Ledger
+}
+
+// A report is one that was accepted.
+type report struct {
+	id     uuid.UUID
+	owner  *person
+	voters int        // how many of the town's voters have voted
+	moving sync.Mutex // held during a change of status
+	status string
+	// accepted counts the changes that were answered with success, the filing
+	// included. Each has made a version of the report.
+	accepted int64
+}
+
+// shown is a version of a report on somebody's screen.
+type shown struct {
+	person  *person
+	report  uuid.UUID
+	version int64
+}
+
+// A change is one whose version is known for certain.
+type change struct{ asked, shown time.Time }
+
+// enter signs everyone in and opens the screens, which end with ctx.
+func enter(ctx context.Context, gateway string) (*town, error) {
+	t := &town{
+		city: client.New(gateway), ended: make(chan error, residents+1),
+		changes: make(map[shown]*change), seen: make(map[shown]int),
+	}
+	signIn := func(name, role string) (*client.Client, error) {
+		user, err := t.city.SignIn(ctx, name, role, "")
+		if err != nil {
+			return nil, fmt.Errorf("sign in %s: %w", name, err)
+		}
+		return user, nil
+	}
+	for i := range residents {
+		user, err := signIn(fmt.Sprint("Resident ", i), "resident")
+		if err != nil {
+			return nil, err
+		}
+		t.residents = append(t.residents, &person{Client: user})
+	}
+	for i := range voters {
+		user, err := signIn(fmt.Sprint("Voter ", i), "resident")
+		if err != nil {
+			return nil, err
+		}
+		t.voters = append(t.voters, user)
+	}
+	user, err := signIn("Olga", "official")
+	if err != nil {
+		return nil, err
+	}
+	t.official = &person{Client: user}
+	for _, p := range append([]*person{t.official}, t.residents...) {
+		if err := t.watch(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// watch opens p's stream and returns once it is ready.
+func (t *town) watch(ctx context.Context, p *person) error {
+	ready := make(chan struct{})
+	var once sync.Once
+	s := &client.Stream{Client: p.Client, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
+		p.ledger.Observe(e)
+		once.Do(func() { close(ready) })
+		if e.Type != ssetest.Notification {
+			return
+		}
+		var n client.Notification
+		if err := json.Unmarshal(e.Data, &n); err != nil {
+			t.ended <- fmt.Errorf("a notification is not JSON: %w", err)
+			return
+		}
+		t.show(shown{p, n.ReportID, n.ReportVersion})
+	}}
+	t.screens.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.ended <- fmt.Errorf("a screen went dark: %w", err)
+		}
+	})
+	select {
+	case <-ready:
+		return nil
+	case err := <-t.ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *town) show(s shown) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen[s]++
+	if c := t.changes[s]; c != nil && c.shown.IsZero() {
+		t.shownLocked(c, now)
+	}
+}
+
+func (t *town) shownLocked(c *change, now time.Time) {
+	c.shown = now
+	if now.Sub(c.asked) > late {
+		t.lateAt = now
+	}
+}
+
+// expect notes that s has to be shown. It may have been already: a notification
+// can overtake the answer to its request.
+func (t *town) expect(s shown, asked time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &change{asked: asked}
+	t.changes[s] = c
+	if t.seen[s] > 0 {
+		t.shownLocked(c, time.Now())
+	}
+}
+
+// act makes changes at the given rate until ctx ends, and returns when all that
+// began are answered.
+func (t *town) act(ctx context.Context, perSecond float64) {
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	room := make(chan struct{}, actors)
+	ticker := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		select {
+		case room <- struct{}{}:
+			busy.Go(func() {
+				defer func() { <-room }()
+				t.change(context.WithoutCancel(ctx))
+			})
+		default:
+		}
+	}
+}
+
+// change makes one change, and repeats it until it is answered with success, as
+// the page does.
+func (t *town) change(ctx context.Context) {
+	t.mu.Lock()
+	var r *report
+	if n := len(t.reports); n > 0 {
+		r = t.reports[max(0, n-1-rand.IntN(min(n, 40)))] // mostly what is new
+	}
+	t.mu.Unlock()
+	switch dice := rand.IntN(100); {
+	case r == nil || dice < 15:
+		t.file(ctx)
+	case dice < 80:
+		t.vote(ctx, r)
+	default:
+		t.move(ctx, r)
+	}
+}
+
+func (t *town) file(ctx context.Context) {
+	owner, key := t.residents[rand.IntN(len(t.residents))], uuid.NewString()
+	in := client.NewReport{Title: "Street lamp is dark", Description: key, CategoryID: 2, PrivacyLevel: "anonymous"}
+	if rand.IntN(2) == 0 {
+		in.PrivacyLevel = "public"
+	}
+	asked := time.Now()
+	var filed client.Report
+	t.repeat(ctx, func(ctx context.Context) (err error) {
+		filed, err = owner.CreateReport(ctx, in, "Idempotency-Key", key)
+		return err
+	})
+	t.expect(shown{t.official, filed.ID, 1}, asked)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reports = append(t.reports, &report{id: filed.ID, owner: owner, status: "pending", accepted: 1})
+}
+
+// vote has a voter vote who has not voted on r. Repeating the same vote changes
+// nothing, so that it can be repeated after an answer that was lost.
+func (t *town) vote(ctx context.Context, r *report) {
+	t.mu.Lock()
+	if r.voters == len(t.voters) {
+		t.mu.Unlock()
+		return
+	}
+	voter := t.voters[r.voters]
+	r.voters++
+	t.mu.Unlock()
+	asked := time.Now()
+	var result client.VoteResult
+	once := t.repeat(ctx, func(ctx context.Context) (err error) {
+		result, err = voter.Vote(ctx, r.id, "upvote")
+		return err
+	})
+	t.accept(r, asked, result.Version, once)
+}
+
+// move changes r's status back and forth. One change at a time: the same status
+// again changes nothing, so that it can be repeated.
+func (t *town) move(ctx context.Context, r *report) {
+	if !r.moving.TryLock() {
+		return
+	}
+	defer r.moving.Unlock()
+	next := map[string]string{"pending": "in_progress", "in_progress": "pending"}[r.status]
+	asked := time.Now()
+	var moved client.Report
+	once := t.repeat(ctx, func(ctx context.Context) (err error) {
+		moved, err = t.official.SetStatus(ctx, r.id, next, "Seen")
+		return err
+	})
+	r.status = next
+	t.accept(r, asked, moved.Version, once)
+}
+
+// accept counts a change. Its version is certain only if the first request was
+// answered: the answer to a repetition may tell a later one.
+func (t *town) accept(r *report, asked time.Time, version int64, once bool) {
+	t.mu.Lock()
+	r.accepted++
+	t.mu.Unlock()
+	if once {
+		t.expect(shown{r.owner, r.id, version}, asked)
+	}
+}
+
+// repeat sends a request until it is answered with success, and reports whether
+// the first one was.
+func (t *town) repeat(ctx context.Context, request func(context.Context) error) (once bool) {
+	for attempt := 0; ; attempt++ {
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := request(ctx)
+		cancel()
+		if err == nil {
+			return attempt == 0
+		}
+		t.mu.Lock()
+		t.repeats++
+		t.mu.Unlock()
+		time.Sleep(repeatAfter + rand.N(repeatAfter))
+	}
+}

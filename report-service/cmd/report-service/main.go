@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -66,11 +67,19 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 
+	// The requests drain before what writes their changes ends.
+	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var background errgroup.Group
+	background.Go(func() error { return store.Run(writing) })
+
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return publisher.Run(ctx) })
 	g.Go(func() error { return store.RunCleaner(ctx, log) })
 	g.Go(func() error {
 		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
 	})
-	return g.Wait()
+	err = g.Wait()
+	end()
+	return errors.Join(err, background.Wait())
 }

@@ -246,6 +246,59 @@ func bind(t *testing.T, rabbitURL string) <-chan amqp.Delivery {
 	return deliveries
 }
 
+// A request that is in hand when the service is stopped is answered, and what
+// it asked for is done.
+func TestStopAnswersRequestsInHand(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	hold, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := hold.Exec(t.Context(), `lock table outbox_messages in share mode`); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, pool.Config().ConnString(), "amqp://guest:guest@"+nowhere+"/")
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := r.file()
+		answered <- status
+	}()
+	r.eventually("the report is being written", func() bool {
+		var waiting bool
+		err := pool.QueryRow(t.Context(), `
+			select exists (select from pg_stat_activity
+				where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_messages%')`).Scan(&waiting)
+		return err == nil && waiting
+	})
+	r.stop()
+	r.eventually("it takes no more connections", func() bool { return !r.listens() })
+	if err := hold.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-answered; status != http.StatusCreated {
+		t.Errorf("status %d, want 201", status)
+	}
+	r.end()
+	var reports, announced int
+	if err := pool.QueryRow(t.Context(), `select (select count(*) from reports), (select count(*) from outbox_messages)`).Scan(&reports, &announced); err != nil {
+		t.Fatal(err)
+	}
+	if reports != 1 || announced != 1 {
+		t.Errorf("%d reports and %d announcements, want one of each", reports, announced)
+	}
+}
+
+// listens reports whether the service takes connections.
+func (r *running) listens() bool {
+	conn, err := net.Dial("tcp", r.getenv("HTTP_ADDR"))
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
 // While the broker is away, reports are taken; the service says that it is
 // degraded.
 func TestWithoutBroker(t *testing.T) {
@@ -281,7 +334,7 @@ func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
 	err := run(t.Context(), func(name string) string { return map[string]string{"LOG_LEVEL": "info"}[name] }, &logs)
-	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: missing") || logs.Len() > 0 {
+	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: want a value") || logs.Len() > 0 {
 		t.Errorf("run: error %v and log %q, want an error that names the variable", err, &logs)
 	}
 	if err := service.Healthcheck(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "HTTP_ADDR") {

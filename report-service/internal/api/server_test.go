@@ -60,8 +60,18 @@ func newServer(t testing.TB) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := postgres.NewStore(s.pool, keys, func(shards.Set) {})
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- store.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 	handler, err := api.New(api.Config{
-		Store: postgres.NewStore(s.pool, keys, func(shards.Set) {}), Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Store: store, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -12,8 +13,8 @@ import (
 // does so at most once per key: a repetition returns the answer of the first
 // and changes nothing.
 func (s *Store) Create(ctx context.Context, f *report.Filing, once *Once) (repeated *Answer, err error) {
-	c := &creation{ctx: ctx, store: s, filing: f, once: once}
-	if err := s.group.do(ctx, c); err != nil {
+	c := &createChange{trace: service.TraceFrom(ctx), filing: f, once: once}
+	if err := s.committer.do(ctx, c); err != nil {
 		return nil, err
 	}
 	if c.earlier.found {
@@ -22,46 +23,44 @@ func (s *Store) Create(ctx context.Context, f *report.Filing, once *Once) (repea
 	return nil, nil
 }
 
-// A creation is the change that Create makes.
-type creation struct {
-	ctx     context.Context // for the trace
-	store   *Store
+type createChange struct {
+	trace   string
 	filing  *report.Filing
 	once    *Once
-	earlier earlier
+	earlier storedResponse
 }
 
 // scope keeps requests with the same key apart: the lock on the key does not
 // keep a transaction from itself.
-func (c *creation) scope() scope {
+func (c *createChange) scope() scope {
 	if c.once == nil {
 		return scope{}
 	}
 	return scope{subject: uuid.UUID(c.once.Key[:16])}
 }
 
-func (c *creation) read(r *reads) {
-	c.earlier = earlier{}
+func (c *createChange) read(r *readBatch) {
+	c.earlier = storedResponse{}
 	if c.once != nil {
 		c.earlier.read(&r.batch, c.once)
 	}
 }
 
-func (c *creation) write(w *writes) error {
+func (c *createChange) write(w *writeBatch) error {
 	if c.once != nil {
 		if err := c.earlier.check(c.once); err != nil || c.earlier.found {
 			return err
 		}
 	}
 	f := c.filing
-	if err := c.store.enqueue(c.ctx, w, created(f), f.Reporter.ID); err != nil {
+	if err := w.enqueue(created(f), f.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	if c.once != nil {
 		c.once.write(&w.others)
 	}
 	w.filings = append(w.filings, f)
-	w.history = append(w.history, entryRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
+	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil
 }
 

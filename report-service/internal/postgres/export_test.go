@@ -1,11 +1,20 @@
 package postgres
 
+import "context"
+
 // MaxCommits is how many batches are written at a time.
 const MaxCommits = maxCommits
 
-// Waiting returns how many changes wait for their turn.
-func (s *Store) Waiting() int {
-	s.group.mu.Lock()
-	defer s.group.mu.Unlock()
-	return len(s.group.waiting)
-}
+// Panic makes a change that panics when it is decided.
+func (s *Store) Panic(ctx context.Context) error { return s.committer.do(ctx, panicking{}) }
+
+type panicking struct{ subjectless }
+
+func (panicking) write(*writeBatch) error { panic("on purpose") }
+
+// A subjectless change touches nothing and writes nothing.
+type subjectless struct{}
+
+func (subjectless) scope() scope            { return scope{} }
+func (subjectless) read(*readBatch)         {}
+func (subjectless) write(*writeBatch) error { return nil }

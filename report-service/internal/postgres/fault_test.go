@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -37,6 +38,38 @@ func TestClientLeavesInMidChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	id := f.file(ann, draft(report.Public)).ID
+	hold := f.holdAnnouncements()
+
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.Vote(ctx, id, bob.ID, report.Upvote)
+		done <- err
+	}()
+	f.waitForLock(1)
+	opened := f.pool.Stat().NewConnsCount()
+	leave()
+	if err := hold.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Vote: %v; want it done", err)
+	}
+	if view, err := f.Get(t.Context(), id, bob.ID); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
+		t.Errorf("the report is %+v, error %v; want the vote on it", view, err)
+	}
+	if got := f.pool.Stat().NewConnsCount(); got != opened {
+		t.Errorf("%d connections were opened anew", got-opened)
+	}
+}
+
+// A client that leaves while its vote waits for the lock on the report leaves
+// nothing behind: it cannot know that the vote counts, and may have cast
+// another since.
+func TestClientLeavesWhileTheReportIsLocked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.file(ann, draft(report.Public)).ID
 	release := f.lock(id)
 
 	ctx, leave := context.WithCancel(t.Context())
@@ -48,12 +81,15 @@ func TestClientLeavesInMidChange(t *testing.T) {
 	f.waitForLock(1)
 	opened := f.pool.Stat().NewConnsCount()
 	leave()
-	release()
-	if err := <-done; err != nil {
-		t.Errorf("Vote: %v; want it done", err)
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Vote: %v, want that the client left", err)
 	}
-	if view, err := f.Get(t.Context(), id, bob.ID); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
-		t.Errorf("the report is %+v, error %v; want the vote on it", view, err)
+	release()
+	if _, err := f.Vote(t.Context(), id, "eve", report.Downvote); err != nil {
+		t.Errorf("another vote: %v", err)
+	}
+	if got := f.count(); got["votes"] != 1 || got["outbox_messages"] != 2 {
+		t.Errorf("rows %v, want the other vote alone", got)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
 		t.Errorf("%d connections were opened anew", got-opened)
@@ -116,6 +152,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	t.Parallel()
 	server := pgtest.StartServer(t)
 	f := openFixture(t, server.Create(migrations.Report))
+	f.start()
 	id := f.file(ann, draft(report.Public)).ID
 	server.Kill()
 	_, err := f.Vote(t.Context(), id, bob.ID, report.Upvote)

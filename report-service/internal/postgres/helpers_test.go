@@ -38,9 +38,17 @@ type fixture struct {
 	woken atomic.Uint32 // for which shards
 }
 
-// newFixture returns one whose connections have the given settings, as
-// name and value.
+// newFixture returns a running one whose connections have the given settings,
+// as name and value.
 func newFixture(t *testing.T, settings ...string) *fixture {
+	t.Helper()
+	f := idleFixture(t, settings...)
+	f.start()
+	return f
+}
+
+// idleFixture returns one that makes no changes until it is started.
+func idleFixture(t *testing.T, settings ...string) *fixture {
 	t.Helper()
 	return openFixture(t, pgtest.Report(t).Config().ConnString(), settings...)
 }
@@ -74,11 +82,42 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 	return f
 }
 
-// replica returns another store on the same database, as another process has
-// one.
+// start runs the store until the test ends.
+func (f *fixture) start() {
+	ctx, end := context.WithCancel(context.WithoutCancel(f.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	f.t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			f.t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// replica returns another running store on the same database, as another
+// process has one.
 func (f *fixture) replica() *fixture {
 	f.t.Helper()
-	return openFixture(f.t, f.pool.Config().ConnString())
+	other := openFixture(f.t, f.pool.Config().ConnString())
+	other.start()
+	return other
+}
+
+// holdAnnouncements stops whoever writes the outbox until the transaction ends.
+func (f *fixture) holdAnnouncements() pgx.Tx {
+	f.t.Helper()
+	f.exec(`create function hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$`)
+	f.exec(`create trigger hold before insert on outbox_messages for each row execute function hold()`)
+	tx, err := f.pool.Begin(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(f.t.Context())) })
+	if _, err := tx.Exec(f.t.Context(), `select pg_advisory_xact_lock(1)`); err != nil {
+		f.t.Fatal(err)
+	}
+	return tx
 }
 
 func draft(privacy report.Privacy) report.Draft {

@@ -37,8 +37,8 @@ type Once struct {
 	Answer  Answer   // what is answered, also to repetitions
 }
 
-// An earlier is what the database knows of the same key.
-type earlier struct {
+// A storedResponse is what the database knows of the same key.
+type storedResponse struct {
 	locked  bool // no other request with the key is running
 	found   bool
 	request []byte
@@ -47,7 +47,7 @@ type earlier struct {
 
 // read queues two statements, because only the second sees what was committed
 // before the lock was taken.
-func (e *earlier) read(b *pgx.Batch, once *Once) {
+func (e *storedResponse) read(b *pgx.Batch, once *Once) {
 	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(once.Key[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
 	b.Queue(`
@@ -58,7 +58,7 @@ func (e *earlier) read(b *pgx.Batch, once *Once) {
 		QueryRow(optional(&e.found, &e.request, &e.answer.Status, &e.answer.Headers, &e.answer.Body))
 }
 
-func (e *earlier) check(once *Once) error {
+func (e *storedResponse) check(once *Once) error {
 	switch {
 	case !e.locked:
 		return &report.Error{Kind: report.StillRunning, Msg: "a request with this Idempotency-Key has not ended yet"}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -13,30 +14,28 @@ import (
 // it then. A report that is there already stays as it is, and no event is
 // written.
 func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	c := &move{ctx: ctx, store: s, id: id, move: m}
-	if err := s.group.do(ctx, c); err != nil {
+	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m}
+	if err := s.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
 	return c.view, nil
 }
 
-// A move is the change that Move makes.
-type move struct {
-	ctx    context.Context // for the trace
-	store  *Store
+type statusChange struct {
+	trace  string
 	id     uuid.UUID
 	move   report.Move
-	locked *locked
+	locked *lockedReport
 	view   report.View
 }
 
 // scope has the report for the move alone, because the view that is answered
 // must not show what came later.
-func (c *move) scope() scope { return scope{subject: c.id} }
+func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
-func (c *move) read(r *reads) { c.locked = r.lock(c.id) }
+func (c *statusChange) read(r *readBatch) { c.locked = r.lock(c.id) }
 
-func (c *move) write(w *writes) error {
+func (c *statusChange) write(w *writeBatch) error {
 	if err := c.locked.check(); err != nil {
 		return err
 	}
@@ -46,10 +45,10 @@ func (c *move) write(w *writes) error {
 		return err
 	}
 	if ok {
-		if err := c.store.enqueue(c.ctx, w, moved(filing, entry), filing.Reporter.ID); err != nil {
+		if err := w.enqueue(moved(filing, entry), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
-		w.history = append(w.history, entryRow{c.id, entry})
+		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
 	}
 	queueView(&w.others, c.id, c.move.By, &c.view)

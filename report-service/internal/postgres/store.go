@@ -8,6 +8,8 @@
 package postgres
 
 import (
+	"context"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -17,17 +19,18 @@ import (
 // A Store is the reports database.
 type Store struct {
 	pool       *pgxpool.Pool
-	keys       *event.Keyring
-	committed  func(shards.Set)
 	categories categoryCache
-	group      *group
+	committer  *committer
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
-// each announcement. After a commit that wrote some, committed is told in which
-// parts of the outbox; it must not block: it wakes the relay.
+// each announcement. After a commit that wrote some, committed is called with
+// the parts of the outbox that have them; it must not block: it wakes the relay.
 func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *Store {
-	s := &Store{pool: pool, keys: keys, committed: committed}
-	s.group = newGroup(s.write)
-	return s
+	return &Store{pool: pool, committer: newCommitter(pool, keys, committed)}
 }
+
+// Run writes the changes that Create, Move and Vote make, which wait for it. It
+// returns once ctx has ended and those that it has taken are written, so it has
+// to end after the requests that it serves.
+func (s *Store) Run(ctx context.Context) error { return s.committer.Run(ctx) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -16,38 +17,36 @@ type Tally struct {
 
 // Vote makes vote the voter's vote on a report; report.None withdraws it.
 func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (Tally, error) {
-	c := &ballot{ctx: ctx, store: s, id: id, voter: voter, vote: vote}
-	if err := s.group.do(ctx, c); err != nil {
+	c := &voteChange{trace: service.TraceFrom(ctx), id: id, voter: voter, vote: vote}
+	if err := s.committer.do(ctx, c); err != nil {
 		return Tally{}, err
 	}
 	return c.tally, nil
 }
 
-// A ballot is the change that Vote makes.
-type ballot struct {
-	ctx    context.Context // for the trace
-	store  *Store
+type voteChange struct {
+	trace  string
 	id     uuid.UUID
 	voter  string
 	vote   report.Vote
-	locked *locked
+	locked *lockedReport
 	voted  bool
 	before report.Vote
 	tally  Tally
 }
 
 // scope lets the votes of others on the same report be written together.
-func (c *ballot) scope() scope { return scope{c.id, c.voter} }
+func (c *voteChange) scope() scope { return scope{c.id, c.voter} }
 
 // read queues the lock first: only a later statement sees for certain what
 // the one who held it before has voted.
-func (c *ballot) read(r *reads) {
+func (c *voteChange) read(r *readBatch) {
 	c.locked, c.before = r.lock(c.id), report.None
 	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter).
 		QueryRow(optional(&c.voted, &c.before))
 }
 
-func (c *ballot) write(w *writes) error {
+func (c *voteChange) write(w *writeBatch) error {
 	if err := c.locked.check(); err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (c *ballot) write(w *writes) error {
 	if c.vote == report.None {
 		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter)
 	} else {
-		if err := c.store.enqueue(c.ctx, w, voted(&filing, c.voter, c.vote), filing.Reporter.ID); err != nil {
+		if err := w.enqueue(voted(&filing, c.voter, c.vote), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
 		w.votes = append(w.votes, voteRow{c.id, c.voter, c.vote, filing.UpdatedAt})

@@ -2,28 +2,32 @@ package postgres
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// A writes collects the rows of a transaction's changes, and writes those of a
-// table by one statement.
-type writes struct {
+// A writeBatch collects the rows of a transaction's changes, and writes those
+// of a table by one statement.
+type writeBatch struct {
+	keys *event.Keyring // seals the recipients
+
 	filings []*report.Filing
-	history []entryRow
-	changed []*locked
+	history []historyRow
+	changed []*lockedReport
 	votes   []voteRow
 	outbox  []outboxRow
 	others  pgx.Batch // whatever is rare, after all rows are there
 }
 
-type entryRow struct {
+type historyRow struct {
 	reportID uuid.UUID
 	report.Change
 }
@@ -45,20 +49,43 @@ type outboxRow struct {
 }
 
 // empty reports whether there is nothing to write.
-func (w *writes) empty() bool {
+func (w *writeBatch) empty() bool {
 	return len(w.filings)+len(w.history)+len(w.changed)+len(w.votes)+len(w.outbox)+w.others.Len() == 0
 }
 
 // shards returns where outbox rows are written.
-func (w *writes) shards() (set shards.Set) {
+func (w *writeBatch) shards() (set shards.Set) {
 	for _, r := range w.outbox {
 		set = set.Add(r.shard)
 	}
 	return set
 }
 
+// enqueue adds the outbox row of m, which is about a report of reporterID. The
+// lock on the report is held by then. A message that breaks the contract fails
+// the change: no reader would accept it.
+func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
+	}
+	id, version := m.About().ReportID, m.About().ReportVersion
+	payload, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	headers, err := json.Marshal(map[string]string{
+		event.TraceHeader:     trace,
+		event.RecipientHeader: w.keys.Seal(id, reporterID),
+	})
+	if err != nil {
+		return fmt.Errorf("encode headers: %w", err)
+	}
+	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, shards.Of(id), version, headers})
+	return nil
+}
+
 // update notes that a change altered the report's row.
-func (w *writes) update(l *locked) {
+func (w *writeBatch) update(l *lockedReport) {
 	if !l.changed {
 		l.changed = true
 		w.changed = append(w.changed, l)
@@ -66,7 +93,7 @@ func (w *writes) update(l *locked) {
 }
 
 // queue queues all statements. Within each, the rows keep their order.
-func (w *writes) queue(b *pgx.Batch) {
+func (w *writeBatch) queue(b *pgx.Batch) {
 	if len(w.filings) > 0 {
 		w.queueFilings(b)
 	}
@@ -88,7 +115,7 @@ func (w *writes) queue(b *pgx.Batch) {
 	b.QueuedQueries = append(b.QueuedQueries, w.others.QueuedQueries...)
 }
 
-func (w *writes) queueFilings(b *pgx.Batch) {
+func (w *writeBatch) queueFilings(b *pgx.Batch) {
 	ids := column(w.filings, func(f *report.Filing) pgtype.UUID { return key(f.ID) })
 	b.Queue(`
 		insert into reports (id, title, description, category_id, latitude, longitude, address,
@@ -115,22 +142,22 @@ func (w *writes) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f *report.Filing) string { return f.Reporter.Name }))
 }
 
-func (w *writes) queueHistory(b *pgx.Batch) {
+func (w *writeBatch) queueHistory(b *pgx.Batch) {
 	b.Queue(`
 		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at)
 		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at
 		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
 			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at)`,
-		column(w.history, func(e entryRow) pgtype.UUID { return key(e.reportID) }),
-		column(w.history, func(e entryRow) string { return string(e.From) }),
-		column(w.history, func(e entryRow) string { return string(e.To) }),
-		column(w.history, func(e entryRow) string { return e.Note }),
-		column(w.history, func(e entryRow) string { return e.By }),
-		column(w.history, func(e entryRow) int64 { return e.Version }),
-		column(w.history, func(e entryRow) time.Time { return e.At }))
+		column(w.history, func(e historyRow) pgtype.UUID { return key(e.reportID) }),
+		column(w.history, func(e historyRow) string { return string(e.From) }),
+		column(w.history, func(e historyRow) string { return string(e.To) }),
+		column(w.history, func(e historyRow) string { return e.Note }),
+		column(w.history, func(e historyRow) string { return e.By }),
+		column(w.history, func(e historyRow) int64 { return e.Version }),
+		column(w.history, func(e historyRow) time.Time { return e.At }))
 }
 
-func (w *writes) queueVotes(b *pgx.Batch) {
+func (w *writeBatch) queueVotes(b *pgx.Batch) {
 	b.Queue(`
 		insert into votes (report_id, voter_id, value, voted_at)
 		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])
@@ -143,7 +170,7 @@ func (w *writes) queueVotes(b *pgx.Batch) {
 
 // queueOutbox numbers the rows in the order in which the changes were decided,
 // which is that of the versions.
-func (w *writes) queueOutbox(b *pgx.Batch) {
+func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 	b.Queue(`
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
 		select id, routing_key, payload, report_id, report_version, shard, headers

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A schedule plays the part of Run against a clock of its own.
+type schedule struct {
+	*committer
+	t   *testing.T
+	now time.Time
+}
+
+func newSchedule(t *testing.T) *schedule {
+	return &schedule{newCommitter(nil, nil, nil), t, time.Unix(0, 0)}
+}
+
+// come adds requests, and returns the batches that begin then.
+func (s *schedule) come(scopes ...scope) (begun []*batch) {
+	for _, sc := range scopes {
+		s.queue = append(s.queue, &request{scope: sc, outcome: make(chan error, 1)})
+	}
+	for b := s.next(s.now); b != nil; b = s.next(s.now) {
+		begun = append(begun, b)
+	}
+	return begun
+}
+
+// end finishes b, and returns the batches that begin then.
+func (s *schedule) end(b *batch) []*batch {
+	locked := s.finish(b, s.now)
+	return append(locked, s.come()...)
+}
+
+// want checks the sizes of the batches that began, and returns them.
+func (s *schedule) want(what string, begun []*batch, sizes ...int) []*batch {
+	s.t.Helper()
+	if len(begun) != len(sizes) {
+		s.t.Fatalf("%s: %d batches begin, want %d", what, len(begun), len(sizes))
+	}
+	for i, b := range begun {
+		if len(b.requests) != sizes[i] {
+			s.t.Errorf("%s: a batch of %d begins, want %d", what, len(b.requests), sizes[i])
+		}
+	}
+	return begun
+}
+
+// While a batch is written, others gather for the next, unless they fill one
+// or the first is slow.
+func TestChangesGatherBehindACommit(t *testing.T) {
+	t.Parallel()
+	s, creates := newSchedule(t), make([]scope, maxBatch+7)
+	first := s.want("alone", s.come(creates[:1]...), 1)
+	s.want("one is written", s.come(creates[:5]...))
+	second := s.want("it has ended", s.end(first[0]), 5)
+	s.want("nearly a batch", s.come(creates[:maxBatch-1]...))
+	s.want("they fill one", s.come(creates[:3]...), maxBatch)
+	s.now = s.now.Add(slowCommit)
+	s.want("both are slow", s.come(), 2)
+	s.want("one has just begun", s.come(creates[:1]...))
+	s.want("one has just ended", s.end(second[0]))
+	s.now = s.now.Add(slowCommit)
+	s.want("the others are slow", s.come(), 1)
+}
+
+func TestCommitsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSchedule(t)
+	sizes := make([]int, maxCommits)
+	for i := range sizes {
+		sizes[i] = maxBatch
+	}
+	begun := s.want("many", s.come(make([]scope, (maxCommits+2)*maxBatch)...), sizes...)
+	s.now = s.now.Add(time.Minute)
+	s.want("as many as may be", s.come())
+	s.want("one of them has ended", s.end(begun[0]), maxBatch)
+}
+
+// Changes of one report are never in two batches at a time, and keep their
+// order; votes of different users may share one.
+func TestReportsAreInOneBatch(t *testing.T) {
+	t.Parallel()
+	s, a, b := newSchedule(t), uuid.New(), uuid.New()
+	votes := s.want("votes and a status", s.come(
+		scope{a, "ann"}, scope{a, "bob"}, scope{a, "ann"}, scope{a, "eve"}, scope{subject: b}, scope{b, "bob"}), 3)
+	s.now = s.now.Add(time.Minute)
+	other := s.want("only what is about another report", s.come(scope{a, "kim"}, scope{uuid.New(), "kim"}), 1)
+	s.now = s.now.Add(time.Minute)
+	s.want("nothing but those", s.end(other[0]))
+	s.want("what waited for the first", s.end(votes[0]), 4)
+}
+
+// A report that another session has locked gets a batch of its own, which does
+// not count; what else is about it waits.
+func TestLockedReportsAreApart(t *testing.T) {
+	t.Parallel()
+	s, a, b := newSchedule(t), uuid.New(), uuid.New()
+	begun := s.want("votes", s.come(scope{a, "ann"}, scope{a, "bob"}, scope{b, "ann"}, scope{}), 4)
+	for _, r := range begun[0].requests[:3] {
+		r.locked = true
+	}
+	locked := s.want("two reports are locked", s.end(begun[0]), 2, 1)
+	if !locked[0].waitsForLock || !locked[1].waitsForLock || s.commits != 0 {
+		t.Errorf("%+v and %+v beside %d commits, want two that wait for locks and none", locked[0], locked[1], s.commits)
+	}
+	s.want("more on a locked one, and others", s.come(scope{a, "eve"}, scope{uuid.New(), "eve"}), 1)
+	s.now = s.now.Add(time.Minute)
+	s.want("the lock was granted", s.end(locked[0]), 1)
+}
+
+func TestWithdrawnRequestsAreDropped(t *testing.T) {
+	t.Parallel()
+	s := newSchedule(t)
+	first := s.come(scope{})
+	s.come(make([]scope, 3)...)
+	s.queue[1].state.Store(withdrawn)
+	s.want("one has left", s.end(first[0]), 2)
+	if len(s.queue) != 0 {
+		t.Errorf("%d are left in the queue", len(s.queue))
+	}
+}

@@ -1,0 +1,394 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+const (
+	// maxBatch bounds how many changes share a commit, and with it how long
+	// the first of them waits for the last.
+	maxBatch = 64
+	// maxCommits is how many batches are written at a time. It is one as long
+	// as what gathers meanwhile fits into the next: two halves cost the database
+	// more than a whole.
+	maxCommits = 4
+	// slowCommit is how long nothing may begin or end before another batch is
+	// written beside those under way: one slow commit does not hold up others.
+	slowCommit = 20 * time.Millisecond
+	// workTimeout bounds the wait for a connection, and each transaction. It is
+	// far above what either takes, and below the time after which a client gives
+	// up.
+	workTimeout = 10 * time.Second
+)
+
+// A change is what one request does to the database, in two steps, so that a
+// transaction costs two round trips at most: BEGIN travels with the first
+// step, and COMMIT with the second. A report's row is locked for one of them.
+//
+// A change may be made several times until it is committed, each time from its
+// first step.
+type change interface {
+	// scope says what no other change may touch in the same transaction.
+	scope() scope
+	// read queues the locks, and the queries on which the change depends.
+	read(r *readBatch)
+	// write decides by what was read, and adds the rows. An error refuses the
+	// change, and nothing may have been added then.
+	write(w *writeBatch) error
+}
+
+// A scope is what a change must have for itself.
+type scope struct {
+	subject uuid.UUID // the report, or whatever else the change is about; zero for none
+	voter   string    // empty if the change needs the whole subject
+}
+
+// A request is a change and the caller that waits for its outcome.
+//
+//	  do
+//	   │
+//	   ▼        the caller leaves
+//	waiting ───────────────────────► withdrawn: nothing is written
+//	   │  a batch has begun, and holds the lock on the report
+//	   ▼
+//	taken: it is decided, and written to the end
+//	   │  the batch is committed, or has failed
+//	   ▼
+//	answered
+//
+// A request whose report another session has locked goes on waiting, in a
+// batch of that report alone, which waits for the lock.
+type request struct {
+	change  change
+	scope   scope
+	state   atomic.Int32
+	locked  bool // its report, by another session
+	err     error
+	outcome chan error
+}
+
+// The states of a request.
+const (
+	waiting int32 = iota
+	withdrawn
+	taken
+)
+
+// take reports whether the change is to be made: its caller still waits.
+func (r *request) take() bool {
+	return r.state.CompareAndSwap(waiting, taken) || r.state.Load() == taken
+}
+
+// A batch is the requests that share a transaction.
+type batch struct {
+	requests []*request
+	scopes   map[scope]struct{}
+	// waitsForLock has the batch wait for a lock that another session holds.
+	// All its requests are about one report, and it is not counted among those
+	// whose number is limited.
+	waitsForLock bool
+	err          error // the database was not reached, and nothing was tried
+}
+
+// A committer writes the changes of requests. Those that come at the same time
+// share a transaction: while one batch is written, the next gathers. A request
+// that comes alone goes at once.
+//
+// Changes of one report never are in two batches at a time, which would wait
+// for each other's lock.
+type committer struct {
+	pool      *pgxpool.Pool
+	keys      *event.Keyring
+	committed func(shards.Set)
+
+	requests chan *request // unbuffered: what was sent is Run's
+	written  chan *batch
+	ended    chan struct{} // closed when Run returns
+
+	// What follows is Run's alone.
+	queue     []*request           // in the order of their arrival
+	subjects  map[uuid.UUID]*batch // those that a batch under way is about
+	commits   int                  // batches under way
+	lockWaits int                  // batches under way that wait for a lock
+	moved     time.Time            // when a batch last began or ended
+}
+
+func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
+	return &committer{
+		pool: pool, keys: keys, committed: committed,
+		requests: make(chan *request), written: make(chan *batch), ended: make(chan struct{}),
+		subjects: make(map[uuid.UUID]*batch),
+	}
+}
+
+// errEnded is the outcome of a change that comes after the end.
+var errEnded = &report.Error{Kind: report.Unavailable, Msg: "the service is stopping"}
+
+// do has c made, together with others or alone, and returns its own outcome.
+// If the caller leaves before c is taken, nothing of it is written.
+func (c *committer) do(ctx context.Context, ch change) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
+	select {
+	case c.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return errEnded
+	}
+	select {
+	case err := <-r.outcome:
+		return err
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, withdrawn) {
+			return ctx.Err()
+		}
+		return <-r.outcome
+	}
+}
+
+// Run writes what comes until ctx ends, and then what it has.
+func (c *committer) Run(ctx context.Context) error {
+	defer close(c.ended)
+	work := context.WithoutCancel(ctx)
+	slow := time.NewTimer(slowCommit)
+	defer slow.Stop()
+	for end := ctx.Done(); end != nil || len(c.queue)+c.commits+c.lockWaits > 0; {
+		now := time.Now()
+		for b := c.next(now); b != nil; b = c.next(now) {
+			go c.write(work, b)
+		}
+		if left := slowCommit - now.Sub(c.moved); len(c.queue) > 0 && left > 0 {
+			slow.Reset(left)
+		}
+		select {
+		case r := <-c.requests:
+			c.queue = append(c.queue, r)
+			c.receive()
+		case b := <-c.written:
+			for _, locked := range c.finish(b, time.Now()) {
+				go c.write(work, locked)
+			}
+		case <-slow.C: // next has another look
+		case <-end:
+			end = nil
+		}
+	}
+	return nil
+}
+
+// receive takes what else waits to be sent, as much as a batch can have.
+func (c *committer) receive() {
+	for len(c.queue) < maxBatch {
+		select {
+		case r := <-c.requests:
+			c.queue = append(c.queue, r)
+		default:
+			return
+		}
+	}
+}
+
+// next returns the batch that may begin now, or nil. It has what can go
+// together, in the order of arrival.
+func (c *committer) next(now time.Time) *batch {
+	full, slow := len(c.queue) >= maxBatch, now.Sub(c.moved) >= slowCommit
+	if len(c.queue) == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
+		return nil
+	}
+	b := &batch{scopes: make(map[scope]struct{})}
+	passed := make(map[uuid.UUID]bool) // subjects of which an earlier change has to wait
+	rest := c.queue[:0]
+	for _, r := range c.queue {
+		subject := r.scope.subject
+		switch {
+		case r.state.Load() == withdrawn:
+		case len(b.requests) < maxBatch && !passed[subject] && c.fits(b, r):
+			c.add(b, r)
+		default:
+			passed[subject] = subject != uuid.Nil
+			rest = append(rest, r)
+		}
+	}
+	clear(c.queue[len(rest):])
+	c.queue = rest
+	if len(b.requests) == 0 {
+		return nil
+	}
+	c.commits++
+	c.moved = now
+	return b
+}
+
+// fits reports whether r can be in b. A change without a subject always can.
+func (c *committer) fits(b *batch, r *request) bool {
+	if r.scope.subject == uuid.Nil {
+		return true
+	}
+	if owner := c.subjects[r.scope.subject]; owner != b {
+		return owner == nil
+	}
+	_, whole := b.scopes[scope{subject: r.scope.subject}]
+	_, twice := b.scopes[r.scope]
+	return r.scope.voter != "" && !whole && !twice
+}
+
+func (c *committer) add(b *batch, r *request) {
+	b.requests = append(b.requests, r)
+	if r.scope.subject != uuid.Nil {
+		b.scopes[r.scope] = struct{}{}
+		c.subjects[r.scope.subject] = b
+	}
+}
+
+// finish lets others have what b had. It returns a batch for each report that
+// another session has locked.
+func (c *committer) finish(b *batch, now time.Time) []*batch {
+	for s := range b.scopes {
+		delete(c.subjects, s.subject)
+	}
+	if b.waitsForLock {
+		c.lockWaits--
+	} else {
+		c.commits--
+		c.moved = now
+	}
+	if b.err != nil { // each of those that wait would find the same, after as long
+		for _, r := range c.queue {
+			r.outcome <- b.err
+		}
+		clear(c.queue)
+		c.queue = c.queue[:0]
+	}
+	var locked []*batch
+	for _, r := range b.requests {
+		if !r.locked {
+			continue
+		}
+		r.locked = false
+		owner := c.subjects[r.scope.subject]
+		if owner == nil {
+			owner = &batch{scopes: make(map[scope]struct{}), waitsForLock: true}
+			locked = append(locked, owner)
+			c.lockWaits++
+		}
+		c.add(owner, r)
+	}
+	return locked
+}
+
+// write makes the changes of a batch and answers their requests, except those
+// whose reports are locked.
+func (c *committer) write(ctx context.Context, b *batch) {
+	acquire, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	conn, err := c.pool.Acquire(acquire)
+	if err != nil {
+		b.err = Translate(fmt.Errorf("acquire connection: %w", err))
+		for _, r := range b.requests {
+			r.err = b.err
+		}
+	} else {
+		c.apply(ctx, conn, b.requests, b.waitsForLock)
+		conn.Release()
+	}
+	for _, r := range b.requests {
+		if !r.locked {
+			r.outcome <- r.err
+		}
+	}
+	c.written <- b
+}
+
+// apply makes changes in one transaction. If one of them breaks it, it makes
+// each half in its own, until the one that breaks it is alone.
+func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) {
+	err := c.transact(ctx, conn, requests, waitForLocks)
+	if err == nil {
+		return
+	}
+	if len(requests) > 1 && isUndone(err) {
+		half := len(requests) / 2
+		c.apply(ctx, conn, requests[:half], waitForLocks)
+		c.apply(ctx, conn, requests[half:], waitForLocks)
+		return
+	}
+	for _, r := range requests {
+		r.err, r.locked = Translate(err), false
+	}
+}
+
+// isUndone reports whether err says for certain that the transaction did not
+// happen, and that the server would take another.
+func isUndone(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.SeverityUnlocalized == "ERROR"
+}
+
+// transact makes changes in one transaction and sets the outcome of each. An
+// error says that the transaction failed, whatever was set.
+//
+// Once begun it goes on even if the clients have left: to give up half way
+// would cost the connection, and leave open whether the changes were made.
+func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	defer func() {
+		if conn.Conn().PgConn().TxStatus() != 'I' {
+			_, _ = conn.Exec(ctx, "rollback") // if it fails, the pool closes the connection
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+
+	reads := newReadBatch(waitForLocks)
+	for _, r := range requests {
+		r.change.read(reads)
+	}
+	queries := &reads.batch
+	if queries.Len() > 1 { // otherwise one round trip is enough
+		if err := conn.SendBatch(ctx, queries).Close(); err != nil {
+			return err
+		}
+		queries = &pgx.Batch{}
+	}
+
+	writes := &writeBatch{keys: c.keys}
+	for _, r := range requests {
+		r.locked = reads.missed(r.scope.subject)
+		if !r.locked && r.take() {
+			r.err = r.change.write(writes)
+		}
+	}
+	if writes.empty() {
+		return nil
+	}
+	writes.queue(queries)
+	queries.Queue("commit")
+	if err := conn.SendBatch(ctx, queries).Close(); err != nil {
+		return err
+	}
+	if len(writes.outbox) > 0 {
+		c.committed(writes.shards())
+	}
+	return nil
+}

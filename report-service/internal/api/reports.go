@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -30,25 +29,30 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := creationAnswer(&filing)
+	// What is answered is known before the report is stored, and stored with it.
+	body, err := json.Marshal(reportOf(filing.View()))
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	idempotent, err := idempotentOf(principal.ID, r.Header.Get("Idempotency-Key"), req, body)
 	if err != nil {
 		return err
 	}
-	once, err := onceOf(principal.ID, r.Header.Get("Idempotency-Key"), req, answer)
-	if err != nil {
-		return err
-	}
-	earlier, err := s.Store.Create(r.Context(), &filing, once)
+	earlier, err := s.Store.Create(r.Context(), &filing, idempotent)
 	if err != nil {
 		return fmt.Errorf("create report: %w", err)
 	}
+	id, version := filing.ID, filing.Version
 	if earlier != nil {
-		answer = *earlier
+		var first Report
+		if err := json.Unmarshal(earlier, &first); err != nil {
+			return fmt.Errorf("read stored response: %w", err)
+		}
+		body, id, version = earlier, first.ID, first.Version
 	}
-	for name, value := range answer.Headers {
-		w.Header().Set(name, value)
-	}
-	writeJSON(w, answer.Status, answer.Body)
+	w.Header().Set("Location", pathOf(id))
+	w.Header().Set("ETag", report.ETag(version))
+	writeJSON(w, http.StatusCreated, body)
 	return nil
 }
 
@@ -63,23 +67,9 @@ func draftOf(req NewReport, category report.Category) report.Draft {
 	return d
 }
 
-// creationAnswer is known before the report is stored, so that it can be
-// stored with it for repetitions.
-func creationAnswer(f *report.Filing) (postgres.Answer, error) {
-	body, err := json.Marshal(reportOf(f.View()))
-	if err != nil {
-		return postgres.Answer{}, fmt.Errorf("encode report: %w", err)
-	}
-	return postgres.Answer{
-		Status:  http.StatusCreated,
-		Headers: map[string]string{"Location": pathOf(f.ID), "ETag": report.ETag(f.Version)},
-		Body:    body,
-	}, nil
-}
-
-// onceOf returns nil without a key. The same request is one with the same
+// idempotentOf returns nil without a key. The same request is one with the same
 // content, however it was written down.
-func onceOf(userID, key string, req NewReport, answer postgres.Answer) (*postgres.Once, error) {
+func idempotentOf(userID, key string, req NewReport, response report.StoredResponse) (*report.Idempotent, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -87,10 +77,10 @@ func onceOf(userID, key string, req NewReport, answer postgres.Answer) (*postgre
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return &postgres.Once{
-		Key:     sha256.Sum256(fmt.Appendf(nil, "%d:%s:%s", len(userID), userID, key)),
-		Request: sha256.Sum256(content),
-		Answer:  answer,
+	return &report.Idempotent{
+		Key:      sha256.Sum256(fmt.Appendf(nil, "%d:%s:%s", len(userID), userID, key)),
+		Request:  sha256.Sum256(content),
+		Response: response,
 	}, nil
 }
 

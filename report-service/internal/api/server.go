@@ -23,7 +23,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/profile"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -41,12 +40,12 @@ const (
 type Store interface {
 	Categories(ctx context.Context) ([]report.Category, error)
 	Category(ctx context.Context, id int32) (report.Category, error)
-	Create(ctx context.Context, f *report.Filing, once *postgres.Once) (repeated *postgres.Answer, err error)
+	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Get(ctx context.Context, id uuid.UUID, reader string) (report.View, error)
 	History(ctx context.Context, id uuid.UUID) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
-	Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (postgres.Tally, error)
+	Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error)
 }
 
 // An Outbox is what operators see and mend.

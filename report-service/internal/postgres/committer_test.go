@@ -109,7 +109,7 @@ func TestVotesOnOneReportGoTogether(t *testing.T) {
 	t.Parallel()
 	f := idleFixture(t)
 	id := f.replica().file(ann, draft(report.Anonymous)).ID
-	tallies := make([]postgres.Tally, 30)
+	tallies := make([]report.Tally, 30)
 	outcomes := f.together(30, func(ctx context.Context, i int) (err error) {
 		voter := fmt.Sprintf("voter-%d", i)
 		if i == 7 {
@@ -122,9 +122,9 @@ func TestVotesOnOneReportGoTogether(t *testing.T) {
 	if err := errors.Join(slices.Delete(slices.Clone(outcomes), 7, 8)...); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(tallies, func(a, b postgres.Tally) int { return int(a.Score - b.Score) })
+	slices.SortFunc(tallies, func(a, b report.Tally) int { return int(a.Score - b.Score) })
 	for i, got := range tallies[1:] { // the first is that of the refusal
-		if want := (postgres.Tally{Score: int64(i + 1), Version: int64(i + 2)}); got != want {
+		if want := (report.Tally{Score: int64(i + 1), Version: int64(i + 2)}); got != want {
 			t.Errorf("tally %+v, want %+v", got, want)
 		}
 	}

@@ -9,46 +9,43 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Create saves f together with the event that announces it. With once, it
-// does so at most once per key: a repetition returns the answer of the first
-// and changes nothing.
-func (s *Store) Create(ctx context.Context, f *report.Filing, once *Once) (repeated *Answer, err error) {
-	c := &createChange{trace: service.TraceFrom(ctx), filing: f, once: once}
+// Create saves f together with the event that announces it. With idempotent,
+// it does so at most once per key: a repetition changes nothing, and is given
+// what the first was answered.
+func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
 	if err := s.committer.do(ctx, c); err != nil {
 		return nil, err
 	}
-	if c.earlier.found {
-		return &c.earlier.answer, nil
-	}
-	return nil, nil
+	return c.earlier.response, nil
 }
 
 type createChange struct {
-	trace   string
-	filing  *report.Filing
-	once    *Once
-	earlier storedResponse
+	trace      string
+	filing     *report.Filing
+	idempotent *report.Idempotent // nil without a key
+	earlier    storedResponse
 }
 
 // scope keeps requests with the same key apart: the lock on the key does not
 // keep a transaction from itself.
 func (c *createChange) scope() scope {
-	if c.once == nil {
+	if c.idempotent == nil {
 		return scope{}
 	}
-	return scope{subject: uuid.UUID(c.once.Key[:16])}
+	return scope{subject: uuid.UUID(c.idempotent.Key[:16])}
 }
 
 func (c *createChange) read(r *readBatch) {
 	c.earlier = storedResponse{}
-	if c.once != nil {
-		c.earlier.read(&r.batch, c.once)
+	if c.idempotent != nil {
+		c.earlier.read(&r.batch, c.idempotent)
 	}
 }
 
 func (c *createChange) write(w *writeBatch) error {
-	if c.once != nil {
-		if err := c.earlier.check(c.once); err != nil || c.earlier.found {
+	if c.idempotent != nil {
+		if err := c.earlier.check(c.idempotent); err != nil || c.earlier.found {
 			return err
 		}
 	}
@@ -56,8 +53,8 @@ func (c *createChange) write(w *writeBatch) error {
 	if err := w.enqueue(created(f), f.Reporter.ID, c.trace); err != nil {
 		return err
 	}
-	if c.once != nil {
-		c.once.write(&w.others)
+	if c.idempotent != nil {
+		storeResponse(&w.others, c.idempotent)
 	}
 	w.filings = append(w.filings, f)
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})

@@ -23,62 +23,47 @@ const (
 	cleanBatch = 1000
 )
 
-// An Answer is what a request was answered.
-type Answer struct {
-	Status  int
-	Headers map[string]string
-	Body    []byte
-}
-
-// A Once makes a request have one effect, however often it is sent.
-type Once struct {
-	Key     [32]byte // a hash of who sent the request and the key that he chose
-	Request [32]byte // a hash of what was asked
-	Answer  Answer   // what is answered, also to repetitions
-}
-
-// A storedResponse is what the database knows of the same key.
+// A storedResponse is what the database has of an earlier request with the
+// same key.
 type storedResponse struct {
-	locked  bool // no other request with the key is running
-	found   bool
-	request []byte
-	answer  Answer
+	locked   bool // no other request with the key is running
+	found    bool
+	request  []byte
+	response report.StoredResponse
 }
 
 // read queues two statements, because only the second sees what was committed
 // before the lock was taken.
-func (e *storedResponse) read(b *pgx.Batch, once *Once) {
-	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(once.Key[:]))).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
+func (s *storedResponse) read(b *pgx.Batch, i *report.Idempotent) {
+	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(i.Key[:]))).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
 	b.Queue(`
-		select request_hash, response_status, response_headers, response_body
-		from idempotency_keys
+		select request_hash, response_body from idempotency_keys
 		where key_hash = $1 and created_at > now() - $2::interval`,
-		once.Key[:], keyLife).
-		QueryRow(optional(&e.found, &e.request, &e.answer.Status, &e.answer.Headers, &e.answer.Body))
+		i.Key[:], keyLife).
+		QueryRow(optional(&s.found, &s.request, &s.response))
 }
 
-func (e *storedResponse) check(once *Once) error {
+func (s *storedResponse) check(i *report.Idempotent) error {
 	switch {
-	case !e.locked:
+	case !s.locked:
 		return &report.Error{Kind: report.StillRunning, Msg: "a request with this Idempotency-Key has not ended yet"}
-	case e.found && !bytes.Equal(e.request, once.Request[:]):
+	case s.found && !bytes.Equal(s.request, i.Request[:]):
 		return &report.Error{Kind: report.KeyReused, Msg: "this Idempotency-Key came with another body before"}
 	}
 	return nil
 }
 
-// write queues the row by which repetitions are recognised. It may replace
-// one that has expired and is not deleted yet.
-func (o *Once) write(b *pgx.Batch) {
+// storeResponse queues the row by which repetitions are recognised. It may
+// replace one that has expired and is not deleted yet. Earlier versions read
+// response_status and response_headers, which are the same for all.
+func storeResponse(b *pgx.Batch, i *report.Idempotent) {
 	b.Queue(`
 		insert into idempotency_keys (key_hash, request_hash, response_status, response_headers, response_body)
-		values ($1, $2, $3, $4, $5)
+		values ($1, $2, 201, '{}', $3)
 		on conflict (key_hash) do update set
-			request_hash = excluded.request_hash, response_status = excluded.response_status,
-			response_headers = excluded.response_headers, response_body = excluded.response_body,
-			created_at = excluded.created_at`,
-		o.Key[:], o.Request[:], o.Answer.Status, o.Answer.Headers, o.Answer.Body)
+			request_hash = excluded.request_hash, response_body = excluded.response_body, created_at = excluded.created_at`,
+		i.Key[:], i.Request[:], []byte(i.Response))
 }
 
 // RunCleaner deletes expired idempotency keys until ctx ends. Any number of

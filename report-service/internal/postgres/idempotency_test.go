@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -13,44 +14,38 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-func once(key, request string) *postgres.Once {
-	return &postgres.Once{
-		Key: sha256.Sum256([]byte(key)), Request: sha256.Sum256([]byte(request)),
-		Answer: postgres.Answer{Status: 201, Headers: map[string]string{"ETag": `"1"`}, Body: []byte("answer to " + request)},
+func once(key, request string) *report.Idempotent {
+	return &report.Idempotent{
+		Key: sha256.Sum256([]byte(key)), Request: sha256.Sum256([]byte(request)), Response: []byte("answer to " + request),
 	}
 }
 
-func (f *fixture) fileOnce(o *postgres.Once) (*postgres.Answer, error) {
+func (f *fixture) fileOnce(i *report.Idempotent) (report.StoredResponse, error) {
 	rep := filing(draft(report.Public), ann, time.Now())
-	return f.Create(f.t.Context(), rep, o)
+	return f.Create(f.t.Context(), rep, i)
 }
 
-func TestRepetitionGetsTheSameAnswer(t *testing.T) {
+func TestRepetitionGetsTheSameResponse(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if answer, err := f.fileOnce(once("key", "body")); answer != nil || err != nil {
-		t.Fatalf("first: answer %v, error %v; want neither", answer, err)
+	if earlier, err := f.fileOnce(once("key", "body")); earlier != nil || err != nil {
+		t.Fatalf("first: response %q, error %v; want neither", earlier, err)
 	}
 	before := f.count()
-	answer, err := f.fileOnce(once("key", "body"))
-	if err != nil || answer == nil {
-		t.Fatalf("repetition: answer %v, error %v; want that of the first", answer, err)
-	}
-	want := once("key", "body").Answer
-	if answer.Status != want.Status || string(answer.Body) != string(want.Body) || !maps.Equal(answer.Headers, want.Headers) {
-		t.Errorf("repetition: got %+v, want %+v", answer, want)
+	earlier, err := f.fileOnce(once("key", "body"))
+	if want := once("key", "body").Response; err != nil || !bytes.Equal(earlier, want) {
+		t.Errorf("repetition: response %q, error %v; want %q", earlier, err, want)
 	}
 	_, err = f.fileOnce(once("key", "another body"))
 	wantKind(t, err, report.KeyReused)
 	if got := f.count(); !maps.Equal(got, before) {
 		t.Errorf("rows %v, want %v", got, before)
 	}
-	if answer, err := f.fileOnce(once("another key", "body")); answer != nil || err != nil {
-		t.Errorf("another key: answer %v, error %v; want neither", answer, err)
+	if earlier, err := f.fileOnce(once("another key", "body")); earlier != nil || err != nil {
+		t.Errorf("another key: response %q, error %v; want neither", earlier, err)
 	}
 }
 
@@ -72,8 +67,8 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	if err := running.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := f.fileOnce(o); answer != nil || err != nil {
-		t.Errorf("after the first was rolled back: answer %v, error %v; want neither", answer, err)
+	if earlier, err := f.fileOnce(o); earlier != nil || err != nil {
+		t.Errorf("after the first was rolled back: response %q, error %v; want neither", earlier, err)
 	}
 }
 
@@ -85,13 +80,13 @@ func TestManyAtOnceFileOneReport(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 24 {
 		wg.Go(func() {
-			answer, err := replicas[i%2].fileOnce(once("key", "body"))
+			earlier, err := replicas[i%2].fileOnce(once("key", "body"))
 			switch {
 			case report.KindOf(err) == report.StillRunning:
 				running.Add(1)
 			case err != nil:
 				t.Errorf("Create: %v", err)
-			case answer != nil:
+			case earlier != nil:
 				repeated.Add(1)
 			default:
 				filed.Add(1)
@@ -121,12 +116,12 @@ func TestKeysExpire(t *testing.T) {
 	age("older", "48:00:00")
 	age("young", "23:59:00")
 
-	if answer, err := f.fileOnce(once("old", "another body")); answer != nil || err != nil {
-		t.Errorf("an expired key: answer %v, error %v; want it to be free again", answer, err)
+	if earlier, err := f.fileOnce(once("old", "another body")); earlier != nil || err != nil {
+		t.Errorf("an expired key: response %q, error %v; want it to be free again", earlier, err)
 	}
 	f.cleanUntil(2)
-	if answer, err := f.fileOnce(once("young", "body")); answer == nil || err != nil {
-		t.Errorf("a key of the day: answer %v, error %v; want a repetition", answer, err)
+	if earlier, err := f.fileOnce(once("young", "body")); earlier == nil || err != nil {
+		t.Errorf("a key of the day: response %q, error %v; want a repetition", earlier, err)
 	}
 }
 

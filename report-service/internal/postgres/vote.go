@@ -10,16 +10,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A Tally is a report's score and version after a vote.
-type Tally struct {
-	Score, Version int64
-}
-
 // Vote makes vote the voter's vote on a report; report.None withdraws it.
-func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (Tally, error) {
+func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error) {
 	c := &voteChange{trace: service.TraceFrom(ctx), id: id, voter: voter, vote: vote}
 	if err := s.committer.do(ctx, c); err != nil {
-		return Tally{}, err
+		return report.Tally{}, err
 	}
 	return c.tally, nil
 }
@@ -32,7 +27,7 @@ type voteChange struct {
 	locked *lockedReport
 	voted  bool
 	before report.Vote
-	tally  Tally
+	tally  report.Tally
 }
 
 // scope lets the votes of others on the same report be written together.
@@ -55,7 +50,7 @@ func (c *voteChange) write(w *writeBatch) error {
 	if err != nil {
 		return err
 	}
-	c.tally = Tally{Score: filing.Score, Version: filing.Version}
+	c.tally = report.Tally{Score: filing.Score, Version: filing.Version}
 	if !ok {
 		return nil
 	}

@@ -33,3 +33,8 @@ func (f *Filing) Vote(voter string, before, after Vote, now time.Time) (ok bool,
 	f.touch(now)
 	return true, nil
 }
+
+// A Tally is a report's score and version after a vote.
+type Tally struct {
+	Score, Version int64
+}

@@ -1,0 +1,12 @@
+package report
+
+// An Idempotent makes a request have one effect, however often it is sent.
+type Idempotent struct {
+	Key      [32]byte       // a hash of who sent the request and the key that he chose
+	Request  [32]byte       // a hash of what was asked
+	Response StoredResponse // what is answered, also to repetitions
+}
+
+// A StoredResponse is the response to a request, kept for its repetitions. Only
+// who gave it can read it.
+type StoredResponse []byte

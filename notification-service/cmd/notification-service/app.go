@@ -15,8 +15,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
@@ -30,18 +30,18 @@ import (
 
 // An app is the parts of the service, joined.
 type app struct {
-	log      zerolog.Logger
-	health   *service.Health
-	hub      *sse.Hub
-	bus      *broadcast.Bus
-	courier  *courier.Courier
-	checker  *topology.Checker
-	consumer *consumer.Consumer
-	archiver *deadletter.Archiver
-	replayer *deadletter.Replayer
-	store    *postgres.Store
-	listener net.Listener
-	handler  http.Handler
+	log       zerolog.Logger
+	health    *service.Health
+	hub       *sse.Hub
+	bus       *broadcast.Bus
+	forwarder *forwarder.Forwarder
+	checker   *topology.Checker
+	consumer  *consumer.Consumer
+	archiver  *deadletter.Archiver
+	replayer  *deadletter.Replayer
+	store     *postgres.Store
+	listener  net.Listener
+	handler   http.Handler
 }
 
 // build joins the parts and opens the port.
@@ -58,11 +58,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if a.checker, err = newChecker(cfg, broker, log); err != nil {
 		return nil, err
 	}
-	a.courier = courier.New(rabbit.Config{URL: cfg.RabbitURL, Name: "courier", Log: log}, metrics, a.checker.Unroutable)
-	a.replayer = deadletter.NewReplayer(store, a.courier, log)
+	a.forwarder = forwarder.New(rabbit.Config{URL: cfg.RabbitURL, Name: "forwarder", Log: log}, metrics, a.checker.Unroutable)
+	a.replayer = deadletter.NewReplayer(store, a.forwarder, log)
 	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, broker)
 	a.consumer, err = consumer.New(consumer.Config{
-		Store: store, Pools: store, Announcer: a.bus, Courier: a.courier, Keyring: cfg.Keys,
+		Store: store, Pools: store, Announcer: a.bus, Forwarder: a.forwarder, Keyring: cfg.Keys,
 		Topology: broker, Tuning: cfg.Consumer, Log: a.log, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: a.log},
 	})
@@ -124,7 +124,7 @@ func (a *app) run(ctx context.Context) error {
 	background, backgroundCtx := errgroup.WithContext(backgroundCtx)
 	background.Go(func() error { return a.hub.Run(backgroundCtx) })
 	background.Go(func() error { return a.bus.Run(backgroundCtx) })
-	background.Go(func() error { return a.courier.Run(backgroundCtx) })
+	background.Go(func() error { return a.forwarder.Run(backgroundCtx) })
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -29,14 +29,14 @@ var document = openapitest.New(documentPath)
 
 // A console is the operators' API as the service has it, and a caller.
 type console struct {
-	*rigtest.Rig
+	*consumertest.Harness
 	t      *testing.T
 	server *httptest.Server
 }
 
 func newConsole(t *testing.T, role auth.Role) *console {
 	t.Helper()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	c, _ := r.Start()
 	r.StartArchive()
 	r.WaitSubscribed(1)
@@ -60,7 +60,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 	}
 	server := httptest.NewServer(router)
 	t.Cleanup(server.Close)
-	return &console{Rig: r, t: t, server: server}
+	return &console{Harness: r, t: t, server: server}
 }
 
 // call sends a request and reads the answer into answer, if it is not nil.

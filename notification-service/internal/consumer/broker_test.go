@@ -8,7 +8,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -16,9 +16,9 @@ import (
 func TestBrokerRestartedAndFull(t *testing.T) {
 	t.Parallel()
 	server := rabbittest.StartServer(t)
-	r := rigtest.On(t, server.URL(), pgtest.Notification(t))
+	r := consumertest.On(t, server.URL(), pgtest.Notification(t))
 	published := 0
-	publish := func(messages ...rigtest.Message) {
+	publish := func(messages ...consumertest.Message) {
 		r.Publish(messages...)
 		published += len(messages)
 	}
@@ -38,7 +38,7 @@ func TestBrokerRestartedAndFull(t *testing.T) {
 }
 
 // diskAlarm lets messages fail while the broker takes no publishes.
-func diskAlarm(t *testing.T, server *rabbittest.Server, r *rigtest.Rig, before int) {
+func diskAlarm(t *testing.T, server *rabbittest.Server, r *consumertest.Harness, before int) {
 	const n, bad = 200, 20
 	all := r.Votes(n, "alice")
 	failing := make(map[string]bool)
@@ -55,7 +55,7 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *rigtest.Rig, before i
 		}
 		return nil
 	}}
-	r.Start(rigtest.WithStore(s), rigtest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts, c.Prefetch = 2, 50 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts, c.Prefetch = 2, 50 }))
 	r.WaitEffects(before + n - bad) // acknowledged on a connection that never publishes
 	server.SetDiskAlarm(false)
 	seen := make(map[string]bool)
@@ -73,7 +73,7 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *rigtest.Rig, before i
 // stands in this file to be among the first that start.
 func TestRetryTiersKeepTheirTime(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	_, stop := r.Start()
 	r.WaitSubscribed(1)
 	stop()

@@ -23,11 +23,11 @@ type Config struct {
 	Store     Store
 	Pools     PoolStore
 	Announcer Announcer
-	// Courier moves retries and dead letters. It must be running.
-	Courier  Courier
-	Keyring  *event.Keyring
-	Topology *topology.Topology
-	Tuning   Tuning
+	// Forwarder moves retries and dead letters. It must be running.
+	Forwarder Forwarder
+	Keyring   *event.Keyring
+	Topology  *topology.Topology
+	Tuning    Tuning
 	// Rabbit is the connection to consume on.
 	Rabbit  rabbit.Config
 	Log     zerolog.Logger
@@ -50,7 +50,7 @@ func New(cfg Config) (*Consumer, error) {
 	keys := event.Keys()
 	m := newMetrics(cfg.Metrics)
 	d := &deps{
-		store: cfg.Store, announcer: cfg.Announcer, courier: cfg.Courier, reader: reader{cfg.Keyring},
+		store: cfg.Store, announcer: cfg.Announcer, forwarder: cfg.Forwarder, reader: reader{cfg.Keyring},
 		topology: cfg.Topology, tuning: cfg.Tuning, priority: newPriority(len(keys)), metrics: m, log: cfg.Log,
 	}
 	d.gate = newGate(d.databaseChanged)

@@ -3,17 +3,17 @@ package consumer_test
 import (
 	"testing"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 )
 
 func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.Start()
 	r.Start()
 	r.WaitSubscribed(2)
 	const users, each = 5, 100
-	var all []rigtest.Message
+	var all []consumertest.Message
 	for u := range users {
 		for _, m := range r.Votes(each, string(rune('a'+u))) {
 			all = append(all, m, m) // one after the other: at the same moment, and most often to both
@@ -30,13 +30,13 @@ func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 
 func TestStatusUpdatesGoFirst(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	_, stop := r.Start()
 	r.WaitSubscribed(1)
 	stop()
 	const n = 1500 // long enough for both to be at it
 	r.Publish(r.Votes(n, "alice")...)
-	updates := make([]rigtest.Message, n)
+	updates := make([]consumertest.Message, n)
 	for i := range updates {
 		updates[i] = r.Status("bob")
 	}
@@ -55,7 +55,7 @@ func TestStatusUpdatesGoFirst(t *testing.T) {
 
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	_, stop := r.Start()
 	r.WaitSubscribed(1)
 	const n = 2000

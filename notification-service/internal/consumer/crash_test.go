@@ -19,9 +19,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -46,17 +46,17 @@ func child() error {
 	}
 	defer pool.Close()
 	store := postgres.NewStore(pool)
-	k := &killer{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG"), enough: make(chan struct{})}
-	p, err := rigtest.Assemble(os.Getenv("CRASH_RABBITMQ"), store, zerolog.Nop(), prometheus.NewRegistry(),
-		rigtest.WithStore(k), func(c *consumer.Config) { c.Courier = killingCourier{c.Courier, k} })
+	k := &crashingStore{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG"), enough: make(chan struct{})}
+	p, err := consumertest.Assemble(os.Getenv("CRASH_RABBITMQ"), store, zerolog.Nop(), prometheus.NewRegistry(),
+		consumertest.WithStore(k), func(c *consumer.Config) { c.Forwarder = crashingForwarder{c.Forwarder, k} })
 	if err != nil {
 		return err
 	}
 	return p.Run(ctx)
 }
 
-// A killer is a store that kills its process.
-type killer struct {
+// A crashingStore is a store that kills its process.
+type crashingStore struct {
 	consumer.Store
 	point, id, flag string
 	neighbours      atomic.Int64 // that have had their effect
@@ -64,7 +64,7 @@ type killer struct {
 	enough          chan struct{} // closed when they are so many that earlier ones were acknowledged
 }
 
-func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+func (k *crashingStore) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
 	concerned := has(batch, k.id)
 	switch {
 	case concerned && k.point == "always":
@@ -85,13 +85,13 @@ func (k *killer) Apply(ctx context.Context, queue string, batch []consumer.Messa
 	return applied, err
 }
 
-func (k *killer) died() bool {
+func (k *crashingStore) died() bool {
 	_, err := os.Stat(k.flag)
 	return err == nil
 }
 
 // dieOnce dies, unless a process before this one has.
-func (k *killer) dieOnce() {
+func (k *crashingStore) dieOnce() {
 	if !k.died() {
 		if err := os.WriteFile(k.flag, nil, 0o600); err != nil {
 			panic(err)
@@ -105,19 +105,19 @@ func die() {
 	select {}
 }
 
-// A killingCourier kills its process between the confirm and the ack, or
+// A crashingForwarder kills its process between the confirm and the ack, or
 // before the confirm, after the neighbours were acknowledged.
-type killingCourier struct {
-	consumer.Courier
-	k *killer
+type crashingForwarder struct {
+	consumer.Forwarder
+	k *crashingStore
 }
 
-func (c killingCourier) Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
+func (c crashingForwarder) Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
 	if msg.MessageId == c.k.id && c.k.point == "before confirm" {
 		<-c.k.enough
 		c.k.dieOnce()
 	}
-	err := c.Courier.Deliver(ctx, exchange, key, msg)
+	err := c.Forwarder.Forward(ctx, exchange, key, msg)
 	if err == nil && msg.MessageId == c.k.id && c.k.point == "after confirm" {
 		c.k.dieOnce()
 	}
@@ -126,7 +126,7 @@ func (c killingCourier) Deliver(ctx context.Context, exchange, key string, msg a
 
 // keepAlive runs the child again and again, as a supervisor does, until the
 // test ends. It returns the count of its violent deaths.
-func keepAlive(t *testing.T, r *rigtest.Rig, point, id string) *atomic.Int64 {
+func keepAlive(t *testing.T, r *consumertest.Harness, point, id string) *atomic.Int64 {
 	t.Helper()
 	deaths := new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -157,7 +157,7 @@ func TestKilledAt(t *testing.T) {
 	for _, point := range []string{"before commit", "after commit", "before confirm", "after confirm"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			r := rigtest.New(t)
+			r := consumertest.New(t)
 			_, stop := r.Start()
 			r.WaitSubscribed(1)
 			stop()
@@ -176,7 +176,7 @@ func TestKilledAt(t *testing.T) {
 }
 
 // waiting returns how many messages are ready in the queues and tiers.
-func waiting(r *rigtest.Rig) int {
+func waiting(r *consumertest.Harness) int {
 	n := 0
 	for _, queue := range []string{r.Topology.Queue(event.VoteReceivedKey), r.Topology.Retry("1s"), r.Topology.Retry("5s")} {
 		q, _ := r.Inspect(queue)
@@ -187,7 +187,7 @@ func waiting(r *rigtest.Rig) int {
 
 func TestPoisonSparesItsNeighbours(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	_, stop := r.Start()
 	r.WaitSubscribed(1)
 	stop()
@@ -197,8 +197,8 @@ func TestPoisonSparesItsNeighbours(t *testing.T) {
 	deaths := keepAlive(t, r, "always", poison.ID)
 	r.WaitEffects(9)
 	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
-	if letter.MessageId != poison.ID || letter.Headers[outcome.FinalErrorClassHeader] != "poison" {
-		t.Errorf("dead letter %s of class %v, want %s of class poison", letter.MessageId, letter.Headers[outcome.FinalErrorClassHeader], poison.ID)
+	if letter.MessageId != poison.ID || letter.Headers[failure.FinalErrorClassHeader] != "poison" {
+		t.Errorf("dead letter %s of class %v, want %s of class poison", letter.MessageId, letter.Headers[failure.FinalErrorClassHeader], poison.ID)
 	}
 	r.EventuallyEqual("notes of starts", 0, func() int { return r.Count(`select count(*) from message_starts`) })
 	r.CheckStreams(9)

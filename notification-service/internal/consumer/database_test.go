@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -30,7 +30,7 @@ func (c *counting) Apply(ctx context.Context, queue string, batch []consumer.Mes
 // A sickbed is a database server that the test may break, and a consumer on
 // it.
 type sickbed struct {
-	*rigtest.Rig
+	*consumertest.Harness
 	server    *pgtest.Server
 	store     *counting
 	published int
@@ -44,9 +44,9 @@ func newSickbed(t *testing.T) *sickbed {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	b := &sickbed{Rig: rigtest.On(t, rabbittest.Vhost(t), pool), server: server}
+	b := &sickbed{Harness: consumertest.On(t, rabbittest.Vhost(t), pool), server: server}
 	b.store = &counting{Store: b.Store}
-	b.Start(rigtest.WithStore(b.store), rigtest.WithTuning(func(c *consumer.Tuning) { c.ApplyTimeout = 500 * time.Millisecond }))
+	b.Start(consumertest.WithStore(b.store), consumertest.WithTuning(func(c *consumer.Tuning) { c.ApplyTimeout = 500 * time.Millisecond }))
 	b.WaitSubscribed(1)
 	return b
 }

@@ -7,16 +7,16 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // fail moves a job that could not be handled to a retry tier, or to the dead
 // letters when another attempt makes no sense or none is left.
 func (s *subscription) fail(work context.Context, j *job, err error) {
-	f := outcome.Failure{Queue: s.queue, Class: outcome.Classify(err), Text: outcome.Describe(err), At: time.Now()}
-	retries := outcome.Retries(j.d.Headers)
+	f := failure.Record{Queue: s.queue, Class: failure.Classify(err), Text: failure.Describe(err), At: time.Now()}
+	retries := failure.Retries(j.d.Headers)
 	s.board.failed.add(1)
 	line := s.log.Warn().Str("queue", s.queue).Str("message_id", clip(j.d.MessageId)).
 		Str("class", string(f.Class)).Str("reason", f.Text).Int("retries", retries)
@@ -28,12 +28,12 @@ func (s *subscription) fail(work context.Context, j *job, err error) {
 		delay := ladder[retries]
 		line.Dur("delay", delay).Msg("message will be retried")
 		s.metrics.retried.WithLabelValues(s.queue, string(f.Class)).Inc()
-		s.move(work, j, s.topology.RetryExchange(delay), s.queue, outcome.Retry(j.d, f))
+		s.move(work, j, s.topology.RetryExchange(delay), s.queue, failure.Retry(j.d, f))
 		return
 	}
 	line.Msg("message is a dead letter")
 	s.metrics.deadLettered.WithLabelValues(s.queue, string(f.Class)).Inc()
-	s.move(work, j, s.topology.Names.DeadLetterExchange(), s.topology.Names.DeadLetterKey(s.queue), outcome.DeadLetter(j.d, f))
+	s.move(work, j, s.topology.Names.DeadLetterExchange(), s.topology.Names.DeadLetterKey(s.queue), failure.DeadLetter(j.d, f))
 }
 
 // move publishes msg and then acknowledges the original. It does not hold up
@@ -41,16 +41,16 @@ func (s *subscription) fail(work context.Context, j *job, err error) {
 // delivered again if that never happens.
 func (s *subscription) move(work context.Context, j *job, exchange, key string, msg amqp.Publishing) {
 	s.moves.Go(func() {
-		err := s.courier.Deliver(work, exchange, key, msg)
-		if errors.Is(err, courier.ErrTooLarge) {
-			msg.Headers = outcome.Essential(msg.Headers)
-			err = s.courier.Deliver(work, exchange, key, msg)
+		err := s.forwarder.Forward(work, exchange, key, msg)
+		if errors.Is(err, forwarder.ErrTooLarge) {
+			msg.Headers = failure.Essential(msg.Headers)
+			err = s.forwarder.Forward(work, exchange, key, msg)
 		}
 		switch {
 		case err == nil:
 			s.forget(work, j)
 			s.ledger.done(j)
-		case errors.Is(err, courier.ErrTooLarge):
+		case errors.Is(err, forwarder.ErrTooLarge):
 			s.reject(j)
 		}
 	})
@@ -74,7 +74,7 @@ func (s *subscription) forget(work context.Context, j *job) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
 	defer cancel()
 	if err := s.store.Finish(ctx, s.queue, j.msg.ID); err != nil {
-		s.log.Warn().Str("queue", s.queue).Str("reason", outcome.Describe(err)).Msg("forget starts of message")
+		s.log.Warn().Str("queue", s.queue).Str("reason", failure.Describe(err)).Msg("forget starts of message")
 	}
 }
 

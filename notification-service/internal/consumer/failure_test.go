@@ -13,8 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -55,32 +55,34 @@ var errTransient = &pgconn.PgError{Code: "55P03", Message: "secret-canary", Deta
 
 func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.Start()
 	r.WaitSubscribed(1)
-	bad := func(change func(m *rigtest.Message)) rigtest.Message {
+	bad := func(change func(m *consumertest.Message)) consumertest.Message {
 		m := r.Vote("alice")
 		change(&m)
 		return m
 	}
-	cases := map[string]rigtest.Message{
-		"body is not valid JSON at byte 34": bad(func(m *rigtest.Message) { m.Body = []byte(`{"report_title": "secret-canary", `) }),
-		"body breaks the contract: vote_type: want one of upvote, downvote": bad(func(m *rigtest.Message) {
+	cases := map[string]consumertest.Message{
+		"body is not valid JSON at byte 34": bad(func(m *consumertest.Message) { m.Body = []byte(`{"report_title": "secret-canary", `) }),
+		"body breaks the contract: vote_type: want one of upvote, downvote": bad(func(m *consumertest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), "upvote", "secret-canary", 1))
 		}),
-		"body breaks the contract: report_version: want another type of value": bad(func(m *rigtest.Message) {
+		"body breaks the contract: report_version: want another type of value": bad(func(m *consumertest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), `"report_version":2`, `"report_version":"secret-canary"`, 1))
 		}),
-		"body breaks the contract":                   bad(func(m *rigtest.Message) { m.Body = []byte(`["secret-canary"]`) }),
-		"message_id is missing":                      bad(func(m *rigtest.Message) { m.ID = "" }),
-		"message type does not belong in this queue": bad(func(m *rigtest.Message) { m.Type = "secret-canary" }),
-		"recipient does not open":                    bad(func(m *rigtest.Message) { m.Headers = amqp.Table{event.RecipientHeader: "v1.secret-canary.AAAA"} }),
-		"recipient header is not a string":           bad(func(m *rigtest.Message) { m.Headers = amqp.Table{event.RecipientHeader: int32(7)} }),
-		"body is too large":                          bad(func(m *rigtest.Message) { m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`) }),
+		"body breaks the contract":                   bad(func(m *consumertest.Message) { m.Body = []byte(`["secret-canary"]`) }),
+		"message_id is missing":                      bad(func(m *consumertest.Message) { m.ID = "" }),
+		"message type does not belong in this queue": bad(func(m *consumertest.Message) { m.Type = "secret-canary" }),
+		"recipient does not open":                    bad(func(m *consumertest.Message) { m.Headers = amqp.Table{event.RecipientHeader: "v1.secret-canary.AAAA"} }),
+		"recipient header is not a string":           bad(func(m *consumertest.Message) { m.Headers = amqp.Table{event.RecipientHeader: int32(7)} }),
+		"body is too large": bad(func(m *consumertest.Message) {
+			m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`)
+		}),
 	}
 	wide := r.Vote("alice") // large headers alone are no reason to refuse
 	wide.Headers["x-note"] = strings.Repeat("x", 100<<10)
-	both := bad(func(m *rigtest.Message) { m.Body = nil })
+	both := bad(func(m *consumertest.Message) { m.Body = nil })
 	both.Headers["x-note"] = strings.Repeat("x", 100<<10)
 	for _, m := range cases {
 		r.Publish(m)
@@ -94,9 +96,9 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	t.Logf("%d unreadable messages, %d dead letters, 2 good messages beside them", want, want)
 }
 
-func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]rigtest.Message, wide string) {
+func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]consumertest.Message, wide string) {
 	t.Helper()
-	text, _ := letter.Headers[outcome.FinalErrorHeader].(string)
+	text, _ := letter.Headers[failure.FinalErrorHeader].(string)
 	m, known := cases[text]
 	if letter.MessageId == wide {
 		return // for the same reason as another; that it arrived at all is the point
@@ -111,9 +113,9 @@ func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]rigtest.Me
 		t.Errorf("the dead letter for %q is not the message", text)
 	}
 	for name, want := range map[string]any{
-		outcome.OriginalQueueHeader: "queue.vote_received", outcome.FinalErrorClassHeader: "permanent",
-		outcome.FinalRetryCountHeader: int32(0), outcome.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
-		outcome.OriginalExchangeHeader: "cityconnect.notifications",
+		failure.OriginalQueueHeader: "queue.vote_received", failure.FinalErrorClassHeader: "permanent",
+		failure.FinalRetryCountHeader: int32(0), failure.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
+		failure.OriginalExchangeHeader: "cityconnect.notifications",
 	} {
 		if got := letter.Headers[name]; got != want {
 			t.Errorf("%q: header %s is %v, want %v", text, name, got, want)
@@ -123,7 +125,7 @@ func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]rigtest.Me
 
 func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	neighbours := r.Votes(9, "alice")
 	hopeless, brief := r.Vote("alice"), r.Vote("alice")
 	var failed atomic.Bool // brief, by itself
@@ -135,17 +137,17 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 		}
 		return nil
 	}}
-	r.Start(rigtest.WithStore(s), rigtest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
 	r.WaitSubscribed(1)
 	r.Publish(append(neighbours, hopeless, brief)...)
 	r.WaitEffects(10)
 	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
 	for name, want := range map[string]any{
-		outcome.FinalErrorHeader: "SQLSTATE 55P03", outcome.FinalErrorClassHeader: "transient",
-		outcome.FinalRetryCountHeader: int32(1), outcome.RetriesHeader: int32(1),
-		outcome.RetryReasonHeader:      "transient: SQLSTATE 55P03",
-		outcome.OriginalExchangeHeader: r.Topology.Exchange(), outcome.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
-		outcome.CycleHeader: nil,
+		failure.FinalErrorHeader: "SQLSTATE 55P03", failure.FinalErrorClassHeader: "transient",
+		failure.FinalRetryCountHeader: int32(1), failure.RetriesHeader: int32(1),
+		failure.RetryReasonHeader:      "transient: SQLSTATE 55P03",
+		failure.OriginalExchangeHeader: r.Topology.Exchange(), failure.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
+		failure.CycleHeader: nil,
 	} {
 		if got := letter.Headers[name]; got != want {
 			t.Errorf("header %s is %v, want %v", name, got, want)
@@ -159,7 +161,7 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 
 func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	m := r.Vote("alice")
 	s := &sick{Store: r.Store}
 	s.fail = func([]consumer.Message) error {
@@ -170,7 +172,7 @@ func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 		}
 		return nil
 	}
-	r.Start(rigtest.WithStore(s))
+	r.Start(consumertest.WithStore(s))
 	r.WaitSubscribed(1)
 	r.Publish(m)
 	r.WaitEffects(1)
@@ -181,7 +183,7 @@ func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 
 func TestPanicHarmsNoNeighbour(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	bad := r.Vote("alice")
 	s := &sick{Store: r.Store, fail: func(batch []consumer.Message) error {
 		if has(batch, bad.ID) {
@@ -189,15 +191,15 @@ func TestPanicHarmsNoNeighbour(t *testing.T) {
 		}
 		return nil
 	}}
-	r.Start(rigtest.WithStore(s), rigtest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
 	r.WaitSubscribed(1)
 	r.Publish(append(r.Votes(9, "alice"), bad)...)
 	r.WaitEffects(9)
 	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
-	if got := letter.Headers[outcome.FinalErrorClassHeader]; got != "panic" {
+	if got := letter.Headers[failure.FinalErrorClassHeader]; got != "panic" {
 		t.Errorf("class %v, want panic", got)
 	}
-	text, _ := letter.Headers[outcome.FinalErrorHeader].(string)
+	text, _ := letter.Headers[failure.FinalErrorHeader].(string)
 	if strings.Contains(text, "secret-canary") || !strings.Contains(text, "consumer_test") {
 		t.Errorf("the reason is %q, want the place of the panic and none of its text", text)
 	}
@@ -206,13 +208,13 @@ func TestPanicHarmsNoNeighbour(t *testing.T) {
 
 func TestForeignHeadersDoNoHarm(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.Start()
 	r.WaitSubscribed(1)
 	m := r.Vote("alice")
-	m.Headers[outcome.RetriesHeader] = "many" // anyone can write headers
+	m.Headers[failure.RetriesHeader] = "many" // anyone can write headers
 	other := r.Vote("alice")
-	other.Headers[outcome.RetriesHeader] = int64(-5)
+	other.Headers[failure.RetriesHeader] = int64(-5)
 	third := r.Vote("alice")
 	third.ID = uuid.NewString() + strings.Repeat("x", 200)
 	r.Publish(m, other, third)

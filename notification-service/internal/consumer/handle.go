@@ -9,7 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 )
 
 // maxStarts is how often a message may be started after a process died with
@@ -136,7 +136,7 @@ func (s *subscription) alone(work context.Context, j *job) {
 	case err != nil:
 		s.fail(work, j, err)
 	case starts > maxStarts:
-		s.fail(work, j, &outcome.Error{Class: outcome.Poison, Text: "the process died each time that this message was started"})
+		s.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
 	default:
 		s.together(work, []*job{j})
 	}

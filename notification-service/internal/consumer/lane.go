@@ -20,16 +20,16 @@ const (
 	slowResubscribe  = 10 * time.Second
 )
 
-// A Courier moves messages under confirm; courier.Courier is one.
-type Courier interface {
-	Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error
+// A Forwarder moves messages under confirm; forwarder.Forwarder is one.
+type Forwarder interface {
+	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
 }
 
 // deps are what every worker of the process shares.
 type deps struct {
 	store     Store
 	announcer Announcer
-	courier   Courier
+	forwarder Forwarder
 	reader    reader
 	topology  *topology.Topology
 	tuning    Tuning

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -23,7 +23,7 @@ type Applied struct {
 	Seen  int // messages whose effect stood already
 }
 
-// A Store keeps the effects. Its errors are sorted by outcome.Classify.
+// A Store keeps the effects. Its errors are sorted by failure.Classify.
 type Store interface {
 	// Apply gives each message its effect in one transaction, unless it had
 	// it before. The messages have distinct ids. The transaction also closes
@@ -71,7 +71,7 @@ func (r reader) read(key event.Key, d *amqp.Delivery) (Message, error) {
 	}
 	m, err := event.Decode(key, d.Body)
 	if err != nil {
-		return Message{}, outcome.Undecodable(err)
+		return Message{}, failure.Undecodable(err)
 	}
 	recipient, err := r.recipient(m, d.Headers)
 	if err != nil {
@@ -97,9 +97,9 @@ func (r reader) recipient(m event.Message, headers amqp.Table) (string, error) {
 func (r reader) open(report uuid.UUID, sealed string) (string, error) {
 	recipient, err := r.keyring.Open(report, sealed)
 	if err != nil {
-		return "", &outcome.Error{Class: outcome.Permanent, Text: "recipient does not open", Err: err}
+		return "", &failure.Error{Class: failure.Permanent, Text: "recipient does not open", Err: err}
 	}
 	return recipient, nil
 }
 
-func refuse(text string) error { return &outcome.Error{Class: outcome.Permanent, Text: text} }
+func refuse(text string) error { return &failure.Error{Class: failure.Permanent, Text: text} }

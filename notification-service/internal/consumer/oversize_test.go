@@ -6,8 +6,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
@@ -16,7 +16,7 @@ import (
 // and once, and holds up nobody.
 func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.Start()
 	r.WaitSubscribed(1)
 	large := r.Vote("alice")
@@ -27,11 +27,11 @@ func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	if letter.MessageId != large.ID || !bytes.Equal(letter.Body, large.Body) {
 		t.Errorf("dead letter %s of %d bytes, want %s of %d", letter.MessageId, len(letter.Body), large.ID, len(large.Body))
 	}
-	deaths, _ := letter.Headers[outcome.CycleHeader].([]any)
+	deaths, _ := letter.Headers[failure.CycleHeader].([]any)
 	if len(deaths) != 1 || deaths[0].(amqp.Table)["reason"] != "rejected" {
 		t.Errorf("the broker's record is %v, want one rejection", deaths)
 	}
-	if reason, ours := letter.Headers[outcome.FinalErrorHeader]; ours {
+	if reason, ours := letter.Headers[failure.FinalErrorHeader]; ours {
 		t.Errorf("reason %v, which nobody could have added", reason)
 	}
 	if got := r.Metric("rabbitmq_messages_nacked_total"); got != 1 {

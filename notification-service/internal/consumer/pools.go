@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 )
 
 // poolPoll is how often a replica reads the pools' settings: a change is to
@@ -57,7 +57,7 @@ func (c *Consumer) refreshPools(ctx context.Context) {
 	settings, err := c.pools.PoolSettings(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.deps.log.Warn().Str("reason", outcome.Describe(err)).Msg("read worker pools")
+			c.deps.log.Warn().Str("reason", failure.Describe(err)).Msg("read worker pools")
 		}
 		return
 	}

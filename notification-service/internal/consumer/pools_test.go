@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 func TestPoolChangesUnderLoadInTwoReplicas(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	first, _ := r.Start()
 	r.Start()
 	r.WaitSubscribed(2)
@@ -42,7 +42,7 @@ func TestPoolChangesUnderLoadInTwoReplicas(t *testing.T) {
 
 func TestPausedPoolTakesNothing(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	c, stop := r.Start()
 	r.WaitSubscribed(1)
 	queue := r.Topology.Queue(event.VoteReceivedKey)
@@ -69,7 +69,7 @@ func TestPausedPoolTakesNothing(t *testing.T) {
 
 func TestPoolOutOfRange(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	c, _ := r.Start()
 	if _, err := c.ChangePool(t.Context(), "operator", r.Topology.Queue(event.VoteReceivedKey), consumer.PoolChange{Concurrency: new(65)}); err == nil {
 		t.Error("65 workers are accepted")

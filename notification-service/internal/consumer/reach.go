@@ -9,7 +9,7 @@ import (
 
 	"github.com/avast/retry-go/v4"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 )
 
 // Quick tries: what clears by itself clears within this. More would hold up
@@ -31,7 +31,7 @@ func (s *subscription) reach(work context.Context, f func(ctx context.Context, p
 			return errStopped
 		}
 		err = s.attempt(work, func(ctx context.Context) error { return f(ctx, probe) })
-		away := err != nil && outcome.Classify(err) == outcome.Away
+		away := err != nil && failure.Classify(err) == failure.Away
 		if probe {
 			s.gate.probed(!away)
 		}
@@ -48,9 +48,9 @@ func (s *subscription) attempt(work context.Context, f func(context.Context) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), s.tuning.ApplyTimeout)
 	defer cancel()
 	err := retry.Do(func() error { return guarded(ctx, f) },
-		retry.Context(ctx), retry.Attempts(quickTries), retry.LastErrorOnly(true), retry.RetryIf(outcome.Quick),
+		retry.Context(ctx), retry.Attempts(quickTries), retry.LastErrorOnly(true), retry.RetryIf(failure.Quick),
 		retry.Delay(quickDelay), retry.MaxDelay(quickCeiling), retry.MaxJitter(quickDelay))
-	if err != nil && outcome.TimedOut(err) {
+	if err != nil && failure.TimedOut(err) {
 		return s.slowOrAway(work, err)
 	}
 	return err
@@ -64,7 +64,7 @@ func (s *subscription) slowOrAway(work context.Context, err error) error {
 	if s.store.Ping(ctx) == nil {
 		return err
 	}
-	return &outcome.Error{Class: outcome.Away, Text: "the database does not answer", Err: err}
+	return &failure.Error{Class: failure.Away, Text: "the database does not answer", Err: err}
 }
 
 // guarded turns a panic of f into an error, which names the type of what was
@@ -72,7 +72,7 @@ func (s *subscription) slowOrAway(work context.Context, err error) error {
 func guarded(ctx context.Context, f func(context.Context) error) (err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			err = &outcome.Error{Class: outcome.Panicked, Text: fmt.Sprintf("panic of type %T at %s", thrown, origin())}
+			err = &failure.Error{Class: failure.Panicked, Text: fmt.Sprintf("panic of type %T at %s", thrown, origin())}
 		}
 	}()
 	return f(ctx)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 func TestChannelClosedByTheBroker(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	c, _ := r.Start()
 	r.WaitSubscribed(1)
 	const rounds, each = 5, 100
@@ -29,7 +29,7 @@ func TestChannelClosedByTheBroker(t *testing.T) {
 
 func TestConsumerCancelled(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.Start()
 	r.WaitSubscribed(1)
 	r.Publish(r.Votes(20, "alice")...)
@@ -62,7 +62,7 @@ func (l *lines) contain(text string) bool {
 
 func TestDeadLetterExchangeUnbound(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	said := new(lines)
 	r.Log = zerolog.New(said)
 	r.Start()
@@ -71,7 +71,7 @@ func TestDeadLetterExchangeUnbound(t *testing.T) {
 	if err := r.Channel().QueueUnbind(r.Topology.DeadLetterQueue(queue), r.Topology.DeadLetterKey(queue), r.Topology.DeadLetterExchange(), nil); err != nil {
 		t.Fatal(err)
 	}
-	var bad []rigtest.Message
+	var bad []consumertest.Message
 	for range 5 {
 		m := r.Vote("alice")
 		m.Body = []byte("{")

@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
@@ -118,7 +118,7 @@ func (a *Archiver) archive(ctx context.Context, queue string, batch []amqp.Deliv
 		if err == nil {
 			return nil
 		}
-		a.log.Warn().Str("queue", queue).Int("letters", len(letters)).Str("reason", outcome.Describe(err)).Msg("dead letters are not archived yet")
+		a.log.Warn().Str("queue", queue).Int("letters", len(letters)).Str("reason", failure.Describe(err)).Msg("dead letters are not archived yet")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

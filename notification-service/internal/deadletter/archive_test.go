@@ -11,28 +11,28 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 const queue = "queue.vote_received"
 
-func letterOf(r *rigtest.Rig, failedAt time.Time) deadletter.Letter {
+func letterOf(r *consumertest.Harness, failedAt time.Time) deadletter.Letter {
 	m := r.Vote("alice")
 	return deadletter.NewLetter(queue, &amqp.Delivery{
 		MessageId: m.ID, Type: string(m.Key), Body: m.Body,
 		Headers: amqp.Table{
-			outcome.FinalErrorClassHeader: "permanent", outcome.FinalErrorHeader: "SQLSTATE 23514",
-			outcome.FailedAtHeader: failedAt.Format(time.RFC3339Nano), event.RecipientHeader: m.Headers[event.RecipientHeader],
+			failure.FinalErrorClassHeader: "permanent", failure.FinalErrorHeader: "SQLSTATE 23514",
+			failure.FailedAtHeader: failedAt.Format(time.RFC3339Nano), event.RecipientHeader: m.Headers[event.RecipientHeader],
 		},
 	}, failedAt)
 }
 
 func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	l := letterOf(r, time.Now())
 	archive := func(l deadletter.Letter) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
 
 func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	l := letterOf(r, time.Now())
 	if _, err := r.Pool.Exec(t.Context(), `insert into processed_messages (consumer, message_id) values ($1, $2)`, queue, l.MessageID); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
 
 func TestUpkeepResolvesWhatTwoTransactionsMissed(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	l := letterOf(r, time.Now())
 	if err := r.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestArchiverComesBeforeTheConsumer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := rigtest.New(t)
+			r := consumertest.New(t)
 			var warnings atomic.Int64
 			r.Log = zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, _ string) {
 				if level >= zerolog.WarnLevel {
@@ -146,7 +146,7 @@ func FuzzNewLetter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id, kind string, body []byte, name, value string) {
 		l := deadletter.NewLetter(queue, &amqp.Delivery{
 			MessageId: id, Type: kind, Body: body,
-			Headers: amqp.Table{name: value, outcome.FinalErrorHeader: value, "bytes": []byte(value), outcome.CycleHeader: []any{value, amqp.Table{name: value}}},
+			Headers: amqp.Table{name: value, failure.FinalErrorHeader: value, "bytes": []byte(value), failure.CycleHeader: []any{value, amqp.Table{name: value}}},
 		}, time.Now())
 		if l.MessageID == "" && id == "" || !json.Valid(l.Headers) || strings.ContainsRune(l.Error+l.MessageID+l.Type, 0) {
 			t.Errorf("letter %+v", l)

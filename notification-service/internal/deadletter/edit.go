@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -36,7 +36,7 @@ func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 		return Edit{}, fmt.Errorf("encode edited body: %w", err)
 	}
 	if _, err := event.Decode(event.Key(e.Type), whole); err != nil {
-		refusal := outcome.Undecodable(err)
+		refusal := failure.Undecodable(err)
 		return Edit{}, &InvalidError{refusal.Text}
 	}
 	return Edit{Body: whole, ID: uuid.NewString(), Changes: diff(MaskBody(e.Body), MaskBody(whole))}, nil

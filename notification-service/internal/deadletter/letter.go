@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 )
 
 // maxErrorText bounds what is kept of an error that anyone may have written.
@@ -26,17 +26,17 @@ func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 		Queue: queue, MessageID: clean(d.MessageId), Type: clean(d.Type), Body: d.Body,
 		Properties:  Properties{ContentType: clean(d.ContentType), AppID: clean(d.AppId), Timestamp: d.Timestamp},
 		Headers:     encodeHeaders(d.Headers),
-		Class:       text(d.Headers, outcome.FinalErrorClassHeader),
-		Error:       text(d.Headers, outcome.FinalErrorHeader),
-		Retries:     outcome.Retries(d.Headers),
-		RetryReason: text(d.Headers, outcome.RetryReasonHeader),
-		FailedAt:    moment(d.Headers, outcome.FailedAtHeader, now),
+		Class:       text(d.Headers, failure.FinalErrorClassHeader),
+		Error:       text(d.Headers, failure.FinalErrorHeader),
+		Retries:     failure.Retries(d.Headers),
+		RetryReason: text(d.Headers, failure.RetryReasonHeader),
+		FailedAt:    moment(d.Headers, failure.FailedAtHeader, now),
 	}
-	l.FirstFailedAt = moment(d.Headers, outcome.FirstFailedAtHeader, l.FailedAt)
+	l.FirstFailedAt = moment(d.Headers, failure.FirstFailedAtHeader, l.FailedAt)
 	if l.Type == "" {
-		l.Type = text(d.Headers, outcome.OriginalRoutingKeyHeader)
+		l.Type = text(d.Headers, failure.OriginalRoutingKeyHeader)
 	}
-	if id, err := uuid.Parse(text(d.Headers, outcome.ReplayHeader)); err == nil {
+	if id, err := uuid.Parse(text(d.Headers, failure.ReplayHeader)); err == nil {
 		l.Replay = &id
 	}
 	if l.Class == "" {
@@ -52,15 +52,15 @@ func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 
 // byBroker says what the broker says of a dead letter that it made itself.
 func (l *Letter) byBroker(headers amqp.Table) {
-	l.Class, l.Error = string(outcome.Foreign), "dead-lettered by the broker or another program"
-	deaths, _ := headers[outcome.CycleHeader].([]any)
+	l.Class, l.Error = string(failure.Foreign), "dead-lettered by the broker or another program"
+	deaths, _ := headers[failure.CycleHeader].([]any)
 	if len(deaths) == 0 {
 		return
 	}
 	death, _ := deaths[0].(amqp.Table)
 	reason := text(death, "reason")
 	if reason == "delivery_limit" {
-		l.Class = string(outcome.Poison)
+		l.Class = string(failure.Poison)
 	}
 	l.Error = "dead-lettered by the broker: " + reason
 	if at, ok := death["time"].(time.Time); ok {

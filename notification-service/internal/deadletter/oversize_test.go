@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -14,7 +14,7 @@ import (
 // only has too large headers is sent without them.
 func TestReplayOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.StartArchive()
 	r.Start()
 	r.WaitSubscribed(1)

@@ -20,9 +20,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/notification-service/internal/rigtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	defer stop()
 	pool, err := pgxpool.New(ctx, os.Getenv("REPLAY_DATABASE"))
 	if err == nil {
-		err = rigtest.Replay(ctx, os.Getenv("REPLAY_RABBITMQ"), postgres.NewStore(pool), zerolog.Nop())
+		err = consumertest.Replay(ctx, os.Getenv("REPLAY_RABBITMQ"), postgres.NewStore(pool), zerolog.Nop())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // startReplayer runs a replayer as a process of its own. The second result
 // kills it, unless it was told to end before.
-func startReplayer(t *testing.T, r *rigtest.Rig) (kill func()) {
+func startReplayer(t *testing.T, r *consumertest.Harness) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "REPLAY_RABBITMQ="+r.URL, "REPLAY_DATABASE="+r.Pool.Config().ConnString())
@@ -75,17 +75,17 @@ func (m *moody) Apply(ctx context.Context, queue string, batch []consumer.Messag
 }
 
 // fail makes n dead letters, and returns the store that made them.
-func fail(t *testing.T, r *rigtest.Rig, n int) *moody {
+func fail(t *testing.T, r *consumertest.Harness, n int) *moody {
 	t.Helper()
 	m := &moody{Store: r.Store}
-	r.Start(rigtest.WithStore(m), rigtest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r.Start(consumertest.WithStore(m), consumertest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
 	r.WaitSubscribed(1)
 	r.Publish(r.Votes(n, "alice")...)
 	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
 	return m
 }
 
-func inState(r *rigtest.Rig, state deadletter.State) int {
+func inState(r *consumertest.Harness, state deadletter.State) int {
 	return r.Count(`select count(*) from dead_letters where state = $1`, state)
 }
 
@@ -94,8 +94,8 @@ var everyVote = deadletter.Order{Selection: deadletter.Selection{Queue: event.To
 func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	r := rigtest.New(t)
-	r.Start(rigtest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r := consumertest.New(t)
+	r.Start(consumertest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
 	r.WaitSubscribed(1)
 	archiveMany(t, r, n)
 
@@ -121,7 +121,7 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 }
 
 // archiveMany puts n dead letters into the archive, as the archiver does.
-func archiveMany(t *testing.T, r *rigtest.Rig, n int) {
+func archiveMany(t *testing.T, r *consumertest.Harness, n int) {
 	t.Helper()
 	letters := make([]deadletter.Letter, n)
 	for i := range letters {
@@ -135,7 +135,7 @@ func archiveMany(t *testing.T, r *rigtest.Rig, n int) {
 }
 
 // clickThrice orders the same replay twice at the same moment, and once more.
-func clickThrice(t *testing.T, r *rigtest.Rig) (taken, refused int64) {
+func clickThrice(t *testing.T, r *consumertest.Harness) (taken, refused int64) {
 	t.Helper()
 	var total, nothing atomic.Int64
 	click := func() {
@@ -158,7 +158,7 @@ func clickThrice(t *testing.T, r *rigtest.Rig) (taken, refused int64) {
 func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 	t.Parallel()
 	const n, canary = 100, 5
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.StartArchive()
 	cause := fail(t, r, n)
 	order := everyVote
@@ -184,7 +184,7 @@ func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 	r.CheckStreams(n)
 }
 
-func mustOrder(t *testing.T, r *rigtest.Rig, o deadletter.Order) deadletter.Replay {
+func mustOrder(t *testing.T, r *consumertest.Harness, o deadletter.Order) deadletter.Replay {
 	t.Helper()
 	replay, err := r.Store.OrderReplay(t.Context(), "operator", o)
 	if err != nil {
@@ -193,7 +193,7 @@ func mustOrder(t *testing.T, r *rigtest.Rig, o deadletter.Order) deadletter.Repl
 	return replay
 }
 
-func waitEnded(t *testing.T, r *rigtest.Rig, id uuid.UUID) (replay deadletter.Replay) {
+func waitEnded(t *testing.T, r *consumertest.Harness, id uuid.UUID) (replay deadletter.Replay) {
 	t.Helper()
 	r.Eventually("replay", func() string {
 		var err error
@@ -212,7 +212,7 @@ func waitEnded(t *testing.T, r *rigtest.Rig, id uuid.UUID) (replay deadletter.Re
 func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	r := rigtest.New(t)
+	r := consumertest.New(t)
 	r.StartArchive()
 	cause := fail(t, r, n)
 	r.Publish(r.Status("bob"), r.Status("bob")) // for other replays
@@ -246,7 +246,7 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 }
 
 // awaitProgress waits until more is resolved than was.
-func awaitProgress(r *rigtest.Rig) {
+func awaitProgress(r *consumertest.Harness) {
 	before := inState(r, deadletter.Resolved)
 	r.Eventually("progress", func() string {
 		if inState(r, deadletter.Resolved) == before {
@@ -259,7 +259,7 @@ func awaitProgress(r *rigtest.Rig) {
 // checkPaused lets other replays run from beginning to end. The first ends
 // after what was being sent at the pause; during the second the paused one
 // must not get on.
-func checkPaused(t *testing.T, r *rigtest.Rig, id uuid.UUID) {
+func checkPaused(t *testing.T, r *consumertest.Harness, id uuid.UUID) {
 	t.Helper()
 	other := deadletter.Order{Selection: deadletter.Selection{Queue: r.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
 	pendingAfterAnother := func() int {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 )
 
 // How a Replayer works.
@@ -54,9 +54,9 @@ type ReplayStore interface {
 	EndReplay(ctx context.Context, id uuid.UUID, state ReplayState, reason string) error
 }
 
-// A Courier publishes under confirm.
-type Courier interface {
-	Deliver(ctx context.Context, exchange, key string, msg amqp.Publishing) error
+// A Forwarder publishes under confirm.
+type Forwarder interface {
+	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
 }
 
 // A Replayer works at the replays that operators ordered, one at a time.
@@ -65,15 +65,15 @@ type Courier interface {
 // A message that was sent and not yet noted as sent, because the replayer
 // died in between, is sent twice, under the same id: it has one effect.
 type Replayer struct {
-	store   ReplayStore
-	courier Courier
-	owner   uuid.UUID
-	log     zerolog.Logger
+	store     ReplayStore
+	forwarder Forwarder
+	owner     uuid.UUID
+	log       zerolog.Logger
 }
 
-// NewReplayer returns a Replayer that sends by courier.
-func NewReplayer(store ReplayStore, courier Courier, log zerolog.Logger) *Replayer {
-	return &Replayer{store: store, courier: courier, owner: uuid.New(), log: log}
+// NewReplayer returns a Replayer that sends by forwarder.
+func NewReplayer(store ReplayStore, forwarder Forwarder, log zerolog.Logger) *Replayer {
+	return &Replayer{store: store, forwarder: forwarder, owner: uuid.New(), log: log}
 }
 
 // Run works until ctx ends.
@@ -81,7 +81,7 @@ func (r *Replayer) Run(ctx context.Context) error {
 	for {
 		busy, err := r.step(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn().Str("reason", outcome.Describe(err)).Msg("replay does not get on")
+			r.log.Warn().Str("reason", failure.Describe(err)).Msg("replay does not get on")
 		}
 		if busy && err == nil && ctx.Err() == nil {
 			continue
@@ -150,7 +150,7 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parc
 			switch {
 			case err == nil:
 				confirmed <- p.ID
-			case errors.Is(err, courier.ErrTooLarge): // now as at any other time
+			case errors.Is(err, forwarder.ErrTooLarge): // now as at any other time
 				err = r.store.Archive(ctx, []Letter{p.tooLarge(replay, time.Now())})
 			}
 			if err != nil {
@@ -171,10 +171,10 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parc
 // deliver sends msg, without the headers that nobody needs if they are too
 // large.
 func (r *Replayer) deliver(ctx context.Context, queue string, msg amqp.Publishing) error {
-	err := r.courier.Deliver(ctx, "", queue, msg)
-	if errors.Is(err, courier.ErrTooLarge) {
-		msg.Headers = outcome.Essential(msg.Headers)
-		err = r.courier.Deliver(ctx, "", queue, msg)
+	err := r.forwarder.Forward(ctx, "", queue, msg)
+	if errors.Is(err, forwarder.ErrTooLarge) {
+		msg.Headers = failure.Essential(msg.Headers)
+		err = r.forwarder.Forward(ctx, "", queue, msg)
 	}
 	return err
 }
@@ -184,15 +184,15 @@ func (p *Parcel) tooLarge(replay uuid.UUID, at time.Time) Letter {
 	const reason = "message is too large to be sent again"
 	return Letter{
 		Queue: p.Queue, MessageID: p.MessageID, Type: p.Type, Body: p.Body, Properties: p.Properties, Headers: p.Headers,
-		Class: string(outcome.Permanent), Error: reason, Group: reason, FirstFailedAt: at, FailedAt: at, Replay: &replay,
+		Class: string(failure.Permanent), Error: reason, Group: reason, FirstFailedAt: at, FailedAt: at, Replay: &replay,
 	}
 }
 
 // message returns p as it was before it failed, with the same id, so that it
 // has one effect however often it is sent.
 func (p *Parcel) message(replay uuid.UUID) amqp.Publishing {
-	headers := outcome.Replay(decodeHeaders(p.Headers))
-	headers[outcome.ReplayHeader] = replay.String()
+	headers := failure.Replay(decodeHeaders(p.Headers))
+	headers[failure.ReplayHeader] = replay.String()
 	return amqp.Publishing{
 		MessageId: p.MessageID, Type: p.Type, Body: p.Body, Headers: headers, DeliveryMode: amqp.Persistent,
 		ContentType: p.Properties.ContentType, AppId: p.Properties.AppID, Timestamp: p.Properties.Timestamp,

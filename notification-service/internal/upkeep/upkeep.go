@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 )
 
 const (
@@ -29,7 +29,7 @@ func Run(ctx context.Context, store Store, log zerolog.Logger) error {
 	for {
 		more, err := once(ctx, store)
 		if err != nil && ctx.Err() == nil {
-			log.Warn().Str("reason", outcome.Describe(err)).Msg("upkeep does not get on")
+			log.Warn().Str("reason", failure.Describe(err)).Msg("upkeep does not get on")
 		}
 		if more && err == nil && ctx.Err() == nil {
 			continue

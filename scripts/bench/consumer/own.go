@@ -13,7 +13,7 @@ import (
 // build compiles our contestant.
 func build(ctx context.Context, service, folder string) (string, error) {
 	program := filepath.Join(folder, "consumer")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./internal/consumer/benchmark")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./bench/consumer")
 	cmd.Dir, cmd.Stderr = service, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build notification-service's consumer: %w", err)

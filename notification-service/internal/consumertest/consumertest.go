@@ -1,6 +1,6 @@
-// Package rigtest puts the parts of notification-service that handle messages
+// Package consumertest puts the parts of notification-service that handle messages
 // together for tests, on a real broker and a real database.
-package rigtest
+package consumertest
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
@@ -34,8 +34,8 @@ const patience = 2 * time.Minute
 // key is fixed, so that a subprocess can open what the test sealed.
 const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// A Rig is a broker and a database, and whatever a test starts on them.
-type Rig struct {
+// A Harness is a broker and a database, and whatever a test starts on them.
+type Harness struct {
 	URL      string // of the broker
 	Pool     *pgxpool.Pool
 	Store    *postgres.Store
@@ -48,20 +48,20 @@ type Rig struct {
 	metrics []prometheus.Gatherer
 }
 
-// New returns a rig on a virtual host and a database of t alone.
-func New(t *testing.T) *Rig {
+// New returns a harness on a virtual host and a database of t alone.
+func New(t *testing.T) *Harness {
 	t.Helper()
 	return On(t, rabbittest.Vhost(t), pgtest.Notification(t))
 }
 
-// On returns a rig on the given broker and database.
-func On(t *testing.T, url string, pool *pgxpool.Pool) *Rig {
+// On returns a harness on the given broker and database.
+func On(t *testing.T, url string, pool *pgxpool.Pool) *Harness {
 	t.Helper()
-	r := &Rig{URL: url, Pool: pool, Store: postgres.NewStore(pool), Log: zerolog.Nop(), t: t, keyring: keyring()}
+	h := &Harness{URL: url, Pool: pool, Store: postgres.NewStore(pool), Log: zerolog.Nop(), t: t, keyring: keyring()}
 	if os.Getenv("TEST_LOG") != "" {
-		r.Log = zerolog.New(zerolog.NewTestWriter(t))
+		h.Log = zerolog.New(zerolog.NewTestWriter(t))
 	}
-	return r
+	return h
 }
 
 func keyring() *event.Keyring {
@@ -94,45 +94,45 @@ func WithTuning(change func(*consumer.Tuning)) Option {
 
 // Start runs a consumer, and returns what stops it and waits for its end. It
 // is stopped when the test ends at the latest.
-func (r *Rig) Start(options ...Option) (c *consumer.Consumer, stop func()) {
-	r.t.Helper()
+func (h *Harness) Start(options ...Option) (c *consumer.Consumer, stop func()) {
+	h.t.Helper()
 	reg := prometheus.NewRegistry()
-	r.metrics = append(r.metrics, reg)
-	p, err := Assemble(r.URL, r.Store, r.Log, reg, options...)
+	h.metrics = append(h.metrics, reg)
+	p, err := Assemble(h.URL, h.Store, h.Log, reg, options...)
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	return p.Consumer, r.run(p.Run)
+	return p.Consumer, h.run(p.Run)
 }
 
 // StartArchive runs the archiver and a replayer, and returns what stops them.
-func (r *Rig) StartArchive() (stop func()) {
-	r.t.Helper()
-	archiver := deadletter.NewArchiver(r.Store, rabbit.Config{URL: r.URL, Name: "test archiver", Log: r.Log},
-		topology.New(r.Topology, Tuning().Ladder()))
-	stopArchiver := r.run(archiver.Run)
-	stopReplayer := r.run(func(ctx context.Context) error { return Replay(ctx, r.URL, r.Store, r.Log) })
+func (h *Harness) StartArchive() (stop func()) {
+	h.t.Helper()
+	archiver := deadletter.NewArchiver(h.Store, rabbit.Config{URL: h.URL, Name: "test archiver", Log: h.Log},
+		topology.New(h.Topology, Tuning().Ladder()))
+	stopArchiver := h.run(archiver.Run)
+	stopReplayer := h.run(func(ctx context.Context) error { return Replay(ctx, h.URL, h.Store, h.Log) })
 	return func() { stopArchiver(); stopReplayer() }
 }
 
-func (r *Rig) run(run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
+func (h *Harness) run(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := run(ctx); err != nil {
-			r.t.Errorf("run: %v", err)
+			h.t.Errorf("run: %v", err)
 		}
 	})
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
-	r.t.Cleanup(stop)
+	h.t.Cleanup(stop)
 	return stop
 }
 
 // A Process is a consumer with what it needs, as the service has it.
 type Process struct {
-	Consumer *consumer.Consumer
-	checker  *topology.Checker
-	post     *courier.Courier
+	Consumer  *consumer.Consumer
+	checker   *topology.Checker
+	forwarder *forwarder.Forwarder
 }
 
 // Assemble wires a Process on a broker and a store. It is for subprocesses;
@@ -145,9 +145,9 @@ func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *promet
 	p := &Process{}
 	t := topology.New(event.Topology{}, Tuning().Ladder())
 	p.checker = topology.NewChecker(t, management, rabbit.Config{URL: url, Name: "test checker", Log: log})
-	p.post = courier.New(rabbit.Config{URL: url, Name: "test courier", Log: log}, reg, p.checker.Unroutable)
+	p.forwarder = forwarder.New(rabbit.Config{URL: url, Name: "test forwarder", Log: log}, reg, p.checker.Unroutable)
 	cfg := consumer.Config{
-		Store: store, Pools: store, Announcer: deaf{}, Courier: p.post, Keyring: keyring(), Topology: t, Tuning: Tuning(),
+		Store: store, Pools: store, Announcer: deaf{}, Forwarder: p.forwarder, Keyring: keyring(), Topology: t, Tuning: Tuning(),
 		Rabbit: rabbit.Config{URL: url, Name: "test consumer", Log: log}, Log: log, Metrics: reg,
 	}
 	for _, o := range options {
@@ -159,24 +159,24 @@ func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *promet
 
 // Run consumes until ctx ends and everything has drained.
 func (p *Process) Run(ctx context.Context) error {
-	posting, end := context.WithCancel(context.WithoutCancel(ctx))
+	backgroundCtx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
-	background.Go(func() { _ = p.post.Run(posting) })
-	background.Go(func() { _ = p.checker.Run(posting) })
+	background.Go(func() { _ = p.forwarder.Run(backgroundCtx) })
+	background.Go(func() { _ = p.checker.Run(backgroundCtx) })
 	defer background.Wait()
 	defer end() // after the consumer, which still moves what it has in hand
 	return p.Consumer.Run(ctx)
 }
 
-// Replay runs a replayer with a courier of its own until ctx ends.
+// Replay runs a replayer with a forwarder of its own until ctx ends.
 func Replay(ctx context.Context, url string, store *postgres.Store, log zerolog.Logger) error {
-	post := courier.New(rabbit.Config{URL: url, Name: "test replay courier", Log: log}, prometheus.NewRegistry(), func(string, string) {})
-	posting, end := context.WithCancel(context.WithoutCancel(ctx))
-	var posts sync.WaitGroup
-	posts.Go(func() { _ = post.Run(posting) })
-	defer posts.Wait()
+	fwd := forwarder.New(rabbit.Config{URL: url, Name: "test replay forwarder", Log: log}, prometheus.NewRegistry(), func(string, string) {})
+	backgroundCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	background.Go(func() { _ = fwd.Run(backgroundCtx) })
+	defer background.Wait()
 	defer end()
-	return deadletter.NewReplayer(store, post, log).Run(ctx)
+	return deadletter.NewReplayer(store, fwd, log).Run(ctx)
 }
 
 type deaf struct{}
@@ -184,8 +184,8 @@ type deaf struct{}
 func (deaf) Announce(context.Context, notification.Batch) {}
 
 // Eventually waits until check has nothing more to wish for.
-func (r *Rig) Eventually(what string, check func() (missing string)) {
-	r.t.Helper()
+func (h *Harness) Eventually(what string, check func() (missing string)) {
+	h.t.Helper()
 	deadline := time.After(patience)
 	for {
 		missing := check()
@@ -194,16 +194,16 @@ func (r *Rig) Eventually(what string, check func() (missing string)) {
 		}
 		select {
 		case <-deadline:
-			r.t.Fatalf("%s: %s", what, missing)
+			h.t.Fatalf("%s: %s", what, missing)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
 // EventuallyEqual waits until got returns want.
-func (r *Rig) EventuallyEqual(what string, want int, got func() int) {
-	r.t.Helper()
-	r.Eventually(what, func() string {
+func (h *Harness) EventuallyEqual(what string, want int, got func() int) {
+	h.t.Helper()
+	h.Eventually(what, func() string {
 		if n := got(); n != want {
 			return fmt.Sprintf("got %d, want %d", n, want)
 		}

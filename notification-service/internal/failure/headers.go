@@ -1,4 +1,4 @@
-package outcome
+package failure
 
 import (
 	"maps"
@@ -36,8 +36,8 @@ var brokerHeaders = []string{CycleHeader, "x-delivery-count", "x-acquired-count"
 // brokerPrefixes begin the names of further such records.
 var brokerPrefixes = []string{"x-first-death-", "x-last-death-"}
 
-// A Failure is a failed attempt at a delivery.
-type Failure struct {
+// A Record tells of a failed attempt at a delivery.
+type Record struct {
 	Queue string
 	Class Class
 	Text  string // safe to show, see Describe
@@ -59,24 +59,24 @@ func Retries(headers amqp.Table) int {
 	return 0
 }
 
-// Retry returns the message to publish to a retry tier after f.
-func Retry(d *amqp.Delivery, f Failure) amqp.Publishing {
+// Retry returns the message to publish to a retry queue after r.
+func Retry(d *amqp.Delivery, r Record) amqp.Publishing {
 	msg := again(d)
 	msg.Headers[RetriesHeader] = int32(Retries(d.Headers) + 1)
-	msg.Headers[RetryReasonHeader] = string(f.Class) + ": " + f.Text
-	remember(msg.Headers, d, f)
+	msg.Headers[RetryReasonHeader] = string(r.Class) + ": " + r.Text
+	remember(msg.Headers, d, r)
 	return msg
 }
 
 // DeadLetter returns the message to publish to the dead-letter exchange.
-func DeadLetter(d *amqp.Delivery, f Failure) amqp.Publishing {
+func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
 	msg := again(d)
-	remember(msg.Headers, d, f)
-	msg.Headers[OriginalQueueHeader] = f.Queue
-	msg.Headers[FinalErrorHeader] = f.Text
-	msg.Headers[FinalErrorClassHeader] = string(f.Class)
+	remember(msg.Headers, d, r)
+	msg.Headers[OriginalQueueHeader] = r.Queue
+	msg.Headers[FinalErrorHeader] = r.Text
+	msg.Headers[FinalErrorClassHeader] = string(r.Class)
 	msg.Headers[FinalRetryCountHeader] = int32(Retries(d.Headers))
-	msg.Headers[FailedAtHeader] = stamp(f.At)
+	msg.Headers[FailedAtHeader] = stamp(r.At)
 	return msg
 }
 
@@ -140,10 +140,10 @@ func again(d *amqp.Delivery) amqp.Publishing {
 }
 
 // remember notes where the message came from, the first time that it fails.
-func remember(headers amqp.Table, d *amqp.Delivery, f Failure) {
+func remember(headers amqp.Table, d *amqp.Delivery, r Record) {
 	setDefault(headers, OriginalExchangeHeader, d.Exchange)
 	setDefault(headers, OriginalRoutingKeyHeader, d.RoutingKey)
-	setDefault(headers, FirstFailedAtHeader, stamp(f.At))
+	setDefault(headers, FirstFailedAtHeader, stamp(r.At))
 }
 
 func setDefault(headers amqp.Table, name, value string) {

@@ -1,4 +1,4 @@
-package rigtest
+package consumertest
 
 import (
 	"context"
@@ -10,23 +10,23 @@ import (
 )
 
 // Channel returns a channel on a connection of its own.
-func (r *Rig) Channel() *amqp.Channel {
-	r.t.Helper()
-	conn, err := amqp.Dial(r.URL)
+func (h *Harness) Channel() *amqp.Channel {
+	h.t.Helper()
+	conn, err := amqp.Dial(h.URL)
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { _ = conn.Close() })
+	h.t.Cleanup(func() { _ = conn.Close() })
 	ch, err := conn.Channel()
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return ch
 }
 
 // Inspect returns what the broker says about queue, if it is there.
-func (r *Rig) Inspect(queue string) (amqp.Queue, bool) {
-	conn, err := amqp.Dial(r.URL)
+func (h *Harness) Inspect(queue string) (amqp.Queue, bool) {
+	conn, err := amqp.Dial(h.URL)
 	if err != nil {
 		return amqp.Queue{}, false
 	}
@@ -40,64 +40,64 @@ func (r *Rig) Inspect(queue string) (amqp.Queue, bool) {
 }
 
 // WaitSubscribed waits until every queue has n consumers.
-func (r *Rig) WaitSubscribed(n int) {
-	r.t.Helper()
+func (h *Harness) WaitSubscribed(n int) {
+	h.t.Helper()
 	for _, key := range event.Keys() {
-		queue := r.Topology.Queue(key)
-		r.EventuallyEqual("consumers of "+queue, n, func() int {
-			q, _ := r.Inspect(queue)
+		queue := h.Topology.Queue(key)
+		h.EventuallyEqual("consumers of "+queue, n, func() int {
+			q, _ := h.Inspect(queue)
 			return q.Consumers
 		})
 	}
 }
 
 // Count returns the number that sql selects.
-func (r *Rig) Count(sql string, args ...any) int {
-	r.t.Helper()
+func (h *Harness) Count(sql string, args ...any) int {
+	h.t.Helper()
 	var n int
-	if err := r.Pool.QueryRow(context.WithoutCancel(r.t.Context()), sql, args...).Scan(&n); err != nil {
-		r.t.Fatal(err)
+	if err := h.Pool.QueryRow(context.WithoutCancel(h.t.Context()), sql, args...).Scan(&n); err != nil {
+		h.t.Fatal(err)
 	}
 	return n
 }
 
 // Effects returns how many messages have had their effect.
-func (r *Rig) Effects() int {
-	r.t.Helper()
-	return r.Count(`select count(*) from processed_messages`)
+func (h *Harness) Effects() int {
+	h.t.Helper()
+	return h.Count(`select count(*) from processed_messages`)
 }
 
 // WaitEffects waits until n messages have had their effect.
-func (r *Rig) WaitEffects(n int) {
-	r.t.Helper()
-	r.EventuallyEqual("messages with an effect", n, r.Effects)
+func (h *Harness) WaitEffects(n int) {
+	h.t.Helper()
+	h.EventuallyEqual("messages with an effect", n, h.Effects)
 }
 
 // CheckStreams fails the test unless the streams hold n notifications,
 // numbered without a gap.
-func (r *Rig) CheckStreams(n int) {
-	r.t.Helper()
-	if got := r.Count(`select count(*) from notifications`); got != n {
-		r.t.Errorf("%d notifications, want %d", got, n)
+func (h *Harness) CheckStreams(n int) {
+	h.t.Helper()
+	if got := h.Count(`select count(*) from notifications`); got != n {
+		h.t.Errorf("%d notifications, want %d", got, n)
 	}
-	if bad := r.Count(`select count(*) from streams s where last_seq <> (
+	if bad := h.Count(`select count(*) from streams s where last_seq <> (
 		select count(*) from notifications where stream_id = s.id) or last_seq <> coalesce((
 		select max(seq) from notifications where stream_id = s.id), 0)`); bad != 0 {
-		r.t.Errorf("%d streams are not numbered from 1 without a gap", bad)
+		h.t.Errorf("%d streams are not numbered from 1 without a gap", bad)
 	}
 }
 
 // DeadLetters waits for n messages in the dead-letter queue of key and takes
 // them out.
-func (r *Rig) DeadLetters(key event.Key, n int) []amqp.Delivery {
-	r.t.Helper()
-	ch := r.Channel()
+func (h *Harness) DeadLetters(key event.Key, n int) []amqp.Delivery {
+	h.t.Helper()
+	ch := h.Channel()
 	var letters []amqp.Delivery
-	queue := r.Topology.DeadLetterQueue(r.Topology.Queue(key))
-	r.Eventually(queue, func() string {
+	queue := h.Topology.DeadLetterQueue(h.Topology.Queue(key))
+	h.Eventually(queue, func() string {
 		d, ok, err := ch.Get(queue, true)
 		if err != nil {
-			r.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 		if ok {
 			letters = append(letters, d)
@@ -112,13 +112,13 @@ func (r *Rig) DeadLetters(key event.Key, n int) []amqp.Delivery {
 
 // Metric returns the sum of a counter or gauge over all consumers that were
 // started.
-func (r *Rig) Metric(name string) int {
-	r.t.Helper()
+func (h *Harness) Metric(name string) int {
+	h.t.Helper()
 	var sum float64
-	for _, reg := range r.metrics {
+	for _, reg := range h.metrics {
 		families, err := reg.Gather()
 		if err != nil {
-			r.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 		for _, family := range families {
 			if family.GetName() != name {
@@ -133,7 +133,7 @@ func (r *Rig) Metric(name string) int {
 }
 
 // WaitAcked waits until n deliveries were acknowledged.
-func (r *Rig) WaitAcked(n int) {
-	r.t.Helper()
-	r.EventuallyEqual("acknowledged deliveries", n, func() int { return r.Metric("rabbitmq_messages_acked_total") })
+func (h *Harness) WaitAcked(n int) {
+	h.t.Helper()
+	h.EventuallyEqual("acknowledged deliveries", n, func() int { return h.Metric("rabbitmq_messages_acked_total") })
 }

@@ -1,4 +1,4 @@
-package rigtest
+package consumertest
 
 import (
 	"encoding/json"
@@ -21,65 +21,65 @@ type Message struct {
 }
 
 // Vote returns a valid message for user's stream.
-func (r *Rig) Vote(user string) Message {
+func (h *Harness) Vote(user string) Message {
 	report := uuid.New()
 	body, err := json.Marshal(&event.VoteReceived{
 		Subject: event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 	})
-	return r.message(event.VoteReceivedKey, report, user, body, err)
+	return h.message(event.VoteReceivedKey, report, user, body, err)
 }
 
 // Status returns a valid message of another queue for user's stream.
-func (r *Rig) Status(user string) Message {
+func (h *Harness) Status(user string) Message {
 	report := uuid.New()
 	body, err := json.Marshal(&event.StatusUpdate{
 		Subject:   event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.Resolved,
 	})
-	return r.message(event.StatusUpdatedKey, report, user, body, err)
+	return h.message(event.StatusUpdatedKey, report, user, body, err)
 }
 
-func (r *Rig) message(key event.Key, report uuid.UUID, user string, body []byte, err error) Message {
+func (h *Harness) message(key event.Key, report uuid.UUID, user string, body []byte, err error) Message {
 	if err != nil {
-		r.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return Message{
 		ID: uuid.NewString(), Key: key, Body: body,
-		Headers: amqp.Table{event.RecipientHeader: r.keyring.Seal(report, user)},
+		Headers: amqp.Table{event.RecipientHeader: h.keyring.Seal(report, user)},
 	}
 }
 
 // Votes returns n messages for user's stream.
-func (r *Rig) Votes(n int, user string) []Message {
+func (h *Harness) Votes(n int, user string) []Message {
 	list := make([]Message, n)
 	for i := range list {
-		list[i] = r.Vote(user)
+		list[i] = h.Vote(user)
 	}
 	return list
 }
 
 // Publish sends the messages as the relay does and waits for their confirms.
-func (r *Rig) Publish(messages ...Message) {
-	r.t.Helper()
-	if r.out == nil || r.out.IsClosed() {
-		r.out = r.Channel()
-		if err := r.out.Confirm(false); err != nil {
-			r.t.Fatal(err)
+func (h *Harness) Publish(messages ...Message) {
+	h.t.Helper()
+	if h.out == nil || h.out.IsClosed() {
+		h.out = h.Channel()
+		if err := h.out.Confirm(false); err != nil {
+			h.t.Fatal(err)
 		}
 	}
 	for page := range slices.Chunk(messages, 1000) {
 		var confirms []*amqp.DeferredConfirmation
 		for _, m := range page {
-			c, err := r.out.PublishWithDeferredConfirm(r.Topology.Exchange(), string(m.Key), true, false, m.publishing())
+			c, err := h.out.PublishWithDeferredConfirm(h.Topology.Exchange(), string(m.Key), true, false, m.publishing())
 			if err != nil {
-				r.t.Fatal(err)
+				h.t.Fatal(err)
 			}
 			confirms = append(confirms, c)
 		}
 		for _, c := range confirms {
 			if !c.Wait() {
-				r.t.Fatal("the broker refused a message of the test")
+				h.t.Fatal("the broker refused a message of the test")
 			}
 		}
 	}

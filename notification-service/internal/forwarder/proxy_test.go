@@ -1,4 +1,4 @@
-package courier_test
+package forwarder_test
 
 import (
 	"io"
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A line leads to the broker. It can hold back what the broker says, and it
+// A proxy leads to the broker. It can hold back what the broker says, and it
 // can be cut.
-type line struct {
+type proxy struct {
 	url    string
 	broker string
 	held   sync.RWMutex // locked while nothing of the broker gets through
@@ -19,8 +19,8 @@ type line struct {
 	conns []net.Conn
 }
 
-// newLine returns a line to the broker at direct.
-func newLine(t *testing.T, direct string) *line {
+// newProxy returns a proxy to the broker at direct.
+func newProxy(t *testing.T, direct string) *proxy {
 	t.Helper()
 	u, err := url.Parse(direct)
 	if err != nil {
@@ -30,28 +30,28 @@ func newLine(t *testing.T, direct string) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &line{broker: u.Host}
+	p := &proxy{broker: u.Host}
 	u.Host = listener.Addr().String()
-	l.url = u.String()
+	p.url = u.String()
 	var carrying sync.WaitGroup
 	carrying.Go(func() {
 		for client, err := listener.Accept(); err == nil; client, err = listener.Accept() {
-			carrying.Go(func() { l.carry(client) })
+			carrying.Go(func() { p.carry(client) })
 		}
 	})
-	t.Cleanup(func() { _ = listener.Close(); l.cut(); carrying.Wait() })
-	return l
+	t.Cleanup(func() { _ = listener.Close(); p.cut(); carrying.Wait() })
+	return p
 }
 
-func (l *line) carry(client net.Conn) {
+func (p *proxy) carry(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", l.broker)
+	server, err := net.Dial("tcp", p.broker)
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	l.conns = append(l.conns, client, server)
-	l.mu.Unlock()
+	p.mu.Lock()
+	p.conns = append(p.conns, client, server)
+	p.mu.Unlock()
 	var up sync.WaitGroup
 	defer up.Wait()
 	defer server.Close()
@@ -62,9 +62,9 @@ func (l *line) carry(client net.Conn) {
 		if err != nil {
 			return
 		}
-		l.held.RLock()
+		p.held.RLock()
 		_, err = client.Write(buf[:n])
-		l.held.RUnlock()
+		p.held.RUnlock()
 		if err != nil {
 			return
 		}
@@ -72,19 +72,19 @@ func (l *line) carry(client net.Conn) {
 }
 
 // hold keeps back what the broker says until release, or the end of t.
-func (l *line) hold(t *testing.T) (release func()) {
-	l.held.Lock()
-	release = sync.OnceFunc(l.held.Unlock)
+func (p *proxy) hold(t *testing.T) (release func()) {
+	p.held.Lock()
+	release = sync.OnceFunc(p.held.Unlock)
 	t.Cleanup(release)
 	return release
 }
 
 // cut ends every connection.
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.conns {
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
 		_ = c.Close()
 	}
-	l.conns = nil
+	p.conns = nil
 }

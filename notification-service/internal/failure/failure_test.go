@@ -1,4 +1,4 @@
-package outcome_test
+package failure_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/outcome"
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -26,34 +26,34 @@ func TestClassify(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		err   error
-		want  outcome.Class
+		want  failure.Class
 		quick bool
 	}{
-		{"data", sql("22P02"), outcome.Permanent, false},
-		{"constraint", sql("23505"), outcome.Permanent, false},
-		{"serialization", sql("40001"), outcome.Transient, true},
-		{"deadlock", sql("40P01"), outcome.Transient, true},
-		{"lock timeout", sql("55P03"), outcome.Transient, false},
-		{"statement cancelled", sql("57014"), outcome.Transient, false},
-		{"shutting down", sql("57P01"), outcome.Away, false},
-		{"too many connections", sql("53300"), outcome.Away, false},
-		{"connection failure", sql("08006"), outcome.Away, true},
-		{"read-only", sql("25006"), outcome.Away, false},
-		{"missing table", sql("42P01"), outcome.Transient, false},
-		{"odd code", sql("4"), outcome.Transient, false},
-		{"reset", fmt.Errorf("read: %w", &net.OpError{Op: "read", Err: errors.New("reset")}), outcome.Away, true},
-		{"eof", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), outcome.Away, true},
-		{"deadline", fmt.Errorf("apply: %w", context.DeadlineExceeded), outcome.Transient, false},
-		{"unknown", errors.New("canary"), outcome.Transient, false},
-		{"ours", &outcome.Error{Class: outcome.Poison, Text: "x"}, outcome.Poison, false},
+		{"data", sql("22P02"), failure.Permanent, false},
+		{"constraint", sql("23505"), failure.Permanent, false},
+		{"serialization", sql("40001"), failure.Transient, true},
+		{"deadlock", sql("40P01"), failure.Transient, true},
+		{"lock timeout", sql("55P03"), failure.Transient, false},
+		{"statement cancelled", sql("57014"), failure.Transient, false},
+		{"shutting down", sql("57P01"), failure.Away, false},
+		{"too many connections", sql("53300"), failure.Away, false},
+		{"connection failure", sql("08006"), failure.Away, true},
+		{"read-only", sql("25006"), failure.Away, false},
+		{"missing table", sql("42P01"), failure.Transient, false},
+		{"odd code", sql("4"), failure.Transient, false},
+		{"reset", fmt.Errorf("read: %w", &net.OpError{Op: "read", Err: errors.New("reset")}), failure.Away, true},
+		{"eof", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), failure.Away, true},
+		{"deadline", fmt.Errorf("apply: %w", context.DeadlineExceeded), failure.Transient, false},
+		{"unknown", errors.New("canary"), failure.Transient, false},
+		{"ours", &failure.Error{Class: failure.Poison, Text: "x"}, failure.Poison, false},
 	} {
-		if got := outcome.Classify(tt.err); got != tt.want {
+		if got := failure.Classify(tt.err); got != tt.want {
 			t.Errorf("%s: class %s, want %s", tt.name, got, tt.want)
 		}
-		if got := outcome.Quick(tt.err); got != tt.quick {
+		if got := failure.Quick(tt.err); got != tt.quick {
 			t.Errorf("%s: quick %t, want %t", tt.name, got, tt.quick)
 		}
-		if text := outcome.Describe(tt.err); strings.Contains(text, "canary") {
+		if text := failure.Describe(tt.err); strings.Contains(text, "canary") {
 			t.Errorf("%s: described as %q, which quotes it", tt.name, text)
 		}
 	}
@@ -70,7 +70,7 @@ func FuzzUndecodable(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if text := outcome.Undecodable(err).Text; strings.Contains(text, canary) {
+		if text := failure.Undecodable(err).Text; strings.Contains(text, canary) {
 			t.Errorf("the reason %q quotes the body", text)
 		}
 	})
@@ -86,12 +86,12 @@ func TestRetryThenDeadLetterThenReplay(t *testing.T) {
 		},
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	first := outcome.Retry(d, outcome.Failure{Queue: "q", Class: outcome.Transient, Text: "slow", At: at})
+	first := failure.Retry(d, failure.Record{Queue: "q", Class: failure.Transient, Text: "slow", At: at})
 	if first.Expiration != "" || first.DeliveryMode != amqp.Persistent || first.MessageId != "m" {
 		t.Errorf("retry is published as %+v", first)
 	}
 	back := &amqp.Delivery{MessageId: "m", Headers: first.Headers, Exchange: "", RoutingKey: "q", Body: first.Body}
-	letter := outcome.DeadLetter(back, outcome.Failure{Queue: "q", Class: outcome.Permanent, Text: "broken", At: at.Add(time.Second)})
+	letter := failure.DeadLetter(back, failure.Record{Queue: "q", Class: failure.Permanent, Text: "broken", At: at.Add(time.Second)})
 	want := amqp.Table{
 		event.TraceHeader: "00-1", event.RecipientHeader: "sealed",
 		"x-retries": int32(1), "x-retry-reason": "transient: slow", "x-original-exchange": "x", "x-original-routing-key": "k",
@@ -99,8 +99,8 @@ func TestRetryThenDeadLetterThenReplay(t *testing.T) {
 		"x-final-error-class": "permanent", "x-final-retry-count": int32(1), "x-failed-at": "2026-01-02T03:04:06Z",
 	}
 	same(t, "dead letter", letter.Headers, want)
-	same(t, "essential headers", outcome.Essential(letter.Headers), want)
-	same(t, "replay", outcome.Replay(letter.Headers), amqp.Table{
+	same(t, "essential headers", failure.Essential(letter.Headers), want)
+	same(t, "replay", failure.Replay(letter.Headers), amqp.Table{
 		event.TraceHeader: "00-1", event.RecipientHeader: "sealed", "x-original-exchange": "x", "x-original-routing-key": "k",
 	})
 }
@@ -123,7 +123,7 @@ func TestRetriesOfForeignHeaders(t *testing.T) {
 		value any
 		want  int
 	}{{nil, 0}, {int32(2), 2}, {int64(3), 3}, {"4", 4}, {int32(-1), 0}, {int64(-1), 0}, {int64(1) << 40, 1 << 20}, {"x", 0}, {2.5, 0}} {
-		if got := outcome.Retries(amqp.Table{outcome.RetriesHeader: tt.value}); got != tt.want {
+		if got := failure.Retries(amqp.Table{failure.RetriesHeader: tt.value}); got != tt.want {
 			t.Errorf("retries of %v are %d, want %d", tt.value, got, tt.want)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package outcome says what becomes of a message that could not be handled,
+// Package failure says what becomes of a message that could not be handled,
 // and how the message itself tells its story on the way: the class of the
 // failure, and the headers that retries, dead letters and replays carry.
 //
 // It promises that no text it writes quotes a message or a row: errors of
 // parsers and databases do, and a dead letter is read by operators.
-package outcome
+package failure
 
 // A Class sorts failures by what helps against them.
 type Class string

@@ -1,4 +1,4 @@
-// Command benchmark is the consumer's own part in `make bench-consumer`: it
+// Command consumer is the consumer's own part in `make bench-consumer`: it
 // consumes what waits in the vote queue and prints how long that took. The
 // other contestants, and what starts this one, are in scripts/bench/consumer.
 package main
@@ -19,7 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/courier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
@@ -30,7 +30,7 @@ import (
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "benchmark:", err)
+		fmt.Fprintln(os.Stderr, "consumer:", err)
 		os.Exit(1)
 	}
 }
@@ -54,11 +54,11 @@ func run() error {
 	defer pool.Close()
 	watch := &stopwatch{Store: postgres.NewStore(pool), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
 	log := zerolog.Nop()
-	post := courier.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
+	fwd := forwarder.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
 	retries := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 	c, err := consumer.New(consumer.Config{
 		Topology: topology.New(event.Topology{}, retries),
-		Store:    watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Courier: post, Keyring: keyring,
+		Store:    watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Forwarder: fwd, Keyring: keyring,
 		Tuning: consumer.Tuning{
 			Prefetch: 10, Workers: *workers, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
 			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: retries,
@@ -68,10 +68,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var posting sync.WaitGroup
-	posting.Go(func() { _ = post.Run(ctx) })
+	var forwarding sync.WaitGroup
+	forwarding.Go(func() { _ = fwd.Run(ctx) })
 	err = c.Run(ctx)
-	posting.Wait()
+	forwarding.Wait()
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ variables() {
   for name in $(git grep -hoE 'env:"[A-Z][A-Z0-9_]+' -- '*.go' ':!*_test.go' | cut -d'"' -f2 | sort -u); do
     for file in docker-compose.yml .env.example docs/configuration.md; do
       # The addresses differ between the stacks, which set them themselves.
-      [[ $name =~ ^(HTTP_ADDR|DATABASE_URL|AUTH_DEV_NETWORK)$ && $file == .env.example ]] && continue
+      [[ $name =~ ^(HTTP_ADDR|OPERATIONS_ADDR|DATABASE_URL|AUTH_DEV_NETWORK)$ && $file == .env.example ]] && continue
       grep -qE "(^|[^A-Z0-9_])$name(_FILE)?([^A-Z0-9_]|\$)" "$file" || {
         echo "$name: not in $file"
         missing=1

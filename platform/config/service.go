@@ -40,10 +40,10 @@ func (s *Service) Validate() []Fault {
 	return faults
 }
 
-// ValidateAddr returns what is wrong with addr, the value of HTTP_ADDR.
-func ValidateAddr(addr string) []Fault {
+// ValidateAddr returns what is wrong with addr, the value of the variable name.
+func ValidateAddr(name, addr string) []Fault {
 	var faults Faults
 	_, _, err := net.SplitHostPort(addr)
-	faults.Check(err == nil, "HTTP_ADDR", "an address and a port, such as 127.0.0.1:3002")
+	faults.Check(err == nil, name, "an address and a port, such as 127.0.0.1:3002")
 	return faults
 }

@@ -64,7 +64,7 @@ func AccessLog(log zerolog.Logger) func(http.Handler) http.Handler {
 // sight: they would drown what people did.
 func accessLevel(route string, status int) zerolog.Level {
 	switch route {
-	case "/livez", "/readyz", "/health", "/metrics":
+	case "/livez", "/readyz", "/health":
 		if status < http.StatusInternalServerError {
 			return zerolog.DebugLevel
 		}

@@ -27,7 +27,6 @@ func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health)
 	r.Get("/livez", health.Live)
 	r.Get("/readyz", health.Ready)
 	r.Get("/health", health.Ready)
-	r.Method(http.MethodGet, "/metrics", MetricsHandler(metrics))
 	return r
 }
 

@@ -147,6 +147,7 @@ func (c *canary) searchAnswers() {
 		operations := c.describe(p).operations(values)
 		for _, path := range selfDescriptions {
 			operations = append(operations, operation{http.MethodGet, path, nil, path})
+			c.searchOperations(p, path)
 		}
 		answered := make(map[string]bool) // templates with an answer that may show something
 		for _, role := range []string{"", "resident", "official", "operator"} {
@@ -167,6 +168,17 @@ func (c *canary) searchAnswers() {
 			}
 		}
 	}
+}
+
+// searchOperations looks at what operators see: it is not about persons either.
+func (c *canary) searchOperations(p *process, path string) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	_, answer, err := operation{http.MethodGet, path, nil, path}.send(ctx, p.operations(), "")
+	if err != nil {
+		c.t.Errorf("GET %s: %v", path, err)
+	}
+	c.trail.check("GET "+path+" as an operator", answer)
 }
 
 // searchAnswer makes one request, looks at its answer, and reports whether

@@ -53,7 +53,7 @@ func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
 	key := event.NewKey("k1")
 	c.keyring = must(event.ParseKeyring(key))
 	common := map[string]string{
-		"HTTP_ADDR": "127.0.0.1:0", "LOG_LEVEL": "debug", "RECIPIENT_KEY": key,
+		"HTTP_ADDR": "127.0.0.1:0", "OPERATIONS_ADDR": "127.0.0.1:0", "LOG_LEVEL": "debug", "RECIPIENT_KEY": key,
 		"RABBITMQ_URL": brokerURL, "RABBITMQ_MANAGEMENT_URL": managementURL,
 		"RELAY_LEASE":  "3s", // a killed relay's shards are free after it
 		"DRAIN_WINDOW": "2s",

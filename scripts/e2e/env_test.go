@@ -16,11 +16,12 @@ func TestWrongEnvironmentStopsTheStart(t *testing.T) {
 	t.Parallel()
 	const hidden = "hunter2"
 	good := map[string]string{
-		"HTTP_ADDR": "127.0.0.1:0", "DATABASE_URL": "postgres://postgres@127.0.0.1:1/none", "RABBITMQ_URL": nowhere,
+		"HTTP_ADDR": "127.0.0.1:0", "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": "postgres://postgres@127.0.0.1:1/none", "RABBITMQ_URL": nowhere,
 		"RECIPIENT_KEY": event.NewKey("k1"), "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 	}
 	both := []struct{ variable, value string }{
 		{"HTTP_ADDR", "3002"},
+		{"OPERATIONS_ADDR", "3012"},
 		{"DATABASE_URL", ""},
 		{"DATABASE_URL", "postgres://u:" + hidden + "@:port:/x"},
 		{"RABBITMQ_URL", ""},

@@ -113,7 +113,7 @@ func (c *city) awaitStreams(n int) {
 	c.t.Helper()
 	want := fmt.Sprintf("sse_connections{stream=%q} %d\n", "notifications", n)
 	eventually(c.t, strings.TrimSpace(want), func(ctx context.Context) bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.notification.url()+"/metrics", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.notification.operations()+"/metrics", nil)
 		if err != nil {
 			return false
 		}

@@ -78,7 +78,10 @@ func (p *process) launch() (serving <-chan struct{}) {
 }
 
 // url returns where the service serves; it is another one after each start.
-func (p *process) url() string { return "http://" + p.log.addr() }
+func (p *process) url() string { return "http://" + p.log.addr("") }
+
+// operations returns where it serves operators.
+func (p *process) operations() string { return "http://" + p.log.addr("operations") }
 
 // kill ends the service as a crash would.
 func (p *process) kill() { p.signal(syscall.SIGKILL) }
@@ -112,15 +115,15 @@ type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	line    bytes.Buffer
-	where   string
-	serving chan struct{}
+	where   map[string]string // by the part that serves
+	serving chan struct{}     // closed once all parts do
 }
 
-// expectAddr forgets the address; the channel closes with the next one.
+// expectAddr forgets the addresses; the channel closes with the next ones.
 func (o *output) expectAddr() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.where, o.serving = "", make(chan struct{})
+	o.where, o.serving = make(map[string]string), make(chan struct{})
 	return o.serving
 }
 
@@ -140,17 +143,20 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 func (o *output) noticeLocked() {
-	var entry struct{ Message, Addr string }
-	if json.Unmarshal(o.line.Bytes(), &entry) == nil && entry.Message == "serving" && o.where == "" {
-		o.where = entry.Addr
+	var entry struct{ Message, Addr, Part string }
+	if json.Unmarshal(o.line.Bytes(), &entry) != nil || entry.Message != "serving" {
+		return
+	}
+	o.where[entry.Part] = entry.Addr
+	if len(o.where) == 2 {
 		close(o.serving)
 	}
 }
 
-func (o *output) addr() string {
+func (o *output) addr(part string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.where
+	return o.where[part]
 }
 
 // String returns everything that was written.

@@ -26,8 +26,10 @@ compose_up() {
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
   if ((replicas > 1)); then
     # Several containers cannot share one port of this machine.
+    report_operations_port=0 notification_operations_port=0
     export REPORT_PORT=0 NOTIFICATION_PORT=0
   fi
+  export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" >&2
   remember compose

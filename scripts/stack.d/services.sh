@@ -1,18 +1,19 @@
 # shellcheck shell=bash
 # The replicas of both services. Replica 1 listens on the base port, each
-# further one 100 above: 3002, 3102, 3202 …
+# further one 100 above: 3002, 3102, 3202 … The same holds for the ports of what
+# only operators may see: 3012, 3112 …
 
 replicas=${REPLICAS:-1}
 report_port=${REPORT_PORT:-3002}
 notification_port=${NOTIFICATION_PORT:-3003}
+report_operations_port=${REPORT_OPERATIONS_PORT:-$((report_port + 10))}
+notification_operations_port=${NOTIFICATION_OPERATIONS_PORT:-$((notification_port + 10))}
 
-# replica_port prints a replica's port: replica_port report|notification NUMBER
+# replica_port prints a port of a replica:
+# replica_port report|notification NUMBER [operations]
 replica_port() {
-  local base=$report_port
-  if [[ $1 == notification ]]; then
-    base=$notification_port
-  fi
-  echo $((base + 100 * ($2 - 1)))
+  local base=$1${3:+_$3}_port
+  echo $((${!base} + 100 * ($2 - 1)))
 }
 
 # services_up starts every replica that does not run as it should, and stops
@@ -33,22 +34,25 @@ services_up() {
 # replica_up starts one replica, unless it runs with this program and this
 # environment, and waits until it is ready.
 replica_up() {
-  local name=$1-$2 port environment stamp pidfile=$native_dir/$1-$2.pid log=$state/logs/$1-$2.log
+  local name=$1-$2 port operations environment stamp pidfile=$native_dir/$1-$2.pid log=$state/logs/$1-$2.log
   port=$(replica_port "$1" "$2")
-  mapfile -t environment < <(service_environment "$1" "$port")
+  operations=$(replica_port "$1" "$2" operations)
+  mapfile -t environment < <(service_environment "$1" "$port" "$operations")
   stamp=$({ printf '%s\n' "${environment[@]}"; settings; cat "$state/bin/$1-service"; } | cksum)
   if running "$pidfile" && [[ $stamp == "$(cat "$native_dir/$name.stamp" 2>/dev/null)" ]]; then
     return
   fi
   replica_stop "$name"
   port_open "$port" && port_taken "$port" "${1^^}_PORT"
+  port_open "$operations" && port_taken "$operations" "${1^^}_OPERATIONS_PORT"
   say "starting $name on port $port"
   start "$(id -un)" "$pidfile" "$log" env "${environment[@]}" "$state/bin/$1-service"
   wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }
 
-# service_environment prints what a replica is told, one NAME=value a line.
+# service_environment prints what a replica is told, one NAME=value a line:
+# service_environment report|notification PORT OPERATIONS_PORT
 # Secrets go by file, so that no process list shows them; what the caller's
 # environment holds of them is taken away.
 service_environment() {
@@ -59,7 +63,7 @@ service_environment() {
   for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD REPORT_DATABASE_URL NOTIFICATION_DATABASE_URL; do
     printf '%s=\n' "$name"
   done
-  printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "AUTH_MODE=${AUTH_MODE:-dev}" \
+  printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}"
 }

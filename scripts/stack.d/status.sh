@@ -13,25 +13,26 @@ native_status() {
   status_line rabbitmq "$amqp_port" "management $management_port" || well=1
   for service in report notification; do
     for number in $(seq "$replicas"); do
-      status_line "$service-$number" "$(replica_port "$service" "$number")" /readyz || well=1
+      status_line "$service-$number" "$(replica_port "$service" "$number")" \
+        "operations $(replica_port "$service" "$number" operations)" /readyz || well=1
     done
   done
   status_line gateway "$gateway_port" "TLS $gateway_tls_port" || well=1
   return "$well"
 }
 
-# status_line prints a process's line: status_line NAME PORT [DETAIL|/PATH]
+# status_line prints a process's line. One with a path is asked there whether it
+# is ready: status_line NAME PORT [DETAIL [/PATH]]
 status_line() {
-  local name=$1 port=$2 detail=${3:-} pid=- health=stopped
+  local name=$1 port=$2 detail=${3:-} path=${4:-} pid=- health=stopped
   if running "$native_dir/$name.pid"; then
     pid=$(pid_of "$native_dir/$name.pid")
     health=running
-    if [[ $detail == /* ]]; then
+    if [[ -n $path ]]; then
       health='not ready'
-      http_ok "$port" "$detail" && health=ready
+      http_ok "$port" "$path" && health=ready
     fi
   fi
-  [[ $detail == /* ]] && detail=''
   printf '%-16s %-8s %-24s %s\n' "$name" "$pid" "$port${detail:+, $detail}" "$health"
   [[ $health == running || $health == ready ]]
 }

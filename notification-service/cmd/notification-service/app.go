@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -40,15 +41,18 @@ type app struct {
 	archiver  *deadletter.Archiver
 	replayer  *deadletter.Replayer
 	store     *postgres.Store
+	metrics   *prometheus.Registry
 	listener  net.Listener
 	handler   http.Handler
+
+	operations net.Listener // for operators alone
 }
 
-// build joins the parts and opens the port.
+// build joins the parts and opens the ports.
 func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*app, error) {
 	metrics := service.NewRegistry()
 	store := postgres.NewStore(pool)
-	a := &app{log: log, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
+	a := &app{log: log, metrics: metrics, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
 	a.bus = broadcast.New(broadcast.Config{
 		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
@@ -90,6 +94,9 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if a.listener, err = listen(ctx, cfg.Addr); err != nil {
 		return nil, err
 	}
+	if a.operations, err = service.Listen(ctx, cfg.Operations); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -125,6 +132,7 @@ func (a *app) run(ctx context.Context) error {
 	background.Go(func() error { return a.hub.Run(backgroundCtx) })
 	background.Go(func() error { return a.bus.Run(backgroundCtx) })
 	background.Go(func() error { return a.forwarder.Run(backgroundCtx) })
+	background.Go(func() error { return service.ServeOperations(backgroundCtx, a.operations, a.metrics, a.health, a.log) })
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

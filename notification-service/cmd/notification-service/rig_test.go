@@ -114,7 +114,7 @@ func (r *replica) start() {
 		t.Fatal(err)
 	}
 	r.cmd = exec.Command(path)
-	r.cmd.Env = append(r.city.env, fmt.Sprintf("HTTP_ADDR=127.0.0.1:%d", r.port))
+	r.cmd.Env = append(r.city.env, fmt.Sprintf("HTTP_ADDR=127.0.0.1:%d", r.port), "OPERATIONS_ADDR=127.0.0.1:0")
 	r.cmd.Stdout, r.cmd.Stderr = r.logs, r.logs
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/profile"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -72,9 +71,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{cfg}
 	r := service.NewRouter(cfg.Log, cfg.Metrics, cfg.Health)
-	r.Get("/health/detailed", cfg.Health.Ready)
 	r.Method(http.MethodGet, "/openapi.json", doc)
-	profile.Mount(r, cfg.Auth)
 
 	handlers := s.handlers()
 	maps.Copy(handlers, cfg.Admin)

@@ -25,9 +25,11 @@ type Config struct {
 	Page          web.Config
 }
 
-// An Address is where notification-service listens.
+// An Address is where notification-service listens, and where it does for
+// operators alone.
 type Address struct {
-	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
+	Addr       string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3003"`
+	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3013"`
 }
 
 // Load reads and checks the environment. Its error tells every fault at once,
@@ -49,8 +51,8 @@ func Addr(getenv func(string) string) (string, error) {
 
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
-	faults := config.Faults(slices.Concat(config.ValidateAddr(c.Addr), c.Service.Validate(), c.Auth.Validate(),
-		c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate()))
+	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
+		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate()))
 	const anyBroker = "amqp://127.0.0.1/" // RABBITMQ_URL answers for itself
 	_, err := topology.NewManagement(c.ManagementURL, anyBroker)
 	faults.Check(c.ManagementURL == "" || err == nil, "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")

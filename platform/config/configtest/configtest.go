@@ -59,6 +59,7 @@ func (s Service) with(changes map[string]string) error {
 func (s Service) wrongValues(t *testing.T) {
 	wrong := map[string][]string{
 		"HTTP_ADDR":       {"3002", "nonsense"},
+		"OPERATIONS_ADDR": {"3012", "nonsense"},
 		"DATABASE_URL":    {"", "postgres://user:geheim@host:port/x", "://geheim"},
 		"RABBITMQ_URL":    {"", "http://user:geheim@host", "amqp://user:geheim@host:port/"},
 		"RECIPIENT_KEY":   {"", "geheim", "k1:geheim"},

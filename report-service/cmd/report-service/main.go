@@ -66,6 +66,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return err
 	}
+	operations, err := service.Listen(ctx, cfg.Operations)
+	if err != nil {
+		return err
+	}
 
 	// The requests drain before what writes their changes ends.
 	writing, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -79,6 +83,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	g.Go(func() error {
 		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
 	})
+	g.Go(func() error { return service.ServeOperations(ctx, operations, metrics, health, log) })
 	err = g.Wait()
 	end()
 	return errors.Join(err, background.Wait())

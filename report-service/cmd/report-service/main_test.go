@@ -49,7 +49,7 @@ func start(t *testing.T, databaseURL, rabbitURL string) *running {
 	ln.Close()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	r := &running{t: t, url: "http://" + addr, stop: stop, done: make(chan error, 1), logs: new(lockedBuffer), env: map[string]string{
-		"HTTP_ADDR": addr, "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL, "RECIPIENT_KEY": event.NewKey("k1"),
+		"HTTP_ADDR": addr, "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL, "RECIPIENT_KEY": event.NewKey("k1"),
 		"AUTH_MODE": "dev", "AUTH_ISSUER": "tests", "AUTH_AUDIENCE": "tests", "AUTH_JWT_SECRET": strings.Repeat("secret", 6),
 	}}
 	go func() { r.done <- run(ctx, r.getenv, r.logs) }()

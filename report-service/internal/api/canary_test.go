@@ -69,7 +69,6 @@ func everything(path string) []call {
 		{method: "GET", path: "/admin/outbox/audit"},
 		{method: "GET", path: "/categories"},
 		{method: "GET", path: "/health"},
-		{method: "GET", path: "/metrics"},
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/profile"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -104,10 +103,7 @@ func New(cfg Config) (http.Handler, error) {
 	r.Get("/livez", cfg.Health.Live)
 	r.Get("/readyz", cfg.Health.Ready)
 	r.Get("/health", cfg.Health.Ready)
-	r.Method(http.MethodGet, "/metrics", service.MetricsHandler(cfg.Metrics))
 	r.Method(http.MethodGet, "/openapi.json", doc)
-
-	profile.Mount(r, cfg.Auth)
 
 	s := &server{cfg}
 	r.Group(func(r chi.Router) {

@@ -18,9 +18,11 @@ type Config struct {
 	Relay relay.Settings
 }
 
-// An Address is where report-service listens.
+// An Address is where report-service listens, and where it does for
+// operators alone.
 type Address struct {
-	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3002"`
+	Addr       string `env:"HTTP_ADDR" envDefault:"127.0.0.1:3002"`
+	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3012"`
 }
 
 // Load reads and checks the environment. Its error tells every fault at once,
@@ -42,5 +44,6 @@ func Addr(getenv func(string) string) (string, error) {
 
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
-	return slices.Concat(config.ValidateAddr(c.Addr), c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate())
+	return slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
+		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate())
 }

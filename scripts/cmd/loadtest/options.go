@@ -114,7 +114,7 @@ func (o *options) locate() {
 	if o.Gateway == "" {
 		o.Gateway = "http://127.0.0.1:" + up.get("GATEWAY_PORT", "8080")
 	}
-	port, _ := strconv.Atoi(up.get("REPORT_PORT", "3002"))
+	port, _ := strconv.Atoi(up.get("REPORT_OPERATIONS_PORT", "3012"))
 	replicas, _ := strconv.Atoi(up.get("REPLICAS", "1"))
 	for i := range replicas {
 		o.ReportMetrics = append(o.ReportMetrics, fmt.Sprintf("http://127.0.0.1:%d/metrics", port+100*i))

@@ -28,6 +28,7 @@ func TestRoutes(t *testing.T) {
 		"/dev/token":                  "reports /dev/token",
 		"/report-service/health":      "reports /health",
 		"/report-service/admin":       "notifications /report-service/admin",
+		"/metricsmore":                "notifications /metricsmore",
 		"/admin/dlq/stats":            "notifications /admin/dlq/stats",
 		"/session":                    "notifications /session",
 		"/health":                     "notifications /health",
@@ -35,7 +36,7 @@ func TestRoutes(t *testing.T) {
 		"/":                           "notifications /",
 	} {
 		// What a client claims about its address is replaced.
-		_, got := g.do(t, "GET", g.url+path, nil, "X-Forwarded-For", "192.0.2.1")
+		_, got := g.do(t, "GET", g.URL+path, nil, "X-Forwarded-For", "192.0.2.1")
 		if want += " 127.0.0.1"; got != want {
 			t.Errorf("GET %s: asked %q, want %q", path, got, want)
 		}
@@ -64,7 +65,7 @@ func TestRetryOnlyWhatIsIdempotent(t *testing.T) {
 				}
 			}
 			g := start(t, []string{serve(t, replica), serve(t, replica)}, []string{away})
-			res, body := g.do(t, tt.method, g.url+"/reports", nil)
+			res, body := g.do(t, tt.method, g.URL+"/reports", nil)
 			if res.StatusCode != tt.status || asked.Load() != tt.asked {
 				t.Errorf("status %d after %d replicas, want %d after %d: %s", res.StatusCode, asked.Load(), tt.status, tt.asked, body)
 			}
@@ -77,7 +78,7 @@ func TestWriteAvoidsReplicaThatIsAway(t *testing.T) {
 	t.Parallel()
 	g := start(t, []string{away, serve(t, answer("reports"))}, []string{away})
 	for range 4 {
-		if res, body := g.do(t, "POST", g.url+"/reports", strings.NewReader("{}")); res.StatusCode != 200 {
+		if res, body := g.do(t, "POST", g.URL+"/reports", strings.NewReader("{}")); res.StatusCode != 200 {
 			t.Errorf("status %d, want 200: %s", res.StatusCode, body)
 		}
 	}
@@ -91,7 +92,7 @@ func TestETagStaysStrong(t *testing.T) {
 		w.Header().Set("ETag", `"3"`)
 		fmt.Fprintf(w, "%4000s", "{}")
 	})}, []string{away})
-	res, _ := g.do(t, "GET", g.url+"/reports/1", nil, "Accept-Encoding", "gzip")
+	res, _ := g.do(t, "GET", g.URL+"/reports/1", nil, "Accept-Encoding", "gzip")
 	if got := res.Header.Get("ETag"); got != `"3"` {
 		t.Errorf("ETag %s, want \"3\"", got)
 	}
@@ -110,11 +111,11 @@ func TestClientCannotTakeReplicasAway(t *testing.T) {
 	})
 	g := start(t, []string{replica, replica, replica}, []string{away})
 	for range 20 {
-		if res, _ := g.do(t, "GET", g.url+"/reports?z=12000", nil); res.StatusCode != 200 {
+		if res, _ := g.do(t, "GET", g.URL+"/reports?z=12000", nil); res.StatusCode != 200 {
 			t.Errorf("an answer with a head of 12 kB: got %d, want 200", res.StatusCode)
 		}
-		g.do(t, "GET", g.url+"/reports?z=100000", nil)
-		if res, _ := g.do(t, "GET", g.url+"/categories", nil); res.StatusCode != 200 {
+		g.do(t, "GET", g.URL+"/reports?z=100000", nil)
+		if res, _ := g.do(t, "GET", g.URL+"/categories", nil); res.StatusCode != 200 {
 			t.Fatalf("another client: got %d, want 200", res.StatusCode)
 		}
 	}

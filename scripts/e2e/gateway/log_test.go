@@ -23,26 +23,26 @@ func TestLogsSayNothingOfPeople(t *testing.T) {
 	g := start(t, []string{away, ok}, []string{away})
 	h := start(t, []string{long}, []string{away})
 	for range 4 { // at either replica first
-		g.do(t, "GET", g.url+"/reports?q=canary", nil)
-		g.do(t, "POST", g.url+"/reports?q=canary", strings.NewReader("canary"))
+		g.do(t, "GET", g.URL+"/reports?q=canary", nil)
+		g.do(t, "POST", g.URL+"/reports?q=canary", strings.NewReader("canary"))
 	}
-	g.do(t, "GET", g.url+"/notifications?cursor=canary", nil)
-	g.do(t, "GET", g.url+"/notifications/stream?last_event_id=v1.canary", nil, "Last-Event-ID", "v1.canary")
-	g.do(t, "POST", g.url+"/reports?q=canary", strings.NewReader(strings.Repeat(" ", 1<<20+1)))
+	g.do(t, "GET", g.URL+"/notifications?cursor=canary", nil)
+	g.do(t, "GET", g.URL+"/notifications/stream?last_event_id=v1.canary", nil, "Last-Event-ID", "v1.canary")
+	g.do(t, "POST", g.URL+"/reports?q=canary", strings.NewReader(strings.Repeat(" ", 1<<20+1)))
 	g.send(t, "GET /reports?q=canary%zz HTTP/1.1\r\nHost: canary\r\nX-Z: "+strings.Repeat("canary", 2000)+"\r\n\r\n")
 	g.send(t, "GET /reports/%zz?q=canary HTTP/1.1\r\nHost: canary\r\n\r\n")
-	h.do(t, "GET", h.url+"/reports?q=canary", nil)
+	h.do(t, "GET", h.URL+"/reports?q=canary", nil)
 
 	for _, g := range []gateway{g, h} {
-		g.client.CloseIdleConnections()
-		g.stop() // every line is written then
-		for _, file := range []string{g.accessLog, g.errorLog} {
+		g.Client.CloseIdleConnections()
+		g.Stop() // every line is written then
+		for _, file := range []string{g.AccessLog, g.ErrorLog} {
 			if log := read(t, file); strings.Contains(log, "canary") || strings.Contains(log, "client:") || strings.Contains(log, `"bytes"`) {
 				t.Errorf("%s:\n%s", file, log)
 			}
 		}
 	}
-	if n := strings.Count(read(t, g.accessLog), "\n"); n != 13 {
+	if n := strings.Count(read(t, g.AccessLog), "\n"); n != 13 {
 		t.Errorf("access log with %d lines, want 13", n)
 	}
 }
@@ -53,17 +53,17 @@ func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 	t.Parallel()
 	ok := serve(t, answer("reports"))
 	g := start(t, []string{away, ok}, []string{away})
-	g.do(t, "GET", g.url+"/reports", nil)
-	g.do(t, "GET", g.url+"/reports", nil)
-	g.client.CloseIdleConnections()
-	g.stop()
+	g.do(t, "GET", g.URL+"/reports", nil)
+	g.do(t, "GET", g.URL+"/reports", nil)
+	g.Client.CloseIdleConnections()
+	g.Stop()
 	type line struct {
 		Upstream string `json:"upstream"`
 		Status   string `json:"upstream_status"`
 		Connect  string `json:"upstream_connect_seconds"`
 	}
 	want := away + ", " + ok
-	for text := range strings.Lines(read(t, g.accessLog)) {
+	for text := range strings.Lines(read(t, g.AccessLog)) {
 		var l line
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -72,14 +72,14 @@ func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("no line says that %s failed:\n%s", away, read(t, g.accessLog))
+	t.Errorf("no line says that %s failed:\n%s", away, read(t, g.AccessLog))
 }
 
 // The error log keeps what concerns nginx itself.
 func TestErrorLogTellsOfDeadWorkers(t *testing.T) {
 	t.Parallel()
 	g := start(t, []string{away}, []string{away})
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", g.pid, g.pid))
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", g.PID, g.PID))
 	if err != nil {
 		t.Skip("this system does not list a process's children")
 	}
@@ -89,10 +89,10 @@ func TestErrorLogTellsOfDeadWorkers(t *testing.T) {
 		t.Fatalf("kill worker %d: %v", worker, err)
 	}
 	want := fmt.Sprintf("worker process %d exited on signal 9", worker)
-	for deadline := time.After(10 * time.Second); !strings.Contains(read(t, g.errorLog), want); {
+	for deadline := time.After(10 * time.Second); !strings.Contains(read(t, g.ErrorLog), want); {
 		select {
 		case <-deadline:
-			t.Fatalf("the error log does not say %q:\n%s", want, read(t, g.errorLog))
+			t.Fatalf("the error log does not say %q:\n%s", want, read(t, g.ErrorLog))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

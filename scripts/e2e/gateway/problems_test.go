@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
 // A client reads problem details whatever it sent, also where nginx answers by
@@ -78,7 +80,7 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 // What the template says of a problem is what the services and the manual say.
 func TestGatewayProblemsAreDocumented(t *testing.T) {
 	t.Parallel()
-	template := read(t, deploy+"templates/gateway.conf.template")
+	template := read(t, filepath.Join(gatewaytest.Folder(), "templates", "gateway.conf.template"))
 	manual := read(t, "../../../docs/problems.md")
 	found := regexp.MustCompile(`"type":"([^"]+#)([^"]+)","title":"([^"]+)"`).FindAllStringSubmatch(template, -1)
 	if len(found) < 5 {
@@ -103,7 +105,7 @@ func (g gateway) send(t *testing.T, request string) (*http.Response, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(g.url, "http://"))
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(g.URL, "http://"))
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}

@@ -31,10 +31,10 @@ func TestForwardedHeaders(t *testing.T) {
 			[]string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "gopher"}},
 	} {
 		g := start(t, []string{replica}, []string{away}, "GATEWAY_TRUSTED_PROXY", tt.trusted)
-		if _, got := g.do(t, "GET", g.url+"/reports", nil, tt.header...); got != tt.want {
+		if _, got := g.do(t, "GET", g.URL+"/reports", nil, tt.header...); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
-		if _, got := g.do(t, "GET", g.tlsURL+"/reports", nil, tt.header...); got != tt.wantTLS {
+		if _, got := g.do(t, "GET", g.TLSURL+"/reports", nil, tt.header...); got != tt.wantTLS {
 			t.Errorf("%s, over TLS: got %q, want %q", tt.name, got, tt.wantTLS)
 		}
 	}
@@ -45,19 +45,19 @@ func TestRedirectToTLS(t *testing.T) {
 	t.Parallel()
 	g := start(t, []string{serve(t, answer("reports"))}, []string{away},
 		"GATEWAY_HTTPS_ORIGIN", "https://city.example.org", "GATEWAY_TRUSTED_PROXY", "127.0.0.0/8")
-	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	g.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, tt := range []struct {
 		method, url string
 		header      []string
 		status      int
 		location    string
 	}{
-		{"GET", g.url + "/reports?q=a%20b", nil, 308, "https://city.example.org/reports?q=a%20b"},
-		{"POST", g.url + "/reports", nil, 308, "https://city.example.org/reports"},
-		{"GET", g.url + "/notifications/stream", nil, 308, "https://city.example.org/notifications/stream"},
-		{"GET", g.url + "/gateway/livez", nil, 200, ""},
-		{"GET", g.tlsURL + "/reports", nil, 200, ""},
-		{"GET", g.url + "/reports", []string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "https"}, 200, ""},
+		{"GET", g.URL + "/reports?q=a%20b", nil, 308, "https://city.example.org/reports?q=a%20b"},
+		{"POST", g.URL + "/reports", nil, 308, "https://city.example.org/reports"},
+		{"GET", g.URL + "/notifications/stream", nil, 308, "https://city.example.org/notifications/stream"},
+		{"GET", g.URL + "/gateway/livez", nil, 200, ""},
+		{"GET", g.TLSURL + "/reports", nil, 200, ""},
+		{"GET", g.URL + "/reports", []string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "https"}, 200, ""},
 	} {
 		res, _ := g.do(t, tt.method, tt.url, nil, tt.header...)
 		if got := res.Header.Get("Location"); res.StatusCode != tt.status || got != tt.location {
@@ -77,12 +77,12 @@ func TestStrictTransportSecurity(t *testing.T) {
 	for _, tt := range []struct {
 		url, host, path, want string
 	}{
-		{g.tlsURL, "city.example.org", "/reports", "max-age=31536000"},
-		{g.tlsURL, "city.example.org", "/session", "max-age=31536000"}, // a problem of the gateway's
-		{g.tlsURL, "city.example.org", "/feed/stream", "max-age=31536000"},
-		{g.tlsURL, "localhost:8443", "/reports", ""},
-		{g.tlsURL, "127.0.0.1:8443", "/reports", ""},
-		{g.url, "city.example.org", "/reports", ""},
+		{g.TLSURL, "city.example.org", "/reports", "max-age=31536000"},
+		{g.TLSURL, "city.example.org", "/session", "max-age=31536000"}, // a problem of the gateway's
+		{g.TLSURL, "city.example.org", "/feed/stream", "max-age=31536000"},
+		{g.TLSURL, "localhost:8443", "/reports", ""},
+		{g.TLSURL, "127.0.0.1:8443", "/reports", ""},
+		{g.URL, "city.example.org", "/reports", ""},
 	} {
 		res, _ := g.do(t, "GET", tt.url+tt.path, nil, "Host", tt.host)
 		if got := res.Header.Get("Strict-Transport-Security"); got != tt.want {
@@ -101,12 +101,12 @@ func TestSecurityHeaders(t *testing.T) {
 	bare := serve(t, answer("notifications"))
 	g, down := start(t, []string{service}, []string{bare}), start(t, []string{away}, []string{away})
 	for name, url := range map[string]string{
-		"service that sets them": g.url + "/reports",
-		"service that does not":  g.url + "/health",
-		"stream":                 g.url + "/feed/stream",
-		"gateway":                g.url + "/gateway/livez",
-		"problem":                down.url + "/reports",
-		"stream to come back to": down.url + "/feed/stream",
+		"service that sets them": g.URL + "/reports",
+		"service that does not":  g.URL + "/health",
+		"stream":                 g.URL + "/feed/stream",
+		"gateway":                g.URL + "/gateway/livez",
+		"problem":                down.URL + "/reports",
+		"stream to come back to": down.URL + "/feed/stream",
 	} {
 		res, _ := g.do(t, "GET", url, nil)
 		for header, want := range map[string]string{

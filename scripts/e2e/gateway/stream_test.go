@@ -10,10 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
 // An error status would end a browser's EventSource for ever.
@@ -21,7 +24,7 @@ func TestStreamIsToldToComeBack(t *testing.T) {
 	t.Parallel()
 	g := start(t, []string{away}, []string{away})
 	for _, path := range []string{"/notifications/stream", "/feed/stream"} {
-		res, body := g.do(t, "GET", g.url+path, nil)
+		res, body := g.do(t, "GET", g.URL+path, nil)
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(body, "retry: ") {
 			t.Errorf("GET %s: got %d %v %q, want 200 and a retry", path, res.StatusCode, res.Header, body)
 		}
@@ -32,10 +35,10 @@ func TestStreamIsToldToComeBack(t *testing.T) {
 // none of them waits for the others to end.
 func TestStreamsComeBackTogether(t *testing.T) {
 	t.Parallel()
-	replicas := freePorts(t, 2)
+	replicas := gatewaytest.FreePorts(t, 2)
 	g := start(t, []string{away}, replicas)
 	for range 4 {
-		if _, got := g.do(t, "GET", g.url+"/notifications/stream", nil); !strings.HasPrefix(got, "retry:") {
+		if _, got := g.do(t, "GET", g.URL+"/notifications/stream", nil); !strings.HasPrefix(got, "retry:") {
 			t.Fatalf("got %q, want to be told when to come back", got)
 		}
 	}
@@ -47,7 +50,7 @@ func TestStreamsComeBackTogether(t *testing.T) {
 		})
 	}
 	for n := range 20 {
-		res, err := g.client.Get(g.url + "/notifications/stream")
+		res, err := g.Client.Get(g.URL + "/notifications/stream")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,8 +83,8 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 		name, url, proto string
 		encodings        string
 	}{
-		{"plain", g.url, "HTTP/1.1", ""},
-		{"TLS", g.tlsURL, "HTTP/2.0", ""},
+		{"plain", g.URL, "HTTP/1.1", ""},
+		{"TLS", g.TLSURL, "HTTP/2.0", ""},
 		{"behind another nginx", front(t, g), "HTTP/1.1", "gzip"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -92,7 +95,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 				t.Fatalf("make request: %v", err)
 			}
 			req.Header.Set("Accept-Encoding", "gzip")
-			res, err := g.client.Do(req)
+			res, err := g.Client.Do(req)
 			if err != nil {
 				t.Fatalf("%s: open stream: %v", tt.name, err)
 			}
@@ -128,9 +131,9 @@ func readEvents(t *testing.T, body io.Reader, seen chan<- struct{}) {
 // before the gateway, and returns its URL.
 func front(t *testing.T, g gateway) string {
 	t.Helper()
-	dir, addr := t.TempDir(), freePorts(t, 1)[0]
-	write(t, filepath.Join(dir, "nginx.conf"), strings.NewReplacer(
-		"DIR", dir, "ADDR", addr, "GATEWAY", g.url).Replace(`
+	dir, addr := t.TempDir(), gatewaytest.FreePorts(t, 1)[0]
+	config := strings.NewReplacer(
+		"DIR", dir, "ADDR", addr, "GATEWAY", g.URL).Replace(`
 		daemon off;
 		pid DIR/nginx.pid;
 		error_log stderr error;
@@ -149,9 +152,12 @@ func front(t *testing.T, g gateway) string {
 				listen ADDR;
 				location / { proxy_pass GATEWAY; }
 			}
-		}`))
-	run(t, dir, t.Output())
-	await(t, g.client, "http://"+addr+"/gateway/livez")
+		}`)
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
+		t.Fatalf("write configuration: %v", err)
+	}
+	gatewaytest.Nginx(t, dir, t.Output())
+	gatewaytest.Await(t, g.Client, "http://"+addr+"/gateway/livez")
 	return "http://" + addr
 }
 
@@ -185,7 +191,7 @@ func TestStalledReaderIsNoticed(t *testing.T) {
 	t.Cleanup(replica.Close)
 	g := start(t, []string{away}, []string{replica.Listener.Addr().String()})
 
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(g.url, "http://"))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(g.URL, "http://"))
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}

@@ -1,0 +1,36 @@
+package service_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// What operators see is at their address, and nothing of it at the public one.
+func TestOperationsAreApart(t *testing.T) {
+	t.Parallel()
+	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())
+	operations := service.NewOperations(metrics, health)
+	public := service.NewRouter(zerolog.Nop(), metrics, health)
+	for path, want := range map[string]int{
+		"/metrics": 200, "/health/detailed": 200,
+		"/debug/pprof/heap": 200, "/debug/pprof/allocs": 200, "/debug/pprof/mutex": 200, "/debug/pprof/block": 200,
+		"/debug/pprof/goroutine": 200, "/debug/pprof/profile?seconds=1": 200, "/debug/pprof/trace?seconds=0.01": 200,
+		"/debug/pprof/cmdline": 404, "/debug/vars": 404, "/reports": 404,
+	} {
+		w := httptest.NewRecorder()
+		operations.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != want {
+			t.Errorf("GET %s for operators: got %d, want %d", path, w.Code, want)
+		}
+		w = httptest.NewRecorder()
+		public.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != 404 {
+			t.Errorf("GET %s for everyone: got %d, want 404", path, w.Code)
+		}
+	}
+}

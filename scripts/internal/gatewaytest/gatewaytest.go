@@ -1,0 +1,163 @@
+// Package gatewaytest runs nginx with the gateway's own configuration.
+package gatewaytest
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Gateway is nginx with the template of Compose and the native stack.
+type Gateway struct {
+	URL, TLSURL         string
+	AccessLog, ErrorLog string // files
+	Client              *http.Client
+	PID                 int
+	Stop                func() // ends nginx once its requests are done
+}
+
+// Start runs nginx before the replicas whose addresses are given, until the
+// test ends. Further settings come as names and values.
+func Start(t testing.TB, reports, notifications []string, settings ...string) Gateway {
+	t.Helper()
+	deploy, dir, ports := Folder(), t.TempDir(), FreePorts(t, 2)
+	g := Gateway{
+		URL: "http://" + ports[0], TLSURL: "https://" + ports[1], AccessLog: filepath.Join(dir, "access.log"),
+		ErrorLog: filepath.Join(dir, "error.log"),
+		Client: &http.Client{Transport: &http.Transport{
+			ForceAttemptHTTP2:  true,
+			DisableCompression: true, // so that tests see what was sent
+			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
+		}},
+	}
+	t.Cleanup(g.Client.CloseIdleConnections)
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(deploy, "certificate.sh"), dir).CombinedOutput(); err != nil {
+		t.Fatalf("make certificate: %v\n%s", err, out)
+	}
+	values := map[string]string{
+		"GATEWAY_LISTEN":               ports[0],
+		"GATEWAY_LISTEN_TLS":           ports[1],
+		"GATEWAY_REPORT_SERVERS":       servers(reports),
+		"GATEWAY_NOTIFICATION_SERVERS": servers(notifications),
+		"GATEWAY_ACCESS_LOG":           g.AccessLog,
+		"GATEWAY_CERTIFICATES":         dir,
+		"GATEWAY_TRUSTED_PROXY":        "unix:",
+		"GATEWAY_HTTPS_ORIGIN":         "",
+	}
+	for i := 0; i < len(settings); i += 2 {
+		values[settings[i]] = settings[i+1]
+	}
+	fillIn(t, filepath.Join(deploy, "templates", "gateway.conf.template"), filepath.Join(dir, "gateway.conf"), values)
+	fillIn(t, filepath.Join(deploy, "native.conf.template"), filepath.Join(dir, "nginx.conf"), map[string]string{
+		"NATIVE_USER": "", "NATIVE_DIR": dir, "NATIVE_NOFILE": "1024",
+	})
+	errors, err := os.Create(g.ErrorLog)
+	if err != nil {
+		t.Fatalf("create log: %v", err)
+	}
+	t.Cleanup(func() { errors.Close() })
+	g.PID, g.Stop = Nginx(t, dir, errors)
+	Await(t, g.Client, g.URL+"/gateway/livez")
+	return g
+}
+
+// Folder returns the folder of the gateway's configuration.
+func Folder() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "deploy", "nginx")
+}
+
+// Nginx starts nginx in dir, with the nginx.conf that is there; it ends when
+// stop is called or the test ends.
+func Nginx(t testing.TB, dir string, log io.Writer) (pid int, stop func()) {
+	t.Helper()
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		nginx = "/usr/sbin/nginx"
+	}
+	cmd := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start nginx: %v; `make test` installs it", err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
+		_ = cmd.Wait()
+	})
+	t.Cleanup(stop)
+	return cmd.Process.Pid, stop
+}
+
+// Await returns once url is answered.
+func Await(t testing.TB, client *http.Client, url string) {
+	t.Helper()
+	for deadline := time.After(30 * time.Second); ; {
+		res, err := client.Get(url)
+		if err == nil {
+			res.Body.Close()
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("nginx does not answer: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// fillIn writes a template with its variables replaced, as envsubst does.
+func fillIn(t testing.TB, template, file string, values map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(template)
+	if err != nil {
+		t.Fatalf("read template: %v", err)
+	}
+	content := string(text)
+	for name, value := range values {
+		content = strings.ReplaceAll(content, "${"+name+"}", value)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatalf("write configuration: %v", err)
+	}
+}
+
+func servers(addrs []string) string {
+	var lines strings.Builder
+	for _, addr := range addrs {
+		fmt.Fprintf(&lines, "server %s max_fails=0; ", addr)
+	}
+	return lines.String()
+}
+
+// nextPort counts up, so that parallel tests never meet; it begins anywhere
+// below the ports of outgoing connections.
+var nextPort atomic.Int32
+
+func init() { nextPort.Store(11000 + rand.Int32N(8000)) }
+
+// FreePorts returns addresses on which nothing listens.
+func FreePorts(t testing.TB, n int) []string {
+	t.Helper()
+	var addrs []string
+	for len(addrs) < n {
+		addr := fmt.Sprintf("127.0.0.1:%d", nextPort.Add(1))
+		if listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr); err == nil {
+			listener.Close()
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
+}

@@ -48,8 +48,7 @@ func newServer(t *testing.T) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := sse.New(sse.Config{Heartbeat: time.Second, Lifetime: time.Minute, WriteTimeout: time.Second,
-		CompareEvery: time.Minute, MaxStreams: 100, MaxPerUser: 8, Writer: sse.Shared}, s.store, log, metrics)
+	hub := sse.New(sse.Defaults(), s.store, log, metrics)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil

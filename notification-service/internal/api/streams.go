@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -13,6 +14,12 @@ func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) err
 		return service.CrossSite.New("streams are for pages of this site")
 	}
 	who, principal := reader(r)
+	// A token is accepted for some seconds after its end, because clocks differ.
+	// Its stream would end at once, and its client come back all that time.
+	if !principal.Expires.After(time.Now()) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		return service.InvalidToken.New("token not accepted: it has expired")
+	}
 	s.Streams.ServeNotifications(w, r, who, principal.Expires)
 	return nil
 }

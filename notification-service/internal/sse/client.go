@@ -61,8 +61,11 @@ type client struct {
 	opened  time.Time
 	expires time.Time
 	slot    slot // guarded by the timer wheel's mutex
-	follows int  // how many of subs are used
-	subs    [2]subscription
+	// endsWithToken says that expires is the end of the user's token, not of
+	// the stream's lifetime.
+	endsWithToken bool
+	follows       int // how many of subs are used
+	subs          [2]subscription
 
 	mu        sync.Mutex
 	queue     []queuedFrame // grown when needed, given back when empty

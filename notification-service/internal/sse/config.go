@@ -22,7 +22,7 @@ type Config struct {
 	// MaxStreams bounds the connections of this replica. Further clients come
 	// back later.
 	MaxStreams int `env:"STREAM_MAX" envDefault:"20000"`
-	// MaxPerUser bounds those of one user. The oldest is closed for a new one.
+	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
 	// Writer says who writes to the clients.
 	Writer Writer `env:"STREAM_WRITER" envDefault:"shared"`
@@ -37,6 +37,15 @@ const (
 	Shared     Writer = "shared"
 	PerRequest Writer = "per-request"
 )
+
+// Defaults returns the Config of an empty environment.
+func Defaults() Config {
+	var c Config
+	if err := config.Load(&c, func(string) string { return "" }, nil); err != nil {
+		panic(err) // the tags above are wrong
+	}
+	return c
+}
 
 // Validate returns everything that is wrong with c.
 func (c Config) Validate() []config.Fault {
@@ -77,6 +86,11 @@ const (
 type durationRange struct{ min, max time.Duration }
 
 func (r durationRange) random() time.Duration { return r.min + rand.N(r.max-r.min+1) }
+
+// after returns the range that begins d later.
+func (r durationRange) after(d time.Duration) durationRange {
+	return durationRange{r.min + d, r.max + d}
+}
 
 // What clients are told to wait before they come back.
 var (

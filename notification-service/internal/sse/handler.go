@@ -19,6 +19,10 @@ import (
 func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time) {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
+	if left := time.Until(expires); left < h.wheel.tick { // the wheel would be late for it
+		h.refuseWithRetry(w, "expired", retryMoved.after(max(left, 0)))
+		return
+	}
 	c := h.newClient(kindNotifications, expires)
 	if !h.admit(c) {
 		h.refuseWithRetry(w, "busy", retryBusy)
@@ -60,11 +64,12 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) newClient(kind string, expires time.Time) *client {
 	now := time.Now()
 	end := now.Add(backoff.Jitter(h.cfg.Lifetime))
-	if !expires.IsZero() && expires.Before(end) {
+	endsWithToken := !expires.IsZero() && expires.Before(end)
+	if endsWithToken {
 		end = expires
 	}
 	// It counts as scheduled while it is opening, so that it is not woken.
-	return &client{hub: h, kind: kind, opened: now, expires: end, lastWrite: now, scheduled: true}
+	return &client{hub: h, kind: kind, opened: now, expires: end, endsWithToken: endsWithToken, lastWrite: now, scheduled: true}
 }
 
 // serve begins the response, brings c to the present and leaves it to the

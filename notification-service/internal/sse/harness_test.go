@@ -33,12 +33,11 @@ const patience = time.Minute
 // writers are both ways of writing, which every promise holds for.
 var writers = []sse.Writer{sse.Shared, sse.PerRequest}
 
-// config has short times, so that tests wait little.
+// config drains in a short time and compares only when a test asks for it.
 func config(w sse.Writer) sse.Config {
-	return sse.Config{
-		Heartbeat: 20 * time.Second, Lifetime: 30 * time.Minute, DrainWindow: time.Second,
-		WriteTimeout: 5 * time.Second, CompareEvery: time.Hour, MaxStreams: 1000, MaxPerUser: 8, Writer: w,
-	}
+	cfg := sse.Defaults()
+	cfg.Writer, cfg.DrainWindow, cfg.CompareEvery = w, time.Second, time.Hour
+	return cfg
 }
 
 // A harness is a database and a hub behind a real server.
@@ -85,7 +84,7 @@ func newHarness(t *testing.T, cfg sse.Config) *harness {
 }
 
 // serve has the reader in the URL, since there is no sign-in here:
-// /<user>, /<user>?official=1, /<user>?expires=<duration>, /feed.
+// /<user>, /<user>?official=1, /feed.
 func (h *harness) serve(w http.ResponseWriter, req *http.Request) {
 	if req.URL.Path == "/feed" {
 		h.hub.ServeFeed(w, req)
@@ -93,11 +92,7 @@ func (h *harness) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	query := req.URL.Query()
 	reader := notification.Reader{UserID: req.URL.Path[1:], Official: query.Has("official")}
-	expires := time.Now().Add(time.Hour)
-	if d, err := time.ParseDuration(query.Get("expires")); err == nil {
-		expires = time.Now().Add(d)
-	}
-	h.hub.ServeNotifications(w, req, reader, expires)
+	h.hub.ServeNotifications(w, req, reader, time.Now().Add(time.Hour))
 }
 
 // open connects to a path and is closed with the test.

@@ -96,8 +96,12 @@ func (w *timerWheel) advance() []*client {
 // visit does what is due for c and schedules the next visit.
 func (w *timerWheel) visit(c *client, now time.Time) {
 	// A tick early rather than a tick late: no stream outlives its token.
-	if c.expires.Sub(now) < w.tick {
-		c.closeGracefully(reasonLifetime, retryMoved.random())
+	if left := c.expires.Sub(now); left < w.tick {
+		retry := retryMoved
+		if c.endsWithToken { // earlier it would be served once more, for a moment
+			retry = retry.after(left)
+		}
+		c.closeGracefully(reasonLifetime, retry.random())
 		return
 	}
 	pause := w.heartbeat.random()

@@ -1,6 +1,8 @@
 package sse
 
 import (
+	"bytes"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,7 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
 // A countingConn takes everything and counts.
@@ -19,6 +23,7 @@ type countingConn struct {
 	ended   atomic.Value // of reason
 	longest time.Duration
 	last    time.Time
+	bytes   []byte // written last
 }
 
 func (*countingConn) Write([]byte) error     { return nil }
@@ -39,6 +44,7 @@ func (c *countingConn) Wake() {
 		if len(b.Bytes) == 0 {
 			return
 		}
+		c.bytes = append(c.bytes[:0], b.Bytes...)
 	}
 }
 
@@ -73,6 +79,45 @@ func TestTimerWheel(t *testing.T) {
 			if c.ended.Load() != reasonLifetime || c.last.Sub(start) > life {
 				t.Errorf("client %d: ended %v after %s, want its lifetime within %s", i, c.ended.Load(), c.last.Sub(start), life)
 			}
+		}
+	})
+}
+
+// A stream ends before its token does. The client is told to come back after
+// the token's end, so that it comes once, and is refused for good then.
+func TestStreamEndsBeforeItsToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := New(Defaults(), nil, zerolog.Nop(), prometheus.NewRegistry())
+		go h.wheel.run(t.Context())
+		start := time.Now()
+		check := func(expiry, ended time.Time, last []byte) {
+			t.Helper()
+			life := expiry.Sub(start)
+			if ended.After(expiry) {
+				t.Errorf("the stream of a token for %s ended %s after it", life, ended.Sub(expiry))
+			}
+			p := ssetest.NewParser(bytes.NewReader(last), "")
+			_, _ = p.Next() // the last frame is no event
+			if back := ended.Add(p.Retry()).Sub(expiry); back < 0 || back > 2*time.Second {
+				t.Errorf("the client of a token for %s is to come back %s after its end, want soon after", life, back)
+			}
+		}
+		var conns [100]countingConn
+		for i := range conns {
+			c := h.newClient(kindNotifications, start.Add(time.Minute+time.Duration(i)*33*time.Millisecond))
+			conns[i].client, c.conn, c.scheduled = c, &conns[i], false
+			h.wheel.add(c, start)
+		}
+		for _, life := range []time.Duration{time.Millisecond, 500 * time.Millisecond, h.wheel.tick - 1} {
+			w := httptest.NewRecorder()
+			h.ServeNotifications(w, httptest.NewRequest("GET", "/", nil), notification.Reader{}, start.Add(life))
+			check(start.Add(life), time.Now(), w.Body.Bytes())
+		}
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		for i := range conns {
+			check(conns[i].client.expires, conns[i].last, conns[i].bytes)
 		}
 	})
 }

@@ -32,6 +32,7 @@ func TestEnvironment(t *testing.T) {
 			"STREAM_HEARTBEAT":        {"1ms", "20", "2m"},
 			"STREAM_WRITER":           {"pigeon"},
 			"STREAM_MAX":              {"0", "many"},
+			"STREAM_MAX_FEED":         {"0", "20000"},
 			"DRAIN_WINDOW":            {"-1s"},
 			"RETRY_DELAYS":            {"5s,1s"},
 		},

@@ -22,6 +22,10 @@ type Config struct {
 	// MaxStreams bounds the connections of this replica. Further clients come
 	// back later.
 	MaxStreams int `env:"STREAM_MAX" envDefault:"20000"`
+	// MaxFeed bounds those of the public feed among them. It leaves room for
+	// those that are signed in, since the feed needs no token. Half is what pages
+	// need, which follow the feed and their user's notifications.
+	MaxFeed int `env:"STREAM_MAX_FEED" envDefault:"10000"`
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
 	// Writer says who writes to the clients.
@@ -61,6 +65,7 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(c.CompareEvery >= 100*time.Millisecond && c.CompareEvery <= time.Hour,
 		"STREAM_COMPARE_EVERY", "100ms to 1h, such as 30s")
 	faults.Check(c.MaxStreams > 0, "STREAM_MAX", "a positive number, such as 20000")
+	faults.Check(c.MaxFeed > 0 && (c.MaxFeed < c.MaxStreams || c.MaxStreams <= 0), "STREAM_MAX_FEED", "a positive number below STREAM_MAX, such as 10000")
 	faults.Check(c.MaxPerUser > 0, "STREAM_MAX_PER_USER", "a positive number, such as 8")
 	faults.Check(c.Writer == Shared || c.Writer == PerRequest,
 		"STREAM_WRITER", "shared or per-request")
@@ -101,6 +106,9 @@ var (
 	retryMoved = durationRange{200 * time.Millisecond, time.Second}
 	// retryBusy is for clients that find no room.
 	retryBusy = durationRange{5 * time.Second, 15 * time.Second}
+	// retryUnavailable is for clients that come while the database is away, which
+	// a restart of it ends within a second or two.
+	retryUnavailable = durationRange{time.Second, 3 * time.Second}
 	// retryDisplaced is long, because the oldest of too many streams that comes
 	// back only displaces the next.
 	retryDisplaced = durationRange{30 * time.Second, 60 * time.Second}

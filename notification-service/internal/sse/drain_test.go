@@ -16,7 +16,7 @@ func TestDrain(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		const clients, slices = 500, 5
 		cfg := config(w)
-		cfg.MaxStreams, cfg.MaxPerUser = clients, clients
+		cfg.MaxStreams, cfg.MaxFeed = clients+1, clients
 		h := newHarness(t, cfg)
 		streams := make([]*ssetest.Stream, clients)
 		for i := range streams {
@@ -63,13 +63,13 @@ func TestRunEnds(t *testing.T) {
 	})
 }
 
-// A stream ends with its token and with its lifetime.
-func TestStreamsEnd(t *testing.T) {
+// A stream ends with its lifetime.
+func TestLifetime(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
 		cfg.Heartbeat, cfg.Lifetime = 200*time.Millisecond, 2*time.Second
 		h := newHarness(t, cfg)
-		for _, path := range []string{"/ann?expires=1s", "/ann", "/feed"} {
+		for _, path := range []string{"/ann", "/feed"} {
 			s := h.open(path, "")
 			expect(t, s, "ready")
 			expectEnd(t, s)

@@ -40,7 +40,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 			h.log.Warn().Err(err).Msg("opening a stream failed, the client will retry")
 		}
 		h.remove(c)
-		h.refuseWithRetry(w, "unavailable", retryBusy)
+		h.refuseWithRetry(w, "unavailable", retryUnavailable)
 		return
 	}
 	h.metrics.resumes.WithLabelValues(point.result).Inc()

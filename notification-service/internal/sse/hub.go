@@ -35,11 +35,12 @@ type Hub struct {
 	incomplete *topicSet // waiting for a repair
 	compareNow chan struct{}
 
-	mu       sync.Mutex
-	draining bool // no client is admitted any more
-	topics   map[notification.Stream]*topic
-	clients  map[*client]struct{}
-	allGone  chan struct{} // closed when the last client of a hub that ends is gone
+	mu          sync.Mutex
+	draining    bool // no client is admitted any more
+	topics      map[notification.Stream]*topic
+	clients     map[*client]struct{}
+	feedClients int           // those of the feed among them
+	allGone     chan struct{} // closed when the last client of a hub that ends is gone
 }
 
 // New returns a Hub that works while Run runs.
@@ -178,12 +179,20 @@ func (h *Hub) removeUnusedTopics(now time.Time) {
 	}
 }
 
-// admit registers a client, unless the hub is full or about to end.
+// admit registers a client, unless the hub is full or about to end. The feed
+// has a limit of its own: clients without a token must not keep out those that
+// are signed in.
 func (h *Hub) admit(c *client) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.draining || len(h.clients) >= h.cfg.MaxStreams {
 		return false
+	}
+	if c.kind == kindFeed {
+		if h.feedClients >= h.cfg.MaxFeed {
+			return false
+		}
+		h.feedClients++
 	}
 	h.clients[c] = struct{}{}
 	return true
@@ -201,6 +210,9 @@ func (h *Hub) remove(c *client) {
 	h.wheel.remove(c)
 	h.mu.Lock()
 	delete(h.clients, c)
+	if c.kind == kindFeed {
+		h.feedClients--
+	}
 	if h.allGone != nil && len(h.clients) == 0 {
 		close(h.allGone)
 	}

@@ -47,13 +47,39 @@ func TestFullHubRefuses(t *testing.T) {
 	})
 }
 
+// The feed needs no token. However many follow it, there is room for those who
+// are signed in.
+func TestFeedLeavesRoom(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		cfg := config(w)
+		cfg.MaxStreams, cfg.MaxFeed = 5, 3
+		h := newHarness(t, cfg)
+		feeds := make([]*ssetest.Stream, cfg.MaxFeed)
+		for i := range feeds {
+			feeds[i] = h.open("/feed", "")
+			expect(t, feeds[i], "ready")
+		}
+		expectRetry(t, h.open("/feed", ""))
+		expect(t, h.open("/ann", ""), "ready")
+		expect(t, h.open("/bob", ""), "ready")
+
+		feeds[0].Close()
+		h.eventually("one follower has left", func() bool { return h.metric("sse_connections") == 4 })
+		expect(t, h.open("/feed", ""), "ready")
+	})
+}
+
 func TestDatabaseAwayRefuses(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		h := newHarness(t, config(w))
 		s := h.open("/ann", "")
 		expect(t, s, "ready")
 		h.pool.Close()
-		expectRetry(t, h.open("/ann", ""))
+		refused := h.open("/ann", "")
+		expectRetry(t, refused)
+		if refused.Retry() > 3*time.Second { // a restart of the database takes no longer
+			t.Errorf("the client is to come back after %s, want 3 s at most", refused.Retry())
+		}
 		h.tellOnly("ann", s) // streams that are open stay
 	})
 }

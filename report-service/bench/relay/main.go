@@ -48,13 +48,9 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 	}
 	defer pool.Close()
 	metrics := prometheus.NewRegistry()
-	r, err := relay.New(relay.Config{
-		Settings: relay.Defaults(), Pool: pool, RabbitURL: *broker,
-		Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Metrics: metrics,
+	r := relay.New(relay.Defaults(), relay.Dependencies{
+		Pool: pool, RabbitURL: *broker, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Metrics: metrics,
 	})
-	if err != nil {
-		return err
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)

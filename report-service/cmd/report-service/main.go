@@ -41,12 +41,11 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
-	publisher, err := relay.New(relay.Config{
-		Settings: cfg.Relay, Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
+	publisher := relay.New(cfg.Relay, relay.Dependencies{
+		Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
 	})
-	if err != nil {
-		return fmt.Errorf("set up relay: %w", err)
-	}
+	messages := outbox.NewStore(pool, publisher.Wake)
+	metrics.MustRegister(outbox.NewCollector(messages))
 	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
 	verifier, err := auth.New(ctx, cfg.Auth, log)
 	if err != nil {
@@ -56,7 +55,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})
 	handler, err := api.New(api.Config{
-		Store: store, Outbox: outbox.NewStore(pool, publisher.Wake), Relay: publisher,
+		Store: store, Outbox: messages, Relay: publisher,
 		Auth: verifier, Health: health, Metrics: metrics, Log: log,
 	})
 	if err != nil {

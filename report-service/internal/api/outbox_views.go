@@ -31,7 +31,7 @@ func relayStateOf(s relay.State) RelayState {
 		PublishedPerS: s.PublishedPerSecond, ConfirmP50Ms: milliseconds(s.ConfirmP50), ConfirmP99Ms: milliseconds(s.ConfirmP99),
 		Returned: s.Returned, Nacked: s.Nacked, Connects: s.Connects, BlockedSeconds: s.BlockedFor.Seconds(),
 	}
-	maps.Copy(out.HeldBack, s.HeldBack)
+	maps.Copy(out.HeldBack, s.OpenCircuits)
 	return out
 }
 

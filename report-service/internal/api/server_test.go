@@ -56,10 +56,7 @@ func newServer(t testing.TB) *testServer {
 		t.Fatal(err)
 	}
 	// Not run: what it publishes is tested elsewhere.
-	publisher, err := relay.New(relay.Config{Settings: relay.Defaults(), Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
 	store := postgres.NewStore(s.pool, keys, func(shards.Set) {})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -15,7 +15,7 @@ type Config struct {
 	Address
 	config.Service
 	Auth  auth.Config
-	Relay relay.Settings
+	Relay relay.Config
 }
 
 // An Address is where report-service listens, and where it does for

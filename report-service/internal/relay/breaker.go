@@ -5,97 +5,104 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 const (
-	// tripsAfter refusals in a row of one kind, its queue is missing or full:
-	// it is below the attempts of a row, so that none is failed for it.
-	tripsAfter = 3
-	// Then one message of the kind is tried, again and again.
+	// tripAfter refusals in a row of one routing key its circuit opens: it is
+	// below the attempts of a row, so that none is failed for it.
+	tripAfter = 3
+	// While it is open, one message is published as a probe, after a pause that
+	// doubles from minProbe to maxProbe. It is short: residents wait for the queue.
 	minProbe = time.Second
 	maxProbe = 5 * time.Second
 )
 
-// breakers hold back a kind of message that its queue does not take, instead
-// of failing row after row. That is never the fault of a message: to which
-// queue it goes depends on its routing key alone. Only a key outside of the
-// contract has no queue for good; it has no breaker, and its rows fail.
+// A breaker has a circuit per routing key, so that a queue that takes no
+// messages does not fail row after row. That is never the fault of a message:
+// to which queue it goes depends on its routing key alone. Only a key outside
+// of the contract has no queue at all; it has no circuit, and its rows fail.
 //
-// They outlive connections, so that a reconnect does not count anew.
-type breakers struct {
-	mu    sync.Mutex
-	kinds map[string]*breaker
+//	closed ── 3 refusals in a row ──► open ── pause is over ──► half-open
+//	  ▲                                ▲                         │    │
+//	  │                                └──── probe refused ──────┘    │
+//	  └───────────────────────── probe confirmed ─────────────────────┘
+//
+// Messages flow while it is closed. Circuits outlive connections, so that a new
+// connection does not count anew. Half-open is known to the session, which has
+// one probe at a time.
+type breaker struct {
+	mu       sync.Mutex
+	circuits map[string]*circuit // by routing key
 }
 
-type breaker struct {
+type circuit struct {
 	refusals int // in a row
 	reason   string
-	since    time.Time // when it opened, zero while it is closed
+	open     bool
+	probes   backoff.Backoff
 	probeAt  time.Time
-	wait     time.Duration
 }
 
-func newBreakers() *breakers {
-	kinds := make(map[string]*breaker)
+func newBreaker() *breaker {
+	b := &breaker{circuits: make(map[string]*circuit)}
 	for _, key := range event.Keys() {
-		kinds[string(key)] = new(breaker)
+		b.circuits[string(key)] = &circuit{probes: backoff.Backoff{First: minProbe, Max: maxProbe}}
 	}
-	return &breakers{kinds: kinds}
+	return b
 }
 
-// refused notes a refusal, and returns whether the kind is held back for it.
-// opened is true if it was not before.
-func (b *breakers) refused(key, reason string, now time.Time) (held, opened bool) {
+// recordRefusal notes that the broker refused a message, and reports whether
+// the circuit is open, and whether it was this that opened it.
+func (b *breaker) recordRefusal(key, reason string, now time.Time) (open, opened bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.kinds[key]
-	if kind == nil {
+	c := b.circuits[key]
+	if c == nil {
 		return false, false
 	}
-	kind.reason = reason
-	if kind.refusals++; kind.refusals < tripsAfter {
-		return false, false
-	}
-	opened = kind.since.IsZero()
+	c.reason = reason
+	c.refusals++
+	opened = !c.open && c.refusals >= tripAfter
 	if opened {
-		kind.since, kind.wait = now, minProbe
-		kind.probeAt = now.Add(kind.wait)
+		c.open = true
+		c.probeAt = now.Add(c.probes.Next())
 	}
-	return true, opened
+	return c.open, opened
 }
 
-// probed notes that the try of an open kind was refused as well.
-func (b *breakers) probed(key, reason string, now time.Time) {
+// recordProbeRefusal notes that the probe of an open circuit was refused.
+func (b *breaker) recordProbeRefusal(key, reason string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.kinds[key]
-	kind.reason = reason
-	kind.wait = min(2*kind.wait, maxProbe) // short at most: when the queue is back, residents wait
-	kind.probeAt = now.Add(kind.wait)
+	c := b.circuits[key]
+	c.reason = reason
+	c.probeAt = now.Add(c.probes.Next())
 }
 
-// taken notes that a queue took a message. It returns whether that closed the
-// breaker.
-func (b *breakers) taken(key string) bool {
+// recordSuccess notes that a queue took a message, and reports whether that
+// closed the circuit.
+func (b *breaker) recordSuccess(key string) (closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.kinds[key]
-	if kind == nil || kind.refusals == 0 {
+	c := b.circuits[key]
+	if c == nil || c.refusals == 0 {
 		return false // nearly always
 	}
-	open := !kind.since.IsZero()
-	*kind = breaker{}
-	return open
+	closed = c.open
+	c.refusals, c.open, c.reason = 0, false, ""
+	c.probes.Reset()
+	return closed
 }
 
-// shut returns the kinds that are held back.
-func (b *breakers) shut() []string {
+// openKeys returns the routing keys whose circuit is open.
+func (b *breaker) openKeys() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys := []string{}
-	for key, kind := range b.kinds {
-		if !kind.since.IsZero() {
+	for key, c := range b.circuits {
+		if c.open {
 			keys = append(keys, key)
 		}
 	}
@@ -103,34 +110,34 @@ func (b *breakers) shut() []string {
 	return keys
 }
 
-// isShut tells whether key is held back.
-func (b *breakers) isShut(key string) bool {
+// isOpen reports whether the circuit of key is open.
+func (b *breaker) isOpen(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.kinds[key]
-	return kind != nil && !kind.since.IsZero()
+	c := b.circuits[key]
+	return c != nil && c.open
 }
 
-// due returns a kind that is to be tried now, or "".
-func (b *breakers) due(now time.Time) string {
+// probeDue returns a key whose open circuit is to be probed now, or "".
+func (b *breaker) probeDue(now time.Time) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key, kind := range b.kinds {
-		if !kind.since.IsZero() && !now.Before(kind.probeAt) {
+	for key, c := range b.circuits {
+		if c.open && !now.Before(c.probeAt) {
 			return key
 		}
 	}
 	return ""
 }
 
-// reasons returns the kinds that are held back, and why.
-func (b *breakers) reasons() map[string]string {
+// reasons returns why circuits are open, by key.
+func (b *breaker) reasons() map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	reasons := make(map[string]string)
-	for key, kind := range b.kinds {
-		if !kind.since.IsZero() {
-			reasons[key] = kind.reason
+	for key, c := range b.circuits {
+		if c.open {
+			reasons[key] = c.reason
 		}
 	}
 	return reasons

@@ -27,7 +27,7 @@ func TestKilledAtRandom(t *testing.T) {
 			t.Parallel()
 			pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 			bindQueue(t, url, event.VoteReceivedKey)
-			arrived := count(t, url, event.VoteReceivedKey)
+			arrived := receive(t, url, event.VoteReceivedKey)
 			rows := newRows(200, 20)
 			insertMany(t, pool, rows)
 
@@ -61,7 +61,7 @@ func TestPausedPastItsLease(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	rows := newRows(200, 50)
 	insertMany(t, pool, rows)
 

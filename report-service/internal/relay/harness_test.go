@@ -20,8 +20,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// patience bounds a wait for what must happen; it is never measured.
-const patience = 3 * time.Minute
+// testTimeout bounds a wait for what must happen; it is never measured.
+const testTimeout = 3 * time.Minute
 
 // outboxRow is what a test writes.
 type outboxRow struct {
@@ -123,26 +123,23 @@ func bindQueue(t testing.TB, url string, keys ...event.Key) {
 // A replica is a relay that runs in the test's process.
 type replica struct {
 	*relay.Relay
-	stop func() error // waits until it has drained
+	metrics *prometheus.Registry
+	stop    func() error // waits until it has drained
 }
 
 // start runs a relay until the test ends, or until stop.
 func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Config)) replica {
 	t.Helper()
-	cfg := relay.Config{
-		Settings: relay.Defaults(), Pool: pool, RabbitURL: url,
-		Log: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), Metrics: prometheus.NewRegistry(),
-	}
-	if os.Getenv("RELAY_TEST_LOG") == "" {
-		cfg.Log = zerolog.Nop()
-	}
+	cfg := relay.Defaults()
 	for _, f := range tune {
 		f(&cfg)
 	}
-	r, err := relay.New(cfg)
-	if err != nil {
-		t.Fatal(err)
+	log := zerolog.Nop()
+	if os.Getenv("RELAY_TEST_LOG") != "" {
+		log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	}
+	metrics := prometheus.NewRegistry()
+	r := relay.New(cfg, relay.Dependencies{Pool: pool, RabbitURL: url, Log: log, Metrics: metrics})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	var result error
@@ -156,13 +153,13 @@ func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Con
 		return result
 	}
 	t.Cleanup(func() { _ = stop() })
-	return replica{r, stop}
+	return replica{r, metrics, stop}
 }
 
 // waitFor asks until the answer is yes.
 func waitFor(t testing.TB, what string, ask func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for !ask() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)

@@ -25,7 +25,7 @@ func TestIdleCost(t *testing.T) {
 	bindQueue(t, url, event.VoteReceivedKey)
 	rows := newRows(10, 10)
 	insertMany(t, pool, rows)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	start(t, pool, url)
 	arrived.wait(t, rows)
 	// The cleaner's look comes once a minute; its statements are not the question.

@@ -47,18 +47,14 @@ func runChild() error {
 		return err
 	}
 	defer pool.Close()
-	settings := relay.Defaults()
+	cfg := relay.Defaults()
 	if lease, err := time.ParseDuration(os.Getenv(childLease)); err == nil {
-		settings.Lease = lease
+		cfg.Lease = lease
 	}
-	r, err := relay.New(relay.Config{
-		Settings: settings, Pool: pool, RabbitURL: os.Getenv(childBroker),
+	return relay.New(cfg, relay.Dependencies{
+		Pool: pool, RabbitURL: os.Getenv(childBroker),
 		Log: zerolog.New(os.Stderr).With().Timestamp().Logger(), Metrics: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		return err
-	}
-	return r.Run(ctx)
+	}).Run(ctx)
 }
 
 // A child is a relay in a process of its own.

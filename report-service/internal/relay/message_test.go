@@ -56,7 +56,7 @@ func receiveOne(t *testing.T, url, queue string) amqp.Delivery {
 	select {
 	case d := <-deliveries:
 		return d
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("no message came")
 		panic("unreachable")
 	}

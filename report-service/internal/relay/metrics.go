@@ -1,6 +1,9 @@
 package relay
 
 import (
+	"math"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,26 +14,28 @@ import (
 )
 
 // metrics are what the relay counts. Labels are routing keys and reasons,
-// never ids.
+// never ids. The operators' page reads the same metrics, so that it cannot
+// differ from Prometheus.
 type metrics struct {
-	published      *prometheus.CounterVec
-	refused        *prometheus.CounterVec
-	overtaken      prometheus.Counter
-	confirmSeconds prometheus.Histogram
-	commitSeconds  prometheus.Histogram
-	markSeconds    prometheus.Histogram
-	readSeconds    prometheus.Histogram
-	inFlight       prometheus.Gauge
-	connected      prometheus.Gauge
-	connects       prometheus.Counter
-	blocked        prometheus.Gauge
-	blockedSeconds prometheus.Counter
-	shut           *prometheus.GaugeVec
-	shards         prometheus.Gauge
-	leaseEnds      prometheus.Gauge
-	cleaned        prometheus.Counter
-	announced      prometheus.Counter
-	heard          prometheus.Counter
+	published       *prometheus.CounterVec
+	refused         *prometheus.CounterVec
+	overtaken       prometheus.Counter
+	confirmSeconds  prometheus.Summary
+	commitSeconds   prometheus.Histogram
+	recordSeconds   prometheus.Histogram
+	readSeconds     prometheus.Histogram
+	connected       prometheus.Gauge
+	connects        prometheus.Counter
+	blocked         prometheus.Gauge
+	blockedSeconds  prometheus.Counter
+	circuitOpen     *prometheus.GaugeVec
+	shards          prometheus.Gauge
+	validUntil      prometheus.Gauge
+	cleaned         prometheus.Counter
+	wakeupsSent     prometheus.Counter
+	wakeupsReceived prometheus.Counter
+
+	rate rate // of what is published
 }
 
 // Why a message was refused, as a label.
@@ -43,7 +48,7 @@ const (
 // latencies reach from a local broker to a confirm timeout.
 var latencies = []float64{.0005, .001, .002, .003, .004, .005, .0075, .01, .015, .02, .03, .04, .05, .075, .1, .2, .5, 1, 2, 5, 15, 60}
 
-func newMetrics(registry prometheus.Registerer, window int) *metrics {
+func newMetrics(registry prometheus.Registerer, window int, sending *atomic.Int64) *metrics {
 	f := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Name: "relay_" + name, Help: help})
@@ -55,28 +60,33 @@ func newMetrics(registry prometheus.Registerer, window int) *metrics {
 		return f.NewHistogram(prometheus.HistogramOpts{Name: "relay_" + name, Help: help, Buckets: latencies})
 	}
 	m := &metrics{
-		published:      f.NewCounterVec(prometheus.CounterOpts{Name: "relay_published_total", Help: "Messages that a queue has taken."}, []string{"routing_key"}),
-		refused:        f.NewCounterVec(prometheus.CounterOpts{Name: "relay_refused_total", Help: "Messages nacked, returned or unpublishable."}, []string{"reason"}),
-		overtaken:      counter("overtaken_total", "Messages confirmed while an earlier one of their report was refused: they were in flight together."),
-		confirmSeconds: histogram("confirm_seconds", "From publish to confirm."),
-		commitSeconds:  histogram("commit_to_confirm_seconds", "From the row's transaction to the confirm."),
-		markSeconds:    histogram("mark_seconds", "One batch of marks."),
-		readSeconds:    histogram("read_seconds", "One read of the outbox."),
-		inFlight:       gauge("in_flight", "Messages that wait for their confirm."),
-		connected:      gauge("connected", "Whether there is a connection to the broker."),
-		connects:       counter("connects_total", "Connections to the broker made."),
-		blocked:        gauge("blocked", "Whether the broker takes no messages, as under a disk alarm."),
-		blockedSeconds: counter("blocked_seconds_total", "Time for which the broker took no messages."),
-		shut:           f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_held_back", Help: "Whether messages of a kind are held back because their queue does not take them."}, []string{"routing_key"}),
-		shards:         gauge("shards_owned", "Shards that this replica publishes."),
-		leaseEnds:      gauge("publish_until_timestamp_seconds", "Until when the lease allows publishing."),
-		cleaned:        counter("cleaned_total", "Published rows deleted after their retention."),
-		announced:      counter("wakes_announced_total", "Times that other replicas were told to look at the outbox."),
-		heard:          counter("wakes_heard_total", "Times that another replica told this one to look at its shards."),
+		published: f.NewCounterVec(prometheus.CounterOpts{Name: "relay_published_total", Help: "Messages that a queue has taken."}, []string{"routing_key"}),
+		refused:   f.NewCounterVec(prometheus.CounterOpts{Name: "relay_refused_total", Help: "Messages nacked, returned or unpublishable."}, []string{"reason"}),
+		overtaken: counter("overtaken_total", "Messages confirmed while an earlier one of their report was refused: they were in flight together."),
+		confirmSeconds: f.NewSummary(prometheus.SummaryOpts{
+			Name: "relay_confirm_seconds", Help: "From publish to confirm, as quantiles over the last minute.",
+			// A quiet day has few messages: a minute of them makes a p99 mean something.
+			Objectives: map[float64]float64{0.5: 0.01, 0.99: 0.001}, MaxAge: time.Minute,
+		}),
+		commitSeconds:   histogram("commit_to_confirm_seconds", "From the row's transaction to the confirm."),
+		recordSeconds:   histogram("record_seconds", "Time to record one batch of results."),
+		readSeconds:     histogram("read_seconds", "Time of one read of the outbox."),
+		connected:       gauge("connected", "Whether there is a connection to the broker."),
+		connects:        counter("connects_total", "Connections to the broker made."),
+		blocked:         gauge("blocked", "Whether the broker takes no messages, as under a disk alarm."),
+		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker took no messages."),
+		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether messages with a routing key are kept because their queue refuses them."}, []string{"routing_key"}),
+		shards:          gauge("shards_owned", "Shards that this replica publishes."),
+		validUntil:      gauge("publish_until_timestamp_seconds", "Until when the lease allows publishing."),
+		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
+		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
+		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}
 	gauge("window", "How many messages may wait for their confirm.").Set(float64(window))
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "relay_in_flight", Help: "Messages that wait for their confirm."},
+		func() float64 { return float64(sending.Load()) })
 	for _, key := range event.Keys() {
-		m.shut.WithLabelValues(string(key))
+		m.circuitOpen.WithLabelValues(string(key))
 		m.published.WithLabelValues(string(key))
 	}
 	return m
@@ -85,13 +95,69 @@ func newMetrics(registry prometheus.Registerer, window int) *metrics {
 // owned shows what the coordinator owns.
 func (m *metrics) owned(shards int, validUntil time.Time) {
 	m.shards.Set(float64(shards))
-	m.leaseEnds.Set(float64(validUntil.UnixMilli()) / 1000)
+	m.validUntil.Set(float64(validUntil.UnixMilli()) / 1000)
 }
 
-// total returns what c has counted. The operators' page and Prometheus are
-// told by the same counter, so that they cannot differ.
+// confirmed counts a message that a queue has taken.
+func (m *metrics) confirmed(r *row, now time.Time) {
+	m.published.WithLabelValues(r.key).Inc()
+	m.rate.add(now)
+	m.confirmSeconds.Observe(now.Sub(r.publishedAt).Seconds())
+	m.commitSeconds.Observe(max(0, now.Sub(r.created).Seconds()))
+}
+
+// confirmQuantiles returns the median and the 99th percentile of the time from
+// publish to confirm over about the last minute; zero if there was none.
+func (m *metrics) confirmQuantiles() (p50, p99 time.Duration) {
+	var seen dto.Metric
+	_ = m.confirmSeconds.Write(&seen)            // a summary always can
+	quantiles := seen.GetSummary().GetQuantile() // in ascending order
+	duration := func(q *dto.Quantile) time.Duration {
+		if math.IsNaN(q.GetValue()) {
+			return 0
+		}
+		return time.Duration(math.Round(q.GetValue() * float64(time.Second)))
+	}
+	return duration(quantiles[0]), duration(quantiles[1])
+}
+
+// total returns what c has counted.
 func total(c prometheus.Counter) float64 {
 	var m dto.Metric
 	_ = c.Write(&m) // a counter always can
 	return m.GetCounter().GetValue()
+}
+
+// rateSpan is over how many seconds a rate takes its mean: short enough to show
+// that publishing has stopped.
+const rateSpan = 10
+
+// A rate is how many events there are per second, lately.
+type rate struct {
+	mu      sync.Mutex
+	seconds [rateSpan + 1]struct{ unix, events int64 } // each takes the place of the one eleven before
+}
+
+func (r *rate) add(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.seconds[now.Unix()%int64(len(r.seconds))]
+	if s.unix != now.Unix() {
+		s.unix, s.events = now.Unix(), 0
+	}
+	s.events++
+}
+
+// perSecond returns the mean over the last seconds.
+func (r *rate) perSecond(now time.Time) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var events int64
+	for _, s := range r.seconds {
+		if now.Unix()-s.unix <= rateSpan {
+			events += s.events
+		}
+	}
+	// The present second is not over: only the part of it that has passed counts.
+	return float64(events) / (rateSpan + float64(now.Nanosecond())/1e9)
 }

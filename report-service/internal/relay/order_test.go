@@ -24,7 +24,7 @@ func TestLateCommits(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	reports := lockable(t, pool, 20)
 	start(t, pool, url)
 
@@ -66,7 +66,7 @@ func TestHotReport(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	rows := newRows(1, 5_000)
 	insertMany(t, pool, rows)
 	r := start(t, pool, url)

@@ -1,80 +1,209 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// publish sends what is queued, up to a burst, and tells whether more could go.
-// After a burst the session looks up: confirms make room, and neither they nor
-// a change of ownership are to wait for the end of a long queue.
+// burst is how many rows are published before the session does anything else:
+// confirms make room in the window, and neither they nor a change of the leases
+// should wait for the end of a long queue.
+const burst = 64
+
+// untilRecorded blocks a report until the refusal of its row is in the table.
+const untilRecorded = int64(math.MaxInt64)
+
+// A confirmation is the end of one publish.
+type confirmation struct {
+	row     *row
+	outcome rabbit.Outcome
+}
+
+// A probeResult is what came of the probe of an open circuit.
+type probeResult struct {
+	key string
+	row *row // nil if none waits
+	err error
+}
+
+// publish sends what is queued, up to a burst, and reports whether more could
+// go at once.
 func (s *session) publish(now time.Time) (more bool, err error) {
-	if !s.relay.leases.Valid() { // the guard at the socket asks again
+	if !s.leases.Valid() { // the guard at the socket asks again
 		return false, nil
 	}
-	for n := 0; len(s.queue) > 0 && s.mayPublish(); n++ {
+	for n := 0; len(s.rows.queue) > 0 && s.mayPublish(); n++ {
 		if n == burst {
 			return true, nil
 		}
-		next := s.queue[0]
-		s.queue = s.queue[1:]
-		if s.isHeld(next) || !s.relay.leases.MayPublish(next.Lease) {
-			s.putBack(next)
+		r := s.rows.next()
+		if s.rows.isBlocked(r) || s.breaker.isOpen(r.key) || !s.leases.MayPublish(r.lease) {
+			s.rows.release(r)
 			continue
 		}
-		if err := s.send(next, now); err != nil {
-			return false, err
+		if s.rows.count[inFlight] == 0 {
+			s.progress = now // the broker owed nothing until here
+		}
+		msg, err := r.message()
+		if err == nil {
+			r.publishedAt = now
+			s.rows.move(r, inFlight) // before the bytes can move: the guard looks at it
+			err = s.publisher.Publish(s.exchange, r.key, msg, func(o rabbit.Outcome) {
+				s.confirmations <- confirmation{r, o}
+			})
+		}
+		switch {
+		case errors.Is(err, rabbit.ErrUnpublishable):
+			s.metrics.refused.WithLabelValues(unpublishable).Inc()
+			// No circuit opens: this is the fault of the message, not of its queue.
+			s.rows.block(r, untilRecorded)
+			s.record(r, err.Error())
+		case err != nil:
+			return false, fmt.Errorf("publish: %w", err)
 		}
 	}
 	return false, nil
 }
 
-// mayPublish keeps to the window, and keeps what a crash would leave
-// published and unmarked to a window and a batch.
+// mayPublish keeps to the window, and keeps what a crash would leave published
+// and unrecorded to a window and a batch. So the result writer has room for all
+// rows that wait for it.
 func (s *session) mayPublish() bool {
-	window := s.relay.cfg.Window
-	return !s.isBlocked && !s.renewing && len(s.flying) < window &&
-		len(s.flying)+s.waiting < window+markBatch
+	window := s.cfg.Window
+	return !s.isBlocked && !s.reconnecting && s.rows.count[inFlight] < window &&
+		s.rows.count[inFlight]+s.rows.count[recording] < window+resultBatch
 }
 
-// isHeld tells whether a queued row has to wait after all. It is read again.
-func (s *session) isHeld(r *row) bool {
-	_, held := s.held[r.report]
-	return held || s.relay.breakers.isShut(r.key)
+// onConfirm takes in the broker's answer.
+func (s *session) onConfirm(c confirmation) {
+	r, now := c.row, time.Now()
+	s.progress = now
+	switch c.outcome.Result {
+	case rabbit.Acked:
+		s.metrics.confirmed(r, now)
+		if s.rows.isBlocked(r) {
+			s.metrics.overtaken.Inc()
+		}
+		s.recordSuccess(r.key)
+		s.record(r, "")
+	case rabbit.Nacked:
+		s.metrics.refused.WithLabelValues(nacked).Inc()
+		s.onRefusal(r, "the broker refused the message (nack)", true)
+	case rabbit.Returned:
+		s.metrics.refused.WithLabelValues(returned).Inc()
+		s.onRefusal(r, "no queue takes the message: "+c.outcome.Reason, false)
+	case rabbit.Lost:
+		s.rows.release(r) // unknown: the next session reads it again, in order
+	}
 }
 
-// send publishes one row. What cannot be published at all is refused here.
-func (s *session) send(r *row, now time.Time) error {
-	msg, err := r.message()
-	if err == nil {
-		r.sent = now
-		// Counted before the bytes can move: the guard at the socket looks at it.
-		s.relay.outstanding.Add(1)
-		err = s.publisher.Publish(s.relay.cfg.Topology.Exchange(), r.key, msg, func(o rabbit.Outcome) {
-			s.settled <- settlement{r, o}
-		})
-		if err != nil {
-			s.relay.outstanding.Add(-1)
+// onRefusal counts an attempt of r, unless the circuit of its routing key is
+// open.
+func (s *session) onRefusal(r *row, reason string, nack bool) {
+	open, opened := s.breaker.recordRefusal(r.key, reason, time.Now())
+	// The rows of this report that are in flight behind r cannot be called back;
+	// those that are not yet wait, or they would overtake it for certain.
+	if !open {
+		s.rows.block(r, untilRecorded)
+		s.record(r, reason)
+		return
+	}
+	s.rows.block(r, s.watermark.reads)
+	s.rows.release(r)
+	if opened {
+		s.metrics.circuitOpen.WithLabelValues(r.key).Set(1)
+		s.log.Error().Str("routing_key", r.key).Str("reason", reason).
+			Msg("queue refuses messages, circuit opened: its rows wait until a probe succeeds")
+		// A channel that was opened while a queue had no leader may refuse for
+		// long after; a new one does not.
+		s.reconnecting = s.reconnecting || nack
+	}
+}
+
+// recordSuccess closes the circuit of a routing key if it was open.
+func (s *session) recordSuccess(key string) {
+	if s.breaker.recordSuccess(key) {
+		s.metrics.circuitOpen.WithLabelValues(key).Set(0)
+		s.log.Info().Str("routing_key", key).Msg("queue takes messages again, circuit closed")
+		s.schedule.next = time.Now() // reads so far left this key out
+	}
+}
+
+// record passes a row to the result writer. It does not block: see mayPublish.
+func (s *session) record(r *row, refusal string) {
+	s.rows.move(r, recording)
+	s.results.in <- result{r, refusal}
+}
+
+// onRecorded finishes rows whose result is in the table. A read that was started
+// before cannot contain them: it left out what was in progress.
+func (s *session) onRecorded(batch []result) {
+	s.status.recorded(time.Now())
+	for _, res := range batch {
+		if res.refusal == "" {
+			s.rows.finish(res.row)
+		} else {
+			s.rows.block(res.row, s.watermark.reads)
+			s.rows.release(res.row)
 		}
 	}
-	switch {
-	case err == nil:
-		if len(s.flying) == 0 {
-			s.progress = now // the broker owed nothing until here
+}
+
+// startProbe publishes the oldest message of an open circuit, if one is due. It
+// goes over a channel of its own: the refusals may be the other's fault. A
+// refusal does not count as an attempt: the circuit is probed, not the row.
+func (s *session) startProbe(ctx context.Context, now time.Time) {
+	key := s.breaker.probeDue(now)
+	if key == "" || s.probing || s.rows.hasKey(key) { // the oldest may be in progress
+		return
+	}
+	// One at a time, beside everything else: it waits for the database and for
+	// the broker, and the other keys should not wait with it.
+	s.probing = true
+	leases := s.leases.Active()
+	s.rows.sending.Add(1) // for the guard: a probe must not go out after the lease either
+	s.background.Go(func() {
+		defer s.rows.sending.Add(-1)
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmTimeout)
+		defer cancel()
+		p := probeResult{key: key}
+		if p.row, p.err = s.reader.oldest(ctx, key, leases); p.row != nil {
+			p.err = s.publishProbe(ctx, p.row)
 		}
-		s.flying = append(s.flying, r)
-		s.relay.metrics.inFlight.Set(float64(len(s.flying)))
-		return nil
-	case errors.Is(err, rabbit.ErrUnpublishable):
-		s.relay.metrics.refused.WithLabelValues(unpublishable).Inc()
-		// No breaker here: this is the fault of the message, not of its queue.
-		s.hold(r, untilWritten)
-		s.judge(r, err.Error())
-		return nil
-	default:
-		return fmt.Errorf("publish: %w", err)
+		s.probeResults <- p
+	})
+}
+
+func (s *session) publishProbe(ctx context.Context, r *row) error {
+	msg, err := r.message()
+	if err != nil {
+		return err
+	}
+	publisher, err := rabbit.NewPublisher(s.conn, 1)
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	return publisher.PublishWait(ctx, s.exchange, r.key, msg)
+}
+
+// onProbe takes in what came of a probe.
+func (s *session) onProbe(p probeResult) {
+	s.probing = false
+	if p.err != nil {
+		s.breaker.recordProbeRefusal(p.key, p.err.Error(), time.Now())
+		s.log.Warn().Err(p.err).Str("routing_key", p.key).Msg("probe failed, circuit stays open, will retry")
+		return
+	}
+	s.recordSuccess(p.key) // also if no row waits: the next one shows
+	if p.row != nil {
+		s.metrics.published.WithLabelValues(p.key).Inc()
+		s.rows.addProbed(p.row)
+		s.results.in <- result{row: p.row}
 	}
 }

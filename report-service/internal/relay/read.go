@@ -2,144 +2,131 @@ package relay
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
-
-	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
 const (
-	// pageSize is about how many rows are read at once. A page of this size is
-	// read in a few milliseconds and keeps the broker busy for a hundred.
-	pageSize = 2000
-	// readTimeout ends a read from a database that does not answer.
-	readTimeout = 10 * time.Second
+	// readGap separates the beginnings of two reads while rows trickle in: it
+	// bounds the reads per second, at a delay that nobody notices. When reads
+	// take long the machine is busy, and up to maxReadGap passes between them:
+	// there is better use for its time than many small reads.
+	readGap    = 4 * time.Millisecond
+	maxReadGap = 20 * time.Millisecond
 )
 
-// A question is what a page is asked for.
-type question struct {
-	number   int64          // counts the reads of a session
-	leases   []shards.Lease // the shards to read
-	floors   []int64        // per shard: rows up to here need no look
-	underway []*row         // left out of the answer
-	shut     []string
-	perShard int
+// A readSchedule decides when the next read begins: at once while reads come
+// back full, soon after a wake-up, and otherwise by polling, which becomes
+// rarer while nothing is found.
+type readSchedule struct {
+	pollMin, pollMax time.Duration
+
+	began     time.Time     // when the last read did
+	gap       time.Duration // between the beginnings of two reads after wake-ups
+	next      time.Time     // when the next one begins without a wake-up
+	poll      time.Duration // the last pause between polls
+	triggered bool          // by a wake-up since the last read began
+	perShard  int           // how many rows of each shard are left to read, 0 for none known
 }
 
-// A page is the answer: rows in order of seq within each shard, as of one
-// snapshot. Because every read begins at the floor of its shard, and not
-// behind what was read before, it cannot show a row and miss an earlier one
-// of the same report that committed in between.
-type page struct {
-	question
-
-	rows     []*row
-	reach    []int64 // per claim: no row up to here was left for another page
-	full     int     // shards that have more rows
-	snapshot string
-	unlisted uint32  // transactions that run and are too young for the snapshot
-	delayed  []int16 // shards with rows that wait for another attempt
-	err      error
+func newReadSchedule(cfg Config, now time.Time) readSchedule {
+	return readSchedule{pollMin: cfg.PollMin, pollMax: cfg.PollMax, gap: readGap, next: now, poll: cfg.PollMin}
 }
 
-// read answers q. A row that waits for its next attempt is left out until it
-// is due, and so are the later rows of its report: they wait for it. It is a
-// single statement, because a page must be of a single snapshot.
-//
-// Each shard is asked by itself: shard = any(…) order by seq would make the
-// planner sort, or walk the published history. not in (select unnest(…)) is
-// hashed once, also in a generic plan, which <> all(…) is not.
-//
-// A snapshot lists no transaction that began after the last one that ended; the
-// age of its xmax tells how many those are.
-const readSQL = `
-	with head as materialized (
-		select s::text as snapshot, age(pg_snapshot_xmax(s)::xid) as unlisted,
-		       array(select distinct shard from outbox_messages where status = 'pending' and retry_count > 0) as delayed
-		from pg_current_snapshot() s
-	)
-	select head.snapshot, head.unlisted, head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null::jsonb, now(), 0
-	from head
-	union all
-	select '', 0, null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, m.headers, m.created_at, m.retry_count
-	from unnest($1::smallint[], $2::bigint[]) as s(shard, floor)
-	cross join lateral (
-		select seq, id, routing_key, report_id, payload, headers, created_at, retry_count
-		from outbox_messages o
-		where status = 'pending' and shard = s.shard and seq > s.floor
-		  and seq not in (select unnest($3::bigint[]))
-		  and (retry_count = 0 or next_attempt_at <= now())
-		  and case when cardinality((select delayed from head)) = 0 then true
-		      else not exists (
-				select from outbox_messages d
-				where d.status = 'pending' and d.retry_count > 0
-				  and d.report_id = o.report_id and d.seq < o.seq)
-		      end
-		  and (cardinality($4::text[]) = 0 or routing_key <> all($4::text[]))
-		order by seq
-		limit $5
-	) m`
+// due returns when the next read should begin.
+func (s *readSchedule) due() time.Time {
+	switch soon := s.began.Add(s.gap); {
+	case s.perShard > 0:
+		return s.began
+	case s.triggered && soon.Before(s.next):
+		return soon
+	default:
+		return s.next
+	}
+}
 
-func (r *Relay) read(ctx context.Context, q question) page {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	p := page{question: q}
-	defer func(began time.Time) { r.metrics.readSeconds.Observe(time.Since(began).Seconds()) }(time.Now())
-	numbers := make([]int16, len(q.leases))
-	for i, c := range q.leases {
-		numbers[i] = c.Shard
+// finished sets when to read next, after a read that was used.
+func (s *readSchedule) finished(res readResult, now time.Time) {
+	s.perShard = 0
+	if res.fullShards > 0 {
+		s.perShard = max(1, readSize/res.fullShards) // only the full shards have more rows
 	}
-	except := make([]int64, len(q.underway))
-	for i, row := range q.underway {
-		except[i] = row.seq
+	if len(res.rows) > 0 {
+		s.poll = s.pollMin
+	} else {
+		s.poll = min(2*s.poll, s.pollMax)
 	}
-	rows, err := r.cfg.Pool.Query(ctx, readSQL, numbers, q.floors, except, q.shut, q.perShard)
+	s.next = now.Add(backoff.Jitter(s.poll))
+}
+
+// gapAfter returns the time from the beginning of a read that took so long to
+// that of the next.
+func gapAfter(took time.Duration) time.Duration { return max(readGap, min(3*took, maxReadGap)) }
+
+// mayRead reports whether more rows could be put to use. Half a read in the
+// queue is enough to keep the broker busy while the next one runs; more of them
+// would only be released, and read again, when a shard changes hands.
+func (s *session) mayRead() bool {
+	return !s.reading && !s.isBlocked && !s.reconnecting && len(s.rows.queue) <= readSize/2 && s.leases.Valid()
+}
+
+// startRead starts a read if one is due.
+func (s *session) startRead(ctx context.Context, now time.Time) {
+	if now.Before(s.schedule.due()) {
+		return
+	}
+	leases := s.leases.Active()
+	if len(leases) == 0 { // a change of the leases triggers a read
+		s.schedule.triggered, s.schedule.perShard, s.schedule.next = false, 0, now.Add(s.cfg.PollMax)
+		return
+	}
+	s.watermark.reads++
+	req := readRequest{
+		number: s.watermark.reads, leases: leases, above: make([]int64, len(leases)),
+		openKeys: s.breaker.openKeys(), perShard: s.schedule.perShard,
+	}
+	if req.perShard == 0 {
+		// An even part for each shard: a long backlog in one does not keep what
+		// is new in the others waiting.
+		req.perShard = max(1, readSize/len(leases))
+	}
+	for i, lease := range leases {
+		req.above[i] = s.watermark.at(lease)
+	}
+	for _, r := range s.rows.bySeq { // copied: the session goes on during the read
+		if r.seq > s.watermark.at(r.lease) { // the read starts above the others
+			req.inProgress = append(req.inProgress, r)
+		}
+	}
+	s.reading, s.schedule.began, s.schedule.triggered = true, now, false
+	s.background.Go(func() { s.readResults <- s.reader.read(ctx, req) })
+}
+
+// accept queues the rows of a read.
+func (s *session) accept(res readResult) error {
+	s.reading = false
+	now := time.Now()
+	s.schedule.gap = gapAfter(now.Sub(s.schedule.began))
+	if res.err != nil {
+		s.log.Warn().Err(res.err).Msg("reading the outbox failed, will retry")
+		s.schedule.perShard, s.schedule.next = 0, now.Add(s.cfg.PollMax)
+		return nil
+	}
+	usable, err := s.watermark.accept(res, now)
 	if err != nil {
-		p.err = fmt.Errorf("read outbox: %w", err)
-		return p
+		return err
 	}
-	if err := p.scan(rows); err != nil {
-		p.err = fmt.Errorf("read outbox: %w", err)
+	if !usable {
+		s.schedule.next = now
+		return nil
 	}
-	return p
-}
-
-// scan takes the rows of the answer; the one without an id carries what holds
-// for the whole page.
-func (p *page) scan(rows pgx.Rows) error {
-	defer rows.Close()
-	index := make(map[int16]int, len(p.leases))
-	p.reach = make([]int64, len(p.leases))
-	for i, c := range p.leases {
-		index[c.Shard], p.reach[i] = i, math.MaxInt64
-	}
-	inShard := make([]int, len(p.leases))
-	for rows.Next() {
-		var one row
-		var snapshot string
-		var unlisted uint32
-		var delayed []int16
-		var id, report pgtype.UUID
-		err := rows.Scan(&snapshot, &unlisted, &delayed, &one.Shard, &one.seq, &id, &one.key, &report,
-			&one.payload, &one.headers, &one.created, &one.retries)
-		if err != nil {
-			return err
+	for _, r := range res.rows {
+		if s.rows.isBlocked(r) || s.breaker.isOpen(r.key) || !s.rows.add(r) {
+			s.watermark.lower(r)
 		}
-		if !id.Valid {
-			p.snapshot, p.unlisted, p.delayed = snapshot, unlisted, delayed
-			continue
-		}
-		i := index[one.Shard]
-		one.id, one.report, one.Epoch = id.Bytes, report.Bytes, p.leases[i].Epoch
-		if inShard[i]++; inShard[i] == p.perShard {
-			p.full++
-			p.reach[i] = one.seq
-		}
-		p.rows = append(p.rows, &one)
 	}
-	return rows.Err()
+	s.rows.unblock(res.number)
+	s.schedule.finished(res, now)
+	return nil
 }

@@ -37,7 +37,7 @@ func TestPoisonFailsAlone(t *testing.T) {
 			t.Parallel()
 			pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 			bindQueue(t, url, event.VoteReceivedKey)
-			arrived := count(t, url, event.VoteReceivedKey)
+			arrived := receive(t, url, event.VoteReceivedKey)
 			rows := newRows(20, 10)
 			poison := newRow(rows[0].report, 0)
 			spoil(&poison)
@@ -76,7 +76,7 @@ func TestLaterRowsWait(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	first, other := newRow(uuid.New(), 1), newRow(uuid.New(), 1)
 	first.headers = `[]` // cannot be published, until it is mended below
 	later := newRow(first.report, 2)
@@ -107,7 +107,7 @@ func TestExchangeDeleted(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	stopWriting := writeSteadily(t, pool)
 	r := start(t, pool, url, impatient)
 	waitFor(t, "flow", func() bool { seen, _, _ := arrived.figures(); return seen > 100 })
@@ -115,7 +115,7 @@ func TestExchangeDeleted(t *testing.T) {
 	onBroker(t, url, func(ch *amqp.Channel) error {
 		return ch.ExchangeDelete(event.Topology{}.Exchange(), false, false)
 	})
-	waitFor(t, "votes held back", func() bool { return r.State().HeldBack[string(event.VoteReceivedKey)] != "" })
+	waitFor(t, "votes held back", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	if r.Probe(t.Context()) == nil {
 		t.Error("the health check says that all is well")
 	}
@@ -130,8 +130,8 @@ func TestExchangeDeleted(t *testing.T) {
 	if s := r.State(); s.Returned == 0 || s.Nacked != 0 {
 		t.Errorf("%d returned and %d nacked, want returned ones only", s.Returned, s.Nacked)
 	}
-	if failed != 0 || inverted != 0 || len(r.State().HeldBack) != 0 {
-		t.Errorf("%d failed, %d inverted, want none; still held back: %v", failed, inverted, r.State().HeldBack)
+	if failed != 0 || inverted != 0 || len(r.State().OpenCircuits) != 0 {
+		t.Errorf("%d failed, %d inverted, want none; still held back: %v", failed, inverted, r.State().OpenCircuits)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestFullQueueSparesOthers(t *testing.T) {
 		}
 		return ch.QueueBind(full, string(event.VoteReceivedKey), topology.Exchange(), false, nil)
 	})
-	updates := count(t, url, event.StatusUpdatedKey)
+	updates := receive(t, url, event.StatusUpdatedKey)
 	votes := newRows(50, 4)
 	statuses := newRows(50, 4)
 	for i := range statuses {
@@ -158,11 +158,11 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	}
 	insertMany(t, pool, votes)
 	r := start(t, pool, url, impatient)
-	waitFor(t, "votes held back", func() bool { return r.State().HeldBack[string(event.VoteReceivedKey)] != "" })
+	waitFor(t, "votes held back", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	insertMany(t, pool, statuses)
 	updates.wait(t, statuses)
 
-	arrived := count(t, url, event.VoteReceivedKey) // makes room
+	arrived := receive(t, url, event.VoteReceivedKey) // makes room
 	arrived.wait(t, votes)
 	waitEmpty(t, pool)
 	_, doubled, inverted := arrived.figures()

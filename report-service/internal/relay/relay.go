@@ -1,17 +1,21 @@
 // Package relay publishes the outbox: it reads the rows of the shards that
-// this replica owns, publishes them with confirms, and marks them.
+// this replica owns, publishes them with confirms, and records the results.
 //
 // It promises that every committed row reaches a queue or ends as failed,
 // visibly; that the messages of a report reach each queue in the order of
 // their commits; that any number of replicas may run, and no two of them
-// publish the same row but when one takes over from another; that a row which
-// commits late is found, and a transaction that stays open holds nothing up;
-// and that an outage of the broker or the database costs no row an attempt.
+// publish the same row except when one takes over from another; that a row
+// which commits late is found, and a transaction that stays open delays
+// nothing; and that an outage of the broker or the database costs no row an
+// attempt.
 //
-// The replicas tell each other what they committed. That makes it quick, and
-// no promise rests on it.
+// The replicas notify each other of what they committed. That makes the relay
+// quick, and no promise rests on it.
 //
-// docs/outbox.md tells how it works to whoever operates it.
+// Rows go through these parts: a session, one per connection, reads them
+// (reader, watermark), publishes them (publish, breaker) and has the results
+// written (results). Their states are in row.go. docs/outbox.md is for whoever
+// operates it.
 package relay
 
 import (
@@ -25,22 +29,19 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-var errLeaseOver = errors.New("the lease is over")
+var errLeaseExpired = errors.New("the lease has expired")
 
-// A Config is what a Relay needs.
-type Config struct {
-	Settings
-
+// Dependencies are what a Relay works with.
+type Dependencies struct {
 	Pool      *pgxpool.Pool
 	RabbitURL string
 	Topology  event.Topology
@@ -50,65 +51,70 @@ type Config struct {
 
 // A Relay is one replica of the relay.
 type Relay struct {
-	cfg         Config
 	id          uuid.UUID
+	cfg         Config
+	deps        Dependencies
 	leases      *shards.Leases
 	coordinator *shards.Coordinator
-	breakers    *breakers
-	wake        chan struct{} // holds a value when there is something to read
-	wakes       *wakes
+	reader      *reader
+	breaker     *breaker
+	notifier    *notifier
+	cleaner     *cleaner
+	status      *status
 	metrics     *metrics
-	recent      *recent
-	broker      broker
-	stopping    <-chan struct{} // closed when Run is to end
+	log         zerolog.Logger
 
-	// outstanding counts messages that are on their way to the broker.
-	outstanding atomic.Int64
-	// talking are the goroutines that pass wakes on. One that waits for the
-	// broker ends with its connection, which is after its session.
-	talking sync.WaitGroup
+	// sending counts messages on their way to the broker.
+	sending atomic.Int64
+	// notifiers tracks the goroutines that exchange wake-ups with other replicas.
+	// One that waits for the broker ends with its connection, which is after its
+	// session.
+	notifiers sync.WaitGroup
 }
 
-// New returns a relay that Run starts.
-func New(cfg Config) (*Relay, error) {
-	if err := config.NewError(cfg.Validate()); err != nil {
-		return nil, err
-	}
-	r := &Relay{
-		cfg:      cfg,
-		id:       uuid.New(),
-		leases:   shards.NewLeases(),
-		breakers: newBreakers(),
-		wake:     make(chan struct{}, 1),
-		wakes:    newWakes(),
-		recent:   newRecent(time.Now()),
-	}
-	r.cfg.Log = cfg.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
-	r.metrics = newMetrics(cfg.Metrics, cfg.Window)
-	cfg.Metrics.MustRegister(outbox.NewCollector(outbox.NewStore(cfg.Pool, r.Wake)))
+// New returns a relay that Run starts. The configuration is valid.
+func New(cfg Config, deps Dependencies) *Relay {
+	r := &Relay{id: uuid.New(), cfg: cfg, deps: deps, leases: shards.NewLeases(), breaker: newBreaker()}
+	r.log = deps.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
+	r.metrics = newMetrics(deps.Metrics, cfg.Window, &r.sending)
+	r.status = &status{metrics: r.metrics}
+	r.reader = &reader{pool: deps.Pool, seconds: r.metrics.readSeconds}
+	r.notifier = newNotifier(deps.Topology.WakeExchange(), r.leases, r.status.isBlocked, r.log, r.metrics)
+	r.cleaner = &cleaner{pool: deps.Pool, leases: r.leases, retention: cfg.Retention, log: r.log, deleted: r.metrics.cleaned}
 	r.coordinator = shards.NewCoordinator(shards.Config{
-		Database: cfg.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(),
-		Log: r.cfg.Log, Observe: r.metrics.owned,
+		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(),
+		Log: r.log, Observe: r.metrics.owned,
 	}, r.leases)
-	return r, nil
+	return r
 }
+
+// Wake announces that rows were committed in shards: those that this replica
+// owns are read soon, and the owners of the others are notified. It never
+// blocks, and a wake-up may get lost: polling finds the rows then.
+func (r *Relay) Wake(committed shards.Set) { r.notifier.committed(committed) }
 
 // Run relays until ctx ends, then waits for the confirms that are under way,
-// marks what was published and hands its shards over.
+// records what was published and releases its shards.
 func (r *Relay) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	r.stopping = ctx.Done()
 	// The leases end last: until then the shards are ours alone.
 	leaseCtx, release := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error { return r.coordinator.Run(leaseCtx) })
+	g.Go(func() error { return r.cleaner.run(ctx) })
 	g.Go(func() error {
-		r.runCleaner(ctx)
-		return nil
-	})
-	g.Go(func() error {
-		defer r.talking.Wait()
+		defer r.notifiers.Wait()
 		defer release()
-		if err := rabbit.Supervise(ctx, r.rabbitConfig(), r.session); err != nil {
+		cfg := rabbit.Config{
+			URL: r.deps.RabbitURL, Name: "relay", Log: r.log, Heartbeat: r.cfg.heartbeat(), Guard: r.guard,
+			Observer: rabbit.Observer{
+				Connected: r.status.connect, Disconnected: r.status.disconnect,
+				Blocked: r.status.block, Unblocked: r.status.unblock,
+			},
+		}
+		err := rabbit.Supervise(ctx, cfg, func(session context.Context, conn *amqp.Connection) error {
+			return r.publish(session, conn, ctx.Done())
+		})
+		if err != nil {
 			return fmt.Errorf("relay: %w", err)
 		}
 		return nil
@@ -116,28 +122,70 @@ func (r *Relay) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (r *Relay) rabbitConfig() rabbit.Config {
-	return rabbit.Config{
-		URL:       r.cfg.RabbitURL,
-		Name:      "relay",
-		Log:       r.cfg.Log,
-		Heartbeat: r.cfg.heartbeat(),
-		Guard:     r.guard,
-		Observer: rabbit.Observer{
-			Connected:    r.connected,
-			Disconnected: r.disconnected,
-			Blocked:      r.blocked,
-			Unblocked:    r.unblocked,
-		},
-	}
-}
-
 // guard is asked right before bytes go to the socket. A process that was
 // paused between its own check and this one must not send what it had in hand:
 // its shards may be another's by now.
 func (r *Relay) guard() error {
-	if r.outstanding.Load() > 0 && !r.leases.Valid() {
-		return errLeaseOver
+	if r.sending.Load() > 0 && !r.leases.Valid() {
+		return errLeaseExpired
 	}
 	return nil
+}
+
+// publish runs a session on a live connection. Stopping is closed when the
+// relay is to end, and ctx ends then, too, or with the connection.
+func (r *Relay) publish(ctx context.Context, conn *amqp.Connection, stopping <-chan struct{}) error {
+	for _, exchange := range []string{r.deps.Topology.Exchange(), r.deps.Topology.DeadLetterExchange()} {
+		if err := rabbit.DeclareExchange(conn, exchange, "topic"); err != nil {
+			return err
+		}
+	}
+	publisher, err := rabbit.NewPublisher(conn, r.cfg.Window)
+	if err != nil {
+		return err
+	}
+	r.coordinator.SetConnected(true)
+	defer r.coordinator.SetConnected(false)
+
+	// What is published is recorded even after ctx ended, but not without limit.
+	// The order below is that of a row: no more of them are read, the confirms
+	// come, the publisher reports those without one as lost, and the results are
+	// written.
+	results, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	s := r.newSession(conn, publisher)
+	go s.results.run(results)
+	work, stop := context.WithCancel(results)
+	// Also while the rest drains: requests may still be committing.
+	r.notifiers.Go(func() { r.notifier.run(work, conn) })
+	err = s.run(ctx, work)
+	if err == nil {
+		s.drain()
+	}
+	stop()
+	publisher.Close()
+	s.finish(stopping, giveUp)
+	return err
+}
+
+func (r *Relay) newSession(conn *amqp.Connection, publisher *rabbit.Publisher) *session {
+	now := time.Now()
+	room := r.cfg.Window + resultBatch // see session.mayPublish
+	watermark := newWatermark(now)
+	return &session{
+		cfg: r.cfg, exchange: r.deps.Topology.Exchange(), conn: conn, publisher: publisher,
+		leases: r.leases, breaker: r.breaker, status: r.status, metrics: r.metrics, log: r.log,
+		reader: r.reader, schedule: newReadSchedule(r.cfg, now), watermark: watermark,
+		rows: newRowTracker(r.leases, watermark, &r.sending),
+		results: &resultWriter{
+			pool: r.deps.Pool, owner: r.id, cfg: r.cfg, log: r.log, seconds: r.metrics.recordSeconds,
+			in: make(chan result, room), out: make(chan []result, room), done: make(chan struct{}),
+		},
+		readResults:   make(chan readResult, 1),
+		confirmations: make(chan confirmation, r.cfg.Window),
+		probeResults:  make(chan probeResult, 1),
+		trigger:       r.notifier.trigger,
+		blocking:      conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		progress:      now,
+	}
 }

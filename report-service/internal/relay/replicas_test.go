@@ -21,7 +21,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	stopWriting := writeSteadily(t, pool)
 
 	var replicas []replica

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,23 +13,188 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// appID is how consumers know who published.
+// appID tells consumers who published.
 const appID = "report-service"
 
-// A row is an outbox row on its way.
+// A row is an outbox row in progress: read, and not yet finished.
 type row struct {
-	shards.Lease
-
+	lease   shards.Lease // under which it was read
+	read    int64        // number of the read that found it
 	seq     int64
 	id      uuid.UUID
-	key     string
+	key     string // routing key
 	report  uuid.UUID
 	payload []byte
 	headers []byte
 	created time.Time
 	retries int
 
-	sent time.Time // when it was published
+	state       rowState
+	publishedAt time.Time
+}
+
+// A rowState is what happens to a row at the moment.
+//
+//	   ┌──────────────── pending in the table ◄────────────────┐
+//	   │ add                                                   │ release
+//	   ▼                                                       │
+//	 queued ──── report blocked, circuit open, lease gone ────►│
+//	   │ │                                                     │
+//	   │ └─ cannot be published: too large ──┐                 │
+//	   │ publish                             │                 │
+//	   ▼                                     ▼                 │
+//	inFlight ─── confirm, nack, return ─► recording ─ refused ►│
+//	   │                                     │                 │
+//	   └─ connection lost, circuit opened ───┼────────────────►┘
+//	                                         │ published
+//	                                         ▼ finish
+//	                                  done with the row
+//
+// A probe of an open circuit publishes its row beside this, and enters at
+// recording.
+type rowState uint8
+
+const (
+	queued    rowState = iota // waits to be published
+	inFlight                  // published, waits for the broker's answer
+	recording                 // answered, waits until the result is in the table
+	rowStates
+)
+
+// A rowTracker keeps the rows of a session, and moves them from state to state.
+// It belongs to the session's goroutine.
+type rowTracker struct {
+	leases    *shards.Leases
+	watermark *watermark
+	sending   *atomic.Int64 // counts rows in flight, for other goroutines to see
+
+	bySeq map[int64]*row
+	queue []*row // the queued ones, in the order of publishing
+	count [rowStates]int
+	// blocked are the reports that have a refused row, and the number of the last
+	// read that does not know about the refusal. Their later rows wait for the next.
+	blocked map[uuid.UUID]int64
+}
+
+func newRowTracker(leases *shards.Leases, w *watermark, sending *atomic.Int64) *rowTracker {
+	return &rowTracker{
+		leases: leases, watermark: w, sending: sending,
+		bySeq: make(map[int64]*row), blocked: make(map[uuid.UUID]int64),
+	}
+}
+
+// add queues a row, and reports whether its lease allows that.
+func (t *rowTracker) add(r *row) bool {
+	if !t.leases.Begin(r.lease) {
+		return false
+	}
+	t.bySeq[r.seq] = r
+	t.queue = append(t.queue, r)
+	t.count[queued]++
+	return true
+}
+
+// addProbed takes a row that a probe published to recording. A row whose shard
+// is another's by now is recorded as well, without being tracked: the message
+// is out, and the sooner that is known, the less likely it goes out again.
+func (t *rowTracker) addProbed(r *row) {
+	if t.leases.Begin(r.lease) {
+		t.bySeq[r.seq] = r
+	}
+	r.state = recording
+	t.count[recording]++
+}
+
+// next takes the first row from the queue. It stays in state queued until it is
+// moved or released.
+func (t *rowTracker) next() *row {
+	r := t.queue[0]
+	t.queue = t.queue[1:]
+	return r
+}
+
+// move takes r to another state.
+func (t *rowTracker) move(r *row, to rowState) {
+	if r.state == inFlight {
+		t.sending.Add(-1)
+	}
+	if to == inFlight {
+		t.sending.Add(1)
+	}
+	t.count[r.state]--
+	t.count[to]++
+	r.state = to
+}
+
+// release leaves a row that is still pending to a later read.
+func (t *rowTracker) release(r *row) {
+	t.watermark.lower(r)
+	t.finish(r)
+}
+
+// finish ends the tracking of a row.
+func (t *rowTracker) finish(r *row) {
+	if r.state == inFlight {
+		t.sending.Add(-1)
+	}
+	t.count[r.state]--
+	if t.bySeq[r.seq] == r {
+		delete(t.bySeq, r.seq)
+		t.leases.End(r.lease)
+	}
+}
+
+// block makes the later rows of r's report wait for a read with a number above
+// until.
+func (t *rowTracker) block(r *row, until int64) { t.blocked[r.report] = until }
+
+// unblock ends the waiting of reports for a read of this number.
+func (t *rowTracker) unblock(read int64) {
+	for report, until := range t.blocked {
+		if read > until {
+			delete(t.blocked, report)
+		}
+	}
+}
+
+// isBlocked reports whether r has to wait, because the broker refused an
+// earlier row of its report after r was read.
+func (t *rowTracker) isBlocked(r *row) bool {
+	until, blocked := t.blocked[r.report]
+	return blocked && r.read <= until
+}
+
+// releaseUnowned releases the queued rows whose lease is gone or releasing.
+func (t *rowTracker) releaseUnowned() {
+	kept := t.queue[:0]
+	for _, r := range t.queue {
+		if t.leases.MayPublish(r.lease) {
+			kept = append(kept, r)
+		} else {
+			t.release(r)
+		}
+	}
+	clear(t.queue[len(kept):])
+	t.queue = kept
+}
+
+// close releases what is left when a session ends: what was lost, never sent,
+// or could not be recorded. Rows in progress would keep their shard from ever
+// being released.
+func (t *rowTracker) close() {
+	for _, r := range t.bySeq {
+		t.finish(r)
+	}
+}
+
+// hasKey reports whether a row with this routing key is in progress.
+func (t *rowTracker) hasKey(key string) bool {
+	for _, r := range t.bySeq {
+		if r.key == key {
+			return true
+		}
+	}
+	return false
 }
 
 // message builds what is published for the row, or explains why it cannot be.

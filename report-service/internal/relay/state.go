@@ -11,20 +11,20 @@ import (
 
 // A State is what this replica of the relay is doing.
 type State struct {
-	ID          uuid.UUID
-	Connected   bool
-	Since       time.Time // of Connected
-	LastError   string    // why there is no connection
-	Blocked     string    // the broker's reason to take no messages, empty if it does
-	Shards      int       // owned
-	LeaseValid  bool
-	InFlight    int
-	Window      int
-	HeldBack    map[string]string // kinds that their queue does not take, and why
-	LastPublish time.Time         // zero if never
+	ID           uuid.UUID
+	Connected    bool
+	Since        time.Time // of Connected
+	LastError    string    // why there is no connection
+	Blocked      string    // the broker's reason to take no messages, empty if it does
+	Shards       int       // owned
+	LeaseValid   bool
+	InFlight     int
+	Window       int
+	OpenCircuits map[string]string // routing keys that are not published, and why
+	LastPublish  time.Time         // zero if never
 
-	PublishedPerSecond     float64       // lately
-	ConfirmP50, ConfirmP99 time.Duration // of the last minute, zero if it had none
+	PublishedPerSecond     float64       // of the last ten seconds
+	ConfirmP50, ConfirmP99 time.Duration // of about the last minute, zero if it had none
 
 	// Since the start.
 	Returned, Nacked int64         // messages that the broker refused
@@ -32,47 +32,20 @@ type State struct {
 	BlockedFor       time.Duration // how long the broker took no messages, the present time included
 }
 
-// A broker is what is known of the connection. It is written by the supervisor
-// and read by whoever asks, so it is no part of a session.
-type broker struct {
-	mu          sync.Mutex
-	connected   bool
-	since       time.Time
-	lastError   string
-	blocked     string
-	blockedAt   time.Time
-	lastPublish time.Time
-}
-
-// State tells what this replica is doing.
+// State returns what this replica is doing.
 func (r *Relay) State() State {
 	now := time.Now()
-	rate, p50, p99 := r.recent.figures(now)
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	blockedFor := time.Duration(total(r.metrics.blockedSeconds) * float64(time.Second))
-	if r.broker.blocked != "" {
-		blockedFor += now.Sub(r.broker.blockedAt)
+	p50, p99 := r.metrics.confirmQuantiles()
+	state := State{
+		ID: r.id, Shards: r.leases.Owned(), LeaseValid: r.leases.Valid(),
+		InFlight: int(max(0, r.sending.Load())), Window: r.cfg.Window, OpenCircuits: r.breaker.reasons(),
+		PublishedPerSecond: r.metrics.rate.perSecond(now), ConfirmP50: p50, ConfirmP99: p99,
+		Returned: int64(total(r.metrics.refused.WithLabelValues(returned))),
+		Nacked:   int64(total(r.metrics.refused.WithLabelValues(nacked))),
+		Connects: int64(total(r.metrics.connects)),
 	}
-	return State{
-		ID:          r.id,
-		Connected:   r.broker.connected,
-		Since:       r.broker.since,
-		LastError:   r.broker.lastError,
-		Blocked:     r.broker.blocked,
-		Shards:      r.leases.Owned(),
-		LeaseValid:  r.leases.Valid(),
-		InFlight:    int(max(0, r.outstanding.Load())),
-		Window:      r.cfg.Window,
-		HeldBack:    r.breakers.reasons(),
-		LastPublish: r.broker.lastPublish,
-
-		PublishedPerSecond: rate, ConfirmP50: p50, ConfirmP99: p99,
-		Returned:   int64(total(r.metrics.refused.WithLabelValues(returned))),
-		Nacked:     int64(total(r.metrics.refused.WithLabelValues(nacked))),
-		Connects:   int64(total(r.metrics.connects)),
-		BlockedFor: blockedFor,
-	}
+	r.status.addTo(&state, now)
+	return state
 }
 
 // Probe is a health check that is optional for the service: requests are
@@ -83,61 +56,87 @@ func (r *Relay) Probe(context.Context) error {
 		return errors.New("no connection to the broker: " + s.LastError)
 	case s.Blocked != "":
 		return errors.New("the broker takes no messages: " + s.Blocked)
-	case len(s.HeldBack) > 0:
-		return errors.New("some kinds of messages are held back")
+	case len(s.OpenCircuits) > 0:
+		return errors.New("queues refuse messages")
 	default:
 		return nil
 	}
 }
 
-func (r *Relay) connected() {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	r.broker.connected, r.broker.since, r.broker.lastError = true, time.Now(), ""
-	r.metrics.connected.Set(1)
-	r.metrics.connects.Inc()
+// A status is what is known of the connection. The supervisor writes it, and
+// any goroutine may read it, so it is no part of a session.
+type status struct {
+	metrics *metrics
+
+	mu          sync.Mutex
+	connected   bool
+	since       time.Time
+	lastError   string
+	blocked     string
+	blockedAt   time.Time
+	lastPublish time.Time
 }
 
-func (r *Relay) disconnected(cause error) {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	r.broker.connected, r.broker.since = false, time.Now()
+func (s *status) connect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected, s.since, s.lastError = true, time.Now(), ""
+	s.metrics.connected.Set(1)
+	s.metrics.connects.Inc()
+}
+
+func (s *status) disconnect(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected, s.since = false, time.Now()
 	if cause != nil { // an end that we wanted explains nothing
-		r.broker.lastError = cause.Error()
+		s.lastError = cause.Error()
 	}
-	r.metrics.connected.Set(0)
-	r.unblockLocked() // a connection takes its blocking with it, unannounced
+	s.metrics.connected.Set(0)
+	s.unblockLocked() // the broker does not announce that with the connection's end
 }
 
-func (r *Relay) blocked(reason string) {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	r.broker.blocked, r.broker.blockedAt = reason, time.Now()
-	r.metrics.blocked.Set(1)
+func (s *status) block(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocked, s.blockedAt = reason, time.Now()
+	s.metrics.blocked.Set(1)
 }
 
-func (r *Relay) isBlocked() bool {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	return r.broker.blocked != ""
+func (s *status) unblock() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unblockLocked()
 }
 
-func (r *Relay) unblocked() {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	r.unblockLocked()
-}
-
-func (r *Relay) unblockLocked() {
-	if r.broker.blocked != "" {
-		r.metrics.blockedSeconds.Add(time.Since(r.broker.blockedAt).Seconds())
+func (s *status) unblockLocked() {
+	if s.blocked != "" {
+		s.metrics.blockedSeconds.Add(time.Since(s.blockedAt).Seconds())
 	}
-	r.broker.blocked = ""
-	r.metrics.blocked.Set(0)
+	s.blocked = ""
+	s.metrics.blocked.Set(0)
 }
 
-func (r *Relay) publishedNow(now time.Time) {
-	r.broker.mu.Lock()
-	defer r.broker.mu.Unlock()
-	r.broker.lastPublish = now
+func (s *status) isBlocked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blocked != ""
+}
+
+// recorded notes that results were written.
+func (s *status) recorded(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastPublish = now
+}
+
+func (s *status) addTo(state *State, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state.Connected, state.Since, state.LastError = s.connected, s.since, s.lastError
+	state.Blocked, state.LastPublish = s.blocked, s.lastPublish
+	state.BlockedFor = time.Duration(total(s.metrics.blockedSeconds) * float64(time.Second))
+	if s.blocked != "" {
+		state.BlockedFor += now.Sub(s.blockedAt)
+	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
@@ -17,9 +16,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// drowsy relays look at the outbox when they are woken, and otherwise not
-// within the time of a test. Renewing the lease would be an occasion as well.
-func drowsy(c *relay.Config) {
+// neverPolling makes a relay read the outbox when it is woken, and otherwise not
+// within the time of a test. A renewal of the lease would trigger a read, too.
+func neverPolling(c *relay.Config) {
 	c.PollMin, c.PollMax = time.Hour, time.Hour
 	c.Lease = 6 * time.Hour
 }
@@ -31,15 +30,15 @@ func TestWakeAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	proxy, throughProxy := proxied(t, url)
 	one, other := startPair(t, pool, throughProxy, url)
 
 	check := func() {
-		one.awaitHearing(t, other)
-		other.awaitHearing(t, one)
+		one.awaitWakeups(t, other)
+		other.awaitWakeups(t, one)
 		for version := range int64(10) {
-			for _, way := range []struct{ from, to sleeper }{{one, other}, {other, one}} {
+			for _, way := range []struct{ from, to quietReplica }{{one, other}, {other, one}} {
 				row := newRow(way.to.report, version+1)
 				insert(t, pool, row)
 				way.from.Wake(shards.Set(0).Add(shards.Of(row.report)))
@@ -62,8 +61,8 @@ func TestRetryWakes(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
-	r := start(t, pool, url, drowsy)
+	arrived := receive(t, url, event.VoteReceivedKey)
+	r := start(t, pool, url, neverPolling)
 	store := outbox.NewStore(pool, r.Wake)
 	for range 3 { // the first might be found by the look at the start
 		rows := newRows(2, 1)
@@ -99,7 +98,7 @@ func TestRelayWithoutWakes(t *testing.T) {
 	onBroker(t, url, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclare(event.Topology{}.WakeExchange(), "direct", true, false, false, false, nil)
 	})
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	rows := newRows(20, 5)
 	insertMany(t, pool, rows)
 	r := start(t, pool, url)
@@ -110,42 +109,40 @@ func TestRelayWithoutWakes(t *testing.T) {
 	}
 }
 
-// A sleeper is a drowsy replica and a report in one of its shards.
-type sleeper struct {
+// A quietReplica never polls; report is in one of its shards.
+type quietReplica struct {
 	replica
 
-	metrics *prometheus.Registry
-	report  uuid.UUID
+	report uuid.UUID
 }
 
-// startPair runs two drowsy relays that own half of the shards each. A member
+// startPair runs two quiet replicas that own half of the shards each. A member
 // that does nothing keeps the second half free, until the second relay is there
 // to take it: the first would not come back for hours to hand it over.
-func startPair(t *testing.T, pool *pgxpool.Pool, urls ...string) (one, other sleeper) {
+func startPair(t *testing.T, pool *pgxpool.Pool, urls ...string) (one, other quietReplica) {
 	t.Helper()
 	placeholder := uuid.New()
 	_, err := pool.Exec(t.Context(), `insert into relay_members (member, seen_until) values ($1, now() + interval '1 day')`, placeholder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one = startSleeper(t, pool, urls[0])
+	one = startQuiet(t, pool, urls[0])
 	if _, err := pool.Exec(t.Context(), `delete from relay_members where member = $1`, placeholder); err != nil {
 		t.Fatal(err)
 	}
-	return one, startSleeper(t, pool, urls[1])
+	return one, startQuiet(t, pool, urls[1])
 }
 
-func startSleeper(t *testing.T, pool *pgxpool.Pool, url string) sleeper {
+func startQuiet(t *testing.T, pool *pgxpool.Pool, url string) quietReplica {
 	t.Helper()
-	s := sleeper{metrics: prometheus.NewRegistry()}
-	s.replica = start(t, pool, url, drowsy, func(c *relay.Config) { c.Metrics = s.metrics })
+	s := quietReplica{replica: start(t, pool, url, neverPolling)}
 	waitFor(t, "half of the shards", func() bool { return shares(t, pool)[s.State().ID] == 8 })
 	s.report = s.ownReport(t, pool)
 	return s
 }
 
 // ownReport returns a new report in a shard of s.
-func (s sleeper) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
+func (s quietReplica) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
 	t.Helper()
 	for {
 		var owner uuid.UUID
@@ -160,25 +157,25 @@ func (s sleeper) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
 	}
 }
 
-// awaitHearing returns once other hears s: until then, what is announced is lost.
-func (s sleeper) awaitHearing(t *testing.T, other sleeper) {
+// awaitWakeups returns once other receives wake-ups of s: earlier ones are lost.
+func (s quietReplica) awaitWakeups(t *testing.T, other quietReplica) {
 	t.Helper()
-	before := other.heard(t)
-	waitFor(t, "the replicas to hear each other", func() bool {
+	before := other.wakeups(t)
+	waitFor(t, "wake-ups to arrive", func() bool {
 		s.Wake(shards.Set(0).Add(shards.Of(other.report)))
-		return other.heard(t) > before
+		return other.wakeups(t) > before
 	})
 }
 
-// heard is how often other replicas woke s.
-func (s sleeper) heard(t *testing.T) float64 {
+// wakeups is how many of them s received from other replicas.
+func (s quietReplica) wakeups(t *testing.T) float64 {
 	t.Helper()
 	families, err := s.metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == "relay_wakes_heard_total" {
+		if family.GetName() == "relay_wakeups_received_total" {
 			return family.GetMetric()[0].GetCounter().GetValue()
 		}
 	}

@@ -33,7 +33,7 @@ func TestDatabaseFaults(t *testing.T) {
 			t.Cleanup(pool.Close)
 			url := rabbittest.Vhost(t)
 			bindQueue(t, url, event.VoteReceivedKey)
-			arrived := count(t, url, event.VoteReceivedKey)
+			arrived := receive(t, url, event.VoteReceivedKey)
 			rows := newRows(100, 50)
 			insertMany(t, pool, rows)
 

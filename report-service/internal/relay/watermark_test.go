@@ -22,11 +22,10 @@ type model struct {
 	nextXid, xmax uint64
 	nextSeq       int64
 	writers       []*writer
-	pending       map[int64]bool // committed rows, by seq; true while under way
+	pending       map[int64]bool // committed rows, by seq; true while in progress
 
-	horizon *horizon
-	one     shards.Lease
-	asked   int64
+	watermark *watermark
+	one       shards.Lease
 
 	used, refused, lagging int
 }
@@ -38,10 +37,10 @@ type writer struct {
 	seqs []int64
 }
 
-// The horizon hides no row that is pending and not under way, whatever the
+// The watermark hides no row that is pending and not in progress, whatever the
 // order in which transactions begin, take their seqs and commit, and whatever
 // comes back.
-func TestHorizonHidesNothing(t *testing.T) {
+func TestWatermarkHidesNothing(t *testing.T) {
 	t.Parallel()
 	var used, refused, lagging int
 	for seed := range uint64(300) {
@@ -49,7 +48,7 @@ func TestHorizonHidesNothing(t *testing.T) {
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1000, 0), nextXid: 100, xmax: 100, nextSeq: 1,
 			pending: make(map[int64]bool), one: shards.Lease{Shard: 3, Epoch: 1},
 		}
-		m.horizon = newHorizon(m.now)
+		m.watermark = newWatermark(m.now)
 		for range 400 {
 			m.step()
 		}
@@ -60,9 +59,9 @@ func TestHorizonHidesNothing(t *testing.T) {
 	}
 	// Without these nothing was proved.
 	if used == 0 || refused == 0 || lagging > used {
-		t.Errorf("%d pages used, %d refused, of which %d from the bottom", used, refused, lagging)
+		t.Errorf("%d reads used, %d refused, of which %d from the bottom", used, refused, lagging)
 	}
-	t.Logf("%d pages used, of which %d from the bottom, %d refused", used, lagging, refused)
+	t.Logf("%d reads used, of which %d from the bottom, %d refused", used, lagging, refused)
 }
 
 func (m *model) step() {
@@ -78,7 +77,7 @@ func (m *model) step() {
 	case n < 65 && len(m.writers) > 0:
 		m.commit(m.rng.IntN(len(m.writers)))
 	case n < 70:
-		m.now = m.now.Add(patience) // somebody sits on a transaction
+		m.now = m.now.Add(barrierTimeout) // a transaction stays open
 	default:
 		m.read()
 	}
@@ -93,11 +92,11 @@ func (m *model) commit(i int) {
 	}
 }
 
-// read asks for a page, lets things happen while it is read, and takes it.
+// read starts a read, lets things happen during it, and accepts it.
 func (m *model) read() {
-	m.asked++
-	floor := m.horizon.at(m.one)
-	p := page{question: question{number: m.asked, leases: []shards.Lease{m.one}, perShard: 3}, reach: []int64{math.MaxInt64}}
+	m.watermark.reads++
+	watermark := m.watermark.at(m.one)
+	p := readResult{readRequest: readRequest{number: m.watermark.reads, leases: []shards.Lease{m.one}, perShard: 3}, completeTo: []int64{math.MaxInt64}}
 	var running []string
 	for _, w := range m.writers {
 		if w.xid < m.xmax {
@@ -109,17 +108,17 @@ func (m *model) read() {
 	hidden := int64(0)
 	for _, seq := range m.free() {
 		switch {
-		case seq <= floor:
+		case seq <= watermark:
 			hidden = seq
 		case len(p.rows) < p.perShard:
-			p.rows = append(p.rows, &row{Lease: m.one, seq: seq})
+			p.rows = append(p.rows, &row{lease: m.one, seq: seq})
 		}
 	}
 	if len(p.rows) == p.perShard {
-		p.reach[0] = p.rows[2].seq
+		p.completeTo[0] = p.rows[2].seq
 	}
-	m.settle(p)
-	usable, err := m.horizon.accept(p, m.now)
+	m.finish()
+	usable, err := m.watermark.accept(p, m.now)
 	switch {
 	case err != nil:
 		m.t.Fatal(err)
@@ -127,26 +126,26 @@ func (m *model) read() {
 		m.refused++
 		return
 	case hidden != 0:
-		m.t.Errorf("row %d is hidden below floor %d", hidden, floor)
+		m.t.Errorf("row %d is hidden below watermark %d", hidden, watermark)
 	}
 	m.used++
-	if floor == 0 {
+	if watermark == 0 {
 		m.lagging++
 	}
 	for _, r := range p.rows {
 		if m.rng.IntN(10) == 0 {
-			m.horizon.back(r, m.asked) // not ours to publish for the moment, say
+			m.watermark.lower(r) // not ours to publish for the moment, say
 		} else {
 			m.pending[r.seq] = true
 		}
 	}
 }
 
-// free are the rows that are pending and not under way, in order.
+// free are the rows that are pending and not in progress, in order.
 func (m *model) free() []int64 {
 	var seqs []int64
-	for seq, underway := range m.pending {
-		if !underway {
+	for seq, inProgress := range m.pending {
+		if !inProgress {
 			seqs = append(seqs, seq)
 		}
 	}
@@ -154,23 +153,23 @@ func (m *model) free() []int64 {
 	return seqs
 }
 
-// settle ends some of what is under way, now and then by putting it back.
-func (m *model) settle(p page) {
-	for _, seq := range m.underway() {
+// finish ends some of what is in progress, now and then by putting it back.
+func (m *model) finish() {
+	for _, seq := range m.inProgress() {
 		switch m.rng.IntN(12) {
 		case 0:
 			m.pending[seq] = false
-			m.horizon.back(&row{Lease: m.one, seq: seq}, p.number)
+			m.watermark.lower(&row{lease: m.one, seq: seq})
 		case 1, 2, 3, 4:
 			delete(m.pending, seq)
 		}
 	}
 }
 
-func (m *model) underway() []int64 {
+func (m *model) inProgress() []int64 {
 	var seqs []int64
-	for seq, underway := range m.pending {
-		if underway {
+	for seq, inProgress := range m.pending {
+		if inProgress {
 			seqs = append(seqs, seq)
 		}
 	}
@@ -178,67 +177,68 @@ func (m *model) underway() []int64 {
 	return seqs
 }
 
-// The floor follows what was seen once nothing older can appear, is kept below
-// what a page did not reach, and begins anew with an epoch.
-func TestHorizon(t *testing.T) {
+// The watermark follows what was seen once nothing older can appear, stays below
+// what a read left out, and starts at the bottom with an epoch.
+func TestWatermark(t *testing.T) {
 	t.Parallel()
 	one := shards.Lease{Shard: 3, Epoch: 1}
 	now := time.Unix(1000, 0)
-	h := newHorizon(now)
+	w := newWatermark(now)
 	number := int64(0)
 	see := func(snapshot string, unlisted uint32, reach int64, seqs ...int64) {
 		t.Helper()
 		number++
-		p := page{question: question{number: number, leases: []shards.Lease{one}}, snapshot: snapshot, unlisted: unlisted, reach: []int64{reach}}
+		p := readResult{readRequest: readRequest{number: number, leases: []shards.Lease{one}}, snapshot: snapshot, unlisted: unlisted, completeTo: []int64{reach}}
 		for _, seq := range seqs {
-			p.rows = append(p.rows, &row{Lease: one, seq: seq})
+			p.rows = append(p.rows, &row{lease: one, seq: seq})
 		}
-		if usable, err := h.accept(p, now); err != nil || !usable {
+		if usable, err := w.accept(p, now); err != nil || !usable {
 			t.Fatalf("accept = %v, %v, want used", usable, err)
 		}
 	}
-	want := func(what string, floor int64) {
+	want := func(what string, seq int64) {
 		t.Helper()
-		if got := h.at(one); got != floor {
-			t.Errorf("%s: floor %d, want %d", what, got, floor)
+		if got := w.at(one); got != seq {
+			t.Errorf("%s: watermark %d, want %d", what, got, seq)
 		}
 	}
 
 	see("50:50:", 0, math.MaxInt64, 10, 20)
-	want("seen in this very page", 0)
+	want("seen in this very read", 0)
 	see("50:51:50", 0, math.MaxInt64, 30)
 	want("a transaction runs", 0)
 	see("51:51:", 1, math.MaxInt64)
 	want("the one that ran has ended", 20)
 	see("51:52:51", 1, math.MaxInt64)
 	see("53:53:", 0, 25, 25)
-	want("the page ended early", 25)
+	want("the read was full", 25)
 	see("53:53:", 0, math.MaxInt64, 40)
 	want("and went on", 30)
-	h.back(&row{Lease: one, seq: 28}, number+1)
-	want("a row came back", 27)
+	w.reads = number + 1 // the next read has started
+	w.lower(&row{lease: one, seq: 28})
+	want("a row was released", 27)
 	see("53:53:", 0, math.MaxInt64)
-	want("of a page asked for before", 27)
+	want("of a read started before", 27)
 	see("53:53:", 0, math.MaxInt64, 28)
-	want("of a page asked for since", 40)
+	want("of a read started since", 40)
 	one.Epoch++
 	want("the shard came back in another epoch", 0)
 }
 
-// What cannot be told about kinds that are held back, or of shards in which
-// rows wait for another attempt, moves no floor.
-func TestHorizonWhileHeldBack(t *testing.T) {
+// A read that leaves out routing keys, or rows that wait for another attempt,
+// raises no watermark.
+func TestWatermarkOfPartialReads(t *testing.T) {
 	t.Parallel()
 	one := shards.Lease{Shard: 0, Epoch: 1}
 	now := time.Unix(1000, 0)
-	h := newHorizon(now)
-	h.highest = 20
-	p := page{question: question{number: 1, leases: []shards.Lease{one}, shut: []string{"report.created"}}, snapshot: "60:60:", reach: []int64{math.MaxInt64}}
-	if usable, err := h.accept(p, now); !usable || err != nil || h.at(one) != 0 {
-		t.Errorf("accept = %v, %v, floor %d; want used, and the floor where it was", usable, err, h.at(one))
+	w := newWatermark(now)
+	w.highest = 20
+	p := readResult{readRequest: readRequest{number: 1, leases: []shards.Lease{one}, openKeys: []string{"report.created"}}, snapshot: "60:60:", completeTo: []int64{math.MaxInt64}}
+	if usable, err := w.accept(p, now); !usable || err != nil || w.at(one) != 0 {
+		t.Errorf("accept = %v, %v, watermark %d; want used, and the watermark where it was", usable, err, w.at(one))
 	}
-	p.shut, p.delayed = nil, []int16{0}
-	if usable, err := h.accept(p, now); !usable || err != nil || h.at(one) != 0 {
-		t.Errorf("with delayed rows: accept = %v, %v, floor %d; want used, and the floor where it was", usable, err, h.at(one))
+	p.openKeys, p.delayed = nil, []int16{0}
+	if usable, err := w.accept(p, now); !usable || err != nil || w.at(one) != 0 {
+		t.Errorf("with delayed rows: accept = %v, %v, watermark %d; want used, and the watermark where it was", usable, err, w.at(one))
 	}
 }

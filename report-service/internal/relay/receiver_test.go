@@ -14,8 +14,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// A tally is what arrived in a queue, by report, in order.
-type tally struct {
+// A receiver is what arrived in a queue, by report, in order.
+type receiver struct {
 	mu      sync.Mutex
 	seen    map[uuid.UUID]int // by message id
 	last    map[uuid.UUID]int64
@@ -24,18 +24,18 @@ type tally struct {
 	inverted, doubled int
 }
 
-// count reads key's queue until the test ends, over restarts of the broker. It
+// receive reads key's queue until the test ends, over restarts of the broker. It
 // does not spare a broker that is away, as the relay does, so as to be there
 // when the broker is.
-func count(t testing.TB, url string, key event.Key) *tally {
+func receive(t testing.TB, url string, key event.Key) *receiver {
 	t.Helper()
-	c := &tally{seen: make(map[uuid.UUID]int), last: make(map[uuid.UUID]int64), arrived: make(chan struct{}, 1)}
+	c := &receiver{seen: make(map[uuid.UUID]int), last: make(map[uuid.UUID]int64), arrived: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			if conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "tally", Heartbeat: time.Second}); err == nil {
+			if conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "receiver", Heartbeat: time.Second}); err == nil {
 				_ = c.consume(ctx, conn, event.Topology{}.Queue(key)) // it ends with the broker
 				_ = conn.CloseDeadline(time.Now().Add(time.Second))
 			}
@@ -49,7 +49,7 @@ func count(t testing.TB, url string, key event.Key) *tally {
 	return c
 }
 
-func (c *tally) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
+func (c *receiver) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
 	ch, err := conn.Channel()
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *tally) consume(ctx context.Context, conn *amqp.Connection, queue string
 	return nil
 }
 
-func (c *tally) take(d amqp.Delivery) {
+func (c *receiver) take(d amqp.Delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id := uuid.MustParse(d.MessageId)
@@ -95,9 +95,9 @@ func (c *tally) take(d amqp.Delivery) {
 }
 
 // wait returns once all rows have arrived.
-func (c *tally) wait(t testing.TB, rows []outboxRow) {
+func (c *receiver) wait(t testing.TB, rows []outboxRow) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for left := c.behind(rows); len(left) > 0; left = c.behind(left) {
 		select {
 		case <-c.arrived:
@@ -109,7 +109,7 @@ func (c *tally) wait(t testing.TB, rows []outboxRow) {
 
 // behind returns rows without those in front that have arrived. Looking at all
 // of them for each message that comes would keep a processor busy.
-func (c *tally) behind(rows []outboxRow) []outboxRow {
+func (c *receiver) behind(rows []outboxRow) []outboxRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(rows) > 0 && c.seen[rows[0].id] > 0 {
@@ -118,7 +118,7 @@ func (c *tally) behind(rows []outboxRow) []outboxRow {
 	return rows
 }
 
-func (c *tally) missing(rows []outboxRow) int {
+func (c *receiver) missing(rows []outboxRow) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	missing := 0
@@ -130,7 +130,7 @@ func (c *tally) missing(rows []outboxRow) int {
 	return missing
 }
 
-func (c *tally) figures() (seen, doubled, inverted int) {
+func (c *receiver) figures() (seen, doubled, inverted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.seen), c.doubled, c.inverted

@@ -38,7 +38,7 @@ func TestNetworkFaults(t *testing.T) {
 			t.Parallel()
 			pool, direct := pgtest.Report(t), rabbittest.Vhost(t)
 			bindQueue(t, direct, event.VoteReceivedKey)
-			arrived := count(t, direct, event.VoteReceivedKey)
+			arrived := receive(t, direct, event.VoteReceivedKey)
 			proxy, url := proxied(t, direct)
 			rows := newRows(100, 60)
 			insertMany(t, pool, rows)

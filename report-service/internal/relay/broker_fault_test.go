@@ -21,7 +21,7 @@ func TestBrokerFaults(t *testing.T) {
 	server := rabbittest.StartServer(t)
 	pool, url := pgtest.Report(t), server.URL()
 	bindQueue(t, url, event.VoteReceivedKey)
-	arrived := count(t, url, event.VoteReceivedKey)
+	arrived := receive(t, url, event.VoteReceivedKey)
 	for _, fault := range []struct {
 		name        string
 		break_, fix func()

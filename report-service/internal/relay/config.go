@@ -1,0 +1,68 @@
+package relay
+
+import (
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
+)
+
+// A Config is what an operator may tune. The defaults fit a broker and a
+// database in the same data centre.
+type Config struct {
+	// Window is how many messages wait for their confirm at most. The client's
+	// bookkeeping grows with it; above 1,024 it costs more than it gains.
+	Window int `env:"RELAY_WINDOW" envDefault:"512"`
+	// ConfirmTimeout closes the connection when the broker is silent that long.
+	ConfirmTimeout time.Duration `env:"RELAY_CONFIRM_TIMEOUT" envDefault:"15s"`
+
+	// MaxAttempts is after how many refusals a message is failed.
+	MaxAttempts int           `env:"RELAY_MAX_ATTEMPTS" envDefault:"5"`
+	RetryMin    time.Duration `env:"RELAY_RETRY_MIN" envDefault:"500ms"`
+	RetryMax    time.Duration `env:"RELAY_RETRY_MAX" envDefault:"60s"`
+
+	// Lease is how long a crashed replica's shards stay its own. It is renewed
+	// when a third has passed, and publishing stops when two thirds have. A
+	// replica that crashes right after a renewal is succeeded within 15 s.
+	Lease time.Duration `env:"RELAY_LEASE" envDefault:"14s"`
+
+	// PollMin to PollMax is how often the outbox is read without a wake-up: for
+	// rows whose wake-up was lost, or that another program wrote.
+	PollMin time.Duration `env:"RELAY_POLL_MIN" envDefault:"50ms"`
+	PollMax time.Duration `env:"RELAY_POLL_MAX" envDefault:"1s"`
+
+	// Retention is how long published rows are kept.
+	Retention time.Duration `env:"RELAY_RETENTION" envDefault:"72h"`
+}
+
+// Defaults returns the configuration of an empty environment.
+func Defaults() Config {
+	var c Config
+	if err := config.Load(&c, func(string) string { return "" }, nil); err != nil {
+		panic(err) // the tags above are wrong
+	}
+	return c
+}
+
+// Validate returns everything that is wrong with c.
+func (c Config) Validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(c.Window >= 1 && c.Window <= 1024, "RELAY_WINDOW", "1 to 1024, such as 512")
+	faults.Check(c.ConfirmTimeout >= time.Second, "RELAY_CONFIRM_TIMEOUT", "1s or more, such as 15s")
+	faults.Check(c.MaxAttempts >= 1, "RELAY_MAX_ATTEMPTS", "1 or more, such as 5")
+	faults.Check(c.RetryMin > 0 && c.RetryMin <= c.RetryMax, "RELAY_RETRY_MIN", "more than 0 and at most RELAY_RETRY_MAX, such as 500ms")
+	faults.Check(c.Lease >= 3*time.Second, "RELAY_LEASE", "3s or more, such as 14s")
+	faults.Check(c.PollMin > 0 && c.PollMin <= c.PollMax, "RELAY_POLL_MIN", "more than 0 and at most RELAY_POLL_MAX, such as 50ms")
+	faults.Check(c.Retention >= time.Hour, "RELAY_RETENTION", "1h or more, such as 72h")
+	return faults
+}
+
+// margin is what remains of a lease when publishing stops.
+func (c Config) margin() time.Duration { return c.Lease / 3 }
+
+// heartbeat makes the broker close the connection of a paused replica before
+// its shards can be another's: the broker waits for up to three heartbeats. So
+// even a write that was interrupted between the check and the socket goes
+// nowhere.
+func (c Config) heartbeat() time.Duration {
+	return max(time.Second, (c.margin() / 4).Truncate(time.Second))
+}

@@ -1,0 +1,54 @@
+package relay
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The rate is that of the last ten seconds, whatever was before, and nothing
+// when nothing was published.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	at := func(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
+	var r rate
+	for s := range 100 {
+		for i := range 50 {
+			r.add(at(float64(s) + float64(i)/50))
+		}
+	}
+	for now, want := range map[float64]float64{100: 50, 105.5: 25, 115: 0, 165: 0} {
+		if got := r.perSecond(at(now)); got < want*0.95 || got > want*1.05 {
+			t.Errorf("after %v s: %v a second, want about %v", now, got, want)
+		}
+	}
+}
+
+// The times of confirms are those of about the last minute.
+func TestConfirmQuantiles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetrics(prometheus.NewRegistry(), 1, new(atomic.Int64))
+		if p50, p99 := m.confirmQuantiles(); p50 != 0 || p99 != 0 {
+			t.Errorf("quantiles of nothing are %v and %v", p50, p99)
+		}
+		for i := range 1000 {
+			took := 2 * time.Millisecond
+			if i%50 == 0 {
+				took = 3 * time.Second
+			}
+			m.confirmed(&row{key: "report.created", publishedAt: time.Now().Add(-took), created: time.Now()}, time.Now())
+		}
+		if p50, p99 := m.confirmQuantiles(); p50 != 2*time.Millisecond || p99 != 3*time.Second {
+			t.Errorf("quantiles are %v and %v, want 2ms and 3s", p50, p99)
+		}
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock is synctest's
+		if p50, p99 := m.confirmQuantiles(); p50 != 0 || p99 != 0 {
+			t.Errorf("two minutes later the quantiles are %v and %v, want none", p50, p99)
+		}
+	})
+}

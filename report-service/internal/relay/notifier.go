@@ -1,0 +1,185 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+const (
+	// wakeupGap separates two wake-ups. An owner does not read more often than
+	// that, so more of them would trigger it for nothing.
+	wakeupGap = readGap
+	// maxWakeups bounds what waits at the broker for a replica that does not
+	// consume. The oldest are dropped; polling finds the rows that they announced.
+	maxWakeups = 1000
+	// notifierRetry is the pause after the broker refused the exchange or the
+	// queue, for a missing permission perhaps. Until then the replicas poll.
+	notifierRetry = 5 * time.Second
+)
+
+var errSubscriptionEnded = errors.New("the broker ended the subscription")
+
+// A notifier passes wake-ups between the replicas: which shards have new rows.
+// They are not confirmed and may get lost; polling finds the rows then.
+type notifier struct {
+	exchange string
+	leases   *shards.Leases
+	blocked  func() bool // whether the broker takes no messages
+	log      zerolog.Logger
+	metrics  *metrics
+
+	trigger chan struct{} // holds a value when this replica has rows to read
+	// pending are the shards of other replicas in which rows were committed here.
+	// A set does not grow, however many commits there are before the next wake-up.
+	pending atomic.Uint32
+	due     chan struct{} // holds a value while shards may be pending
+}
+
+// A wakeup is the message that the replicas exchange.
+type wakeup struct {
+	Shards shards.Set `json:"shards"`
+}
+
+func newNotifier(exchange string, leases *shards.Leases, blocked func() bool, log zerolog.Logger, m *metrics) *notifier {
+	return &notifier{
+		exchange: exchange, leases: leases, blocked: blocked, log: log, metrics: m,
+		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),
+	}
+}
+
+// committed triggers a read if this replica owns one of the shards, and has the
+// owners of the others notified. It never blocks.
+func (n *notifier) committed(set shards.Set) {
+	own := n.leases.ActiveSet()
+	if set&own != 0 {
+		notify(n.trigger)
+	}
+	if others := set &^ own; others != 0 {
+		n.pending.Or(uint32(others))
+		notify(n.due)
+	}
+}
+
+// notify leaves a value in c. If there is one already, its receiver sees what
+// this one is about, too.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run exchanges wake-ups over conn until ctx ends. The relay works without
+// where that fails, so it has a channel of its own, and no error of it ends the
+// session.
+func (n *notifier) run(ctx context.Context, conn *amqp.Connection) {
+	for ctx.Err() == nil {
+		if err := n.exchangeWakeups(ctx, conn); err != nil && ctx.Err() == nil && !conn.IsClosed() {
+			n.log.Warn().Err(err).Msg("exchanging wake-ups failed, the replicas poll until it is retried")
+		}
+		_ = backoff.Sleep(ctx, notifierRetry) // the loop ends with ctx
+	}
+}
+
+// exchangeWakeups sends and receives in turns. At most one wake-up is being
+// sent; what is committed meanwhile goes with the next.
+func (n *notifier) exchangeWakeups(ctx context.Context, conn *amqp.Connection) error {
+	ch, messages, err := n.subscribe(conn)
+	if err != nil {
+		return err
+	}
+	defer ch.Close() // gone either way
+	due := n.due
+	var gap <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m, ok := <-messages:
+			if !ok {
+				return errSubscriptionEnded
+			}
+			n.onMessage(m.Body)
+		case <-due:
+			if err := n.send(ctx, ch); err != nil {
+				return err
+			}
+			due, gap = nil, time.After(wakeupGap)
+		case <-gap:
+			due, gap = n.due, nil
+		}
+	}
+}
+
+// subscribe consumes the wake-ups of all replicas from a queue that ends with
+// the connection. Its name is new each time: after a connection is cut, the
+// broker may keep the old queue, and its name, until it notices.
+func (n *notifier) subscribe(conn *amqp.Connection) (*amqp.Channel, <-chan amqp.Delivery, error) {
+	if err := rabbit.DeclareExchange(conn, n.exchange, amqp.ExchangeFanout); err != nil {
+		return nil, nil, err
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open channel: %w", err)
+	}
+	queue := n.exchange + "." + uuid.NewString()
+	_, err = ch.QueueDeclare(queue, false, true, true, false, amqp.Table{amqp.QueueMaxLenArg: maxWakeups})
+	if err != nil {
+		return nil, nil, fmt.Errorf("declare queue of wake-ups: %w", err)
+	}
+	if err := ch.QueueBind(queue, "", n.exchange, false, nil); err != nil {
+		return nil, nil, fmt.Errorf("bind queue of wake-ups: %w", err)
+	}
+	messages, err := ch.Consume(queue, "", true, true, false, false, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("consume wake-ups: %w", err)
+	}
+	return ch, messages, nil
+}
+
+// send publishes the pending shards. A broker that blocks publishers reads
+// nothing: what is written then stays in the socket until the write fails, and
+// the connection with it. So the shards stay pending.
+func (n *notifier) send(ctx context.Context, ch *amqp.Channel) error {
+	if n.blocked() {
+		return nil
+	}
+	set := shards.Set(n.pending.Swap(0))
+	if set == 0 {
+		return nil
+	}
+	body, err := json.Marshal(wakeup{set})
+	if err != nil {
+		return fmt.Errorf("encode wake-up: %w", err)
+	}
+	err = ch.PublishWithContext(ctx, n.exchange, "", false, false, amqp.Publishing{
+		AppId: appID, ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
+	})
+	if err != nil {
+		return fmt.Errorf("publish wake-up: %w", err)
+	}
+	n.metrics.wakeupsSent.Inc()
+	return nil
+}
+
+// onMessage triggers a read if rows of an own shard were committed elsewhere.
+func (n *notifier) onMessage(body []byte) {
+	w := wakeup{shards.All} // of a version that writes it differently: a read costs little
+	_ = json.Unmarshal(body, &w)
+	if w.Shards&n.leases.ActiveSet() != 0 {
+		n.metrics.wakeupsReceived.Inc()
+		notify(n.trigger)
+	}
+}

@@ -36,8 +36,8 @@ func allServers() ([]server, func(), error) {
 		return nil, nil, err
 	}
 	cleanup := func() { _ = os.RemoveAll(dir) } // a leftover harms nobody
-	hub := filepath.Join(dir, "hubbench")
-	build := exec.Command("go", "build", "-o", hub, "./internal/sse/hubbench")
+	hub := filepath.Join(dir, "hub")
+	build := exec.Command("go", "build", "-o", hub, "./bench/sse")
 	build.Dir = "../../notification-service"
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {

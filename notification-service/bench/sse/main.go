@@ -1,11 +1,12 @@
-// Command hubbench serves the hub alone, with positions in memory instead of
-// a database, for `make bench-sse`.
+// Command sse serves the hub alone, with numbers in memory instead of a
+// database, for `make bench-sse`. The other contestants, and what drives them
+// all, are in scripts/bench/sse.
 //
 //	GET  /sub/{topic}  a stream
 //	POST /pub/{topic}  a JSON object, which every client of the topic gets
 //	GET  /gc           collect garbage, before memory is read
 //
-// Interrupted, it sends its clients away as the service does before it ends.
+// Interrupted, it drains its clients as the service does before it ends.
 package main
 
 import (
@@ -37,7 +38,7 @@ func main() {
 	writer := flag.String("writer", string(sse.Shared), "shared or per-request")
 	flag.Parse()
 	if err := run(*addr, sse.Writer(*writer)); err != nil {
-		fmt.Fprintln(os.Stderr, "hubbench:", err)
+		fmt.Fprintln(os.Stderr, "bench sse:", err)
 		os.Exit(1)
 	}
 }
@@ -47,10 +48,9 @@ func run(addr string, writer sse.Writer) error {
 	defer stop()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	cfg := sse.Config{
-		Heartbeat: 20 * time.Second, Lifetime: time.Hour, WriteTimeout: 5 * time.Second,
-		CompareEvery: time.Hour, DrainWindow: 20 * time.Second, MaxStreams: 1 << 20, MaxPerUser: 1 << 20, Writer: writer,
-	}
+	cfg := sse.Defaults()
+	cfg.Writer, cfg.Lifetime, cfg.CompareEvery = writer, time.Hour, time.Hour
+	cfg.MaxStreams, cfg.MaxPerUser = 1<<20, 1<<20
 	store := &numbers{last: make(map[notification.Stream]int64)}
 	hub := sse.New(cfg, store, zerolog.Nop(), prometheus.NewRegistry())
 	context.AfterFunc(interrupted, func() {
@@ -87,8 +87,8 @@ func routes(hub *sse.Hub, store *numbers) http.Handler {
 	return mux
 }
 
-// numbers stands in for the database: it knows the last number of each
-// stream, and nobody ever has to be sent what was before.
+// numbers is in the place of the database: it has the last number of each
+// stream, and no history.
 type numbers struct {
 	mu   sync.Mutex
 	last map[notification.Stream]int64
@@ -107,13 +107,13 @@ func (n *numbers) publish(hub *sse.Hub, stream notification.Stream, data []byte)
 	}}}, now)
 }
 
-// View returns where the reader's streams stand.
+// View returns the heads of the reader's streams.
 func (n *numbers) View(ctx context.Context, r notification.Reader) (notification.View, error) {
 	heads, err := n.Heads(ctx, r.Streams())
 	return notification.View{Heads: heads}, err
 }
 
-// Heads returns where streams stand.
+// Heads returns the heads of streams.
 func (n *numbers) Heads(_ context.Context, streams []notification.Stream) ([]notification.Head, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

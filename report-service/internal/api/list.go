@@ -1,11 +1,11 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -27,7 +27,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 		return err
 	}
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
-		return encode(w, http.StatusOK, pageOf(report.Page{}))
+		return service.Encode(w, http.StatusOK, pageOf(report.Page{}))
 	}
 	var after *report.Cursor
 	if query.Has("cursor") {
@@ -45,9 +45,9 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 		return err
 	}
 	if page.Next != nil {
-		w.Header().Set("Link", nextLink(r.URL.Path, query, page.Next.String()))
+		service.NextLink(w, r, page.Next.String())
 	}
-	return encode(w, http.StatusOK, pageOf(page))
+	return service.Encode(w, http.StatusOK, pageOf(page))
 }
 
 // readFilter adds to filter what the query asks for.
@@ -74,13 +74,4 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 
 // invalid is the problem with a value that the document let pass and that we
 // read more strictly, such as a number with a sign.
-func invalid(name string, err error) error {
-	return service.InvalidInput.New("", service.FieldError{Pointer: name, Detail: err.Error()})
-}
-
-// nextLink returns the Link header (RFC 8288) of the page that begins at
-// cursor.
-func nextLink(path string, query url.Values, cursor string) string {
-	query.Set("cursor", cursor)
-	return fmt.Sprintf(`<%s?%s>; rel="next"`, path, query.Encode())
-}
+func invalid(name string, err error) error { return fault.NewInvalid(name, err.Error()) }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -11,16 +10,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
-// notFailed is the problem with a message that needs no mending.
-var notFailed = service.ProblemType{Status: http.StatusConflict, Name: "not-failed", Title: "The message has not failed"}
-
 // outboxStats handles GET /admin/outbox/stats.
 func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
 	stats, err := s.Outbox.Stats(r.Context())
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, outboxStatsOf(stats, s.Relay.State()))
+	return service.Encode(w, http.StatusOK, outboxStatsOf(stats, s.Relay.State()))
 }
 
 // listOutbox handles GET /admin/outbox/messages.
@@ -37,36 +33,27 @@ func (s *server) listOutbox(w http.ResponseWriter, r *http.Request) error {
 		filter.ReportID = uuid.MustParse(id) // the document let it pass
 	}
 	page, err := s.Outbox.List(r.Context(), filter)
-	if errors.Is(err, outbox.ErrCursor) {
-		return invalid("cursor", err)
-	}
 	if err != nil {
 		return err
 	}
 	if page.Next != "" {
-		w.Header().Set("Link", nextLink(r.URL.Path, query, page.Next))
+		service.NextLink(w, r, page.Next)
 	}
-	return encode(w, http.StatusOK, outboxPageOf(page))
+	return service.Encode(w, http.StatusOK, outboxPageOf(page))
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
 func (s *server) retryOutbox(w http.ResponseWriter, r *http.Request) error {
-	return mended(w, s.Outbox.Retry(r.Context(), readerID(r), pathID(r)))
+	if err := s.Outbox.Retry(r.Context(), readerID(r), pathID(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // discardOutbox handles DELETE /admin/outbox/messages/{id}.
 func (s *server) discardOutbox(w http.ResponseWriter, r *http.Request) error {
-	return mended(w, s.Outbox.Discard(r.Context(), readerID(r), pathID(r), r.URL.Query().Get("reason")))
-}
-
-// mended answers what came of an operator's act on one message.
-func mended(w http.ResponseWriter, err error) error {
-	switch {
-	case errors.Is(err, outbox.ErrNotFound):
-		return service.NotFound.New(err.Error())
-	case errors.Is(err, outbox.ErrNotFailed):
-		return notFailed.New(err.Error())
-	case err != nil:
+	if err := s.Outbox.Discard(r.Context(), readerID(r), pathID(r), r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -75,7 +62,7 @@ func mended(w http.ResponseWriter, err error) error {
 
 // retryAllOutbox handles POST /admin/outbox/messages/retry.
 func (s *server) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[BulkRetry](r)
+	req, err := service.Decode[BulkRetry](r)
 	if err != nil {
 		return err
 	}
@@ -83,7 +70,7 @@ func (s *server) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, BulkRetried{Retried: retried})
+	return service.Encode(w, http.StatusOK, BulkRetried{Retried: retried})
 }
 
 // outboxAudit handles GET /admin/outbox/audit.
@@ -96,5 +83,5 @@ func (s *server) outboxAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, outboxAuditOf(entries))
+	return service.Encode(w, http.StatusOK, outboxAuditOf(entries))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // createReport handles POST /reports.
 func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[NewReport](r)
+	req, err := service.Decode[NewReport](r)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", pathOf(id))
 	w.Header().Set("ETag", report.ETag(version))
-	writeJSON(w, http.StatusCreated, body)
+	service.WriteJSON(w, http.StatusCreated, body)
 	return nil
 }
 
@@ -91,12 +92,12 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
-	return encode(w, http.StatusOK, reportOf(view))
+	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
 func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[StatusChange](r)
+	req, err := service.Decode[StatusChange](r)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	w.Header().Set("Content-Location", pathOf(view.ID))
-	return encode(w, http.StatusOK, reportOf(view))
+	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 
 // getHistory handles GET /reports/{id}/history.
@@ -121,7 +122,7 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return encode(w, http.StatusOK, historyOf(changes))
+	return service.Encode(w, http.StatusOK, historyOf(changes))
 }
 
 // listCategories handles GET /categories.
@@ -134,7 +135,7 @@ func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
 	for i, c := range categories {
 		list.Categories[i] = Category{ID: c.ID, Name: c.Name, Description: c.Description}
 	}
-	return encode(w, http.StatusOK, list)
+	return service.Encode(w, http.StatusOK, list)
 }
 
 // pathID returns the id in the path, which the document let pass.

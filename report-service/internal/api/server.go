@@ -10,10 +10,8 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
-	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -26,14 +24,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-const (
-	// bodyLimit has room for the longest description with every character
-	// written as an escape.
-	bodyLimit = 64 << 10
-	// requestTimeout bounds what a request may wait for the database, below
-	// what gateways and clients wait for us.
-	requestTimeout = 15 * time.Second
-)
+// bodyLimit has room for the longest description with every character written
+// as an escape.
+const bodyLimit = 64 << 10
 
 // A Store keeps reports.
 type Store interface {
@@ -95,20 +88,13 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := chi.NewRouter()
-	r.Use(service.Trace, service.AccessLog(cfg.Log), service.HTTPMetrics(cfg.Metrics), service.Recover(cfg.Log), middleware.GetHead)
-	r.NotFound(service.NotFoundHandler)
-	r.MethodNotAllowed(service.MethodNotAllowedHandler)
-
-	r.Get("/livez", cfg.Health.Live)
-	r.Get("/readyz", cfg.Health.Ready)
-	r.Get("/health", cfg.Health.Ready)
+	r := service.NewRouter(cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
 	s := &server{cfg}
 	r.Group(func(r chi.Router) {
-		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware, withTimeout)
-		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Translate: translate})
+		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware)
+		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Problems: problems})
 	})
 	return r, err
 }
@@ -135,16 +121,7 @@ func (s *server) handlers() openapi.Handlers {
 		"outboxAudit":          s.outboxAudit,
 	}
 	for id, h := range handlers {
-		handlers[id] = s.noted(h)
+		handlers[id] = service.Timeout(h)
 	}
 	return handlers
-}
-
-// withTimeout bounds what a request waits for.
-func withTimeout(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
 }

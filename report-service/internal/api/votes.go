@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -12,7 +13,7 @@ var votes = map[VoteType]report.Vote{Upvote: report.Upvote, Downvote: report.Dow
 
 // vote handles POST /reports/{id}/vote.
 func (s *server) vote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[Vote](r)
+	req, err := service.Decode[Vote](r)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vo
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}
-	return encode(w, http.StatusOK, VoteResult{
+	return service.Encode(w, http.StatusOK, VoteResult{
 		ReportID: id, VoteType: voteTypeOf(vote), Score: tally.Score, Version: tally.Version,
 	})
 }

@@ -2,17 +2,15 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-)
 
-// ErrCursor says that a cursor is none that List gave out.
-var ErrCursor = errors.New("malformed cursor")
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
 
 // A Message is an outbox row without its body and headers: the sealed
 // recipient is nobody's to see.
@@ -52,7 +50,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	if f.Cursor != "" {
 		var err error
 		if after, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
-			return Page{}, ErrCursor
+			return Page{}, fault.NewInvalid("cursor", "want the next_cursor of another page")
 		}
 	}
 	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1)

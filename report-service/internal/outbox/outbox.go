@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -27,11 +28,8 @@ const (
 	Failed    Status = "failed" // had all its attempts; waits for an operator
 )
 
-// What Retry and Discard answer for a row that they cannot act on.
-var (
-	ErrNotFound  = errors.New("no such outbox message")
-	ErrNotFailed = errors.New("the outbox message has not failed")
-)
+// NotFailed is the kind of the refusal to act on a row that has not failed.
+const NotFailed fault.Kind = "not failed"
 
 // A Store reads and mends the outbox.
 type Store struct {
@@ -125,9 +123,9 @@ func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) 
 	case err != nil:
 		return 0, fmt.Errorf("look up outbox message: %w", err)
 	case exists:
-		return 0, ErrNotFailed
+		return 0, fault.New(NotFailed, "the outbox message has not failed")
 	default:
-		return 0, ErrNotFound
+		return 0, fault.New(fault.NotFound, "there is no such outbox message")
 	}
 }
 

@@ -11,12 +11,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // categoryLife is how long categories are remembered. They change by hand,
 // and rarely; one that is not known is looked up at once.
 const categoryLife = time.Minute
+
+// errNoCategory is the failure that a report is about no category that exists.
+var errNoCategory = fault.NewInvalid("/category_id", "there is no such category")
 
 // A categoryCache spares each creation a query.
 type categoryCache struct {
@@ -34,7 +38,7 @@ func (s *Store) Categories(ctx context.Context) ([]report.Category, error) {
 	return slices.SortedFunc(maps.Values(byID), func(a, b report.Category) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
-// Category returns the category with the id, or a report.Invalid error.
+// Category returns the category with the id, or a fault.Invalid error.
 func (s *Store) Category(ctx context.Context, id int32) (report.Category, error) {
 	for _, life := range []time.Duration{categoryLife, 0} {
 		byID, err := s.categoriesByID(ctx, life)
@@ -45,11 +49,7 @@ func (s *Store) Category(ctx context.Context, id int32) (report.Category, error)
 			return c, nil
 		}
 	}
-	return report.Category{}, noCategory()
-}
-
-func noCategory() error {
-	return &report.Error{Kind: report.Invalid, Field: "/category_id", Msg: "there is no such category"}
+	return report.Category{}, errNoCategory
 }
 
 // categoriesByID returns the categories as they were within life. The map is
@@ -64,11 +64,11 @@ func (s *Store) categoriesByID(ctx context.Context, life time.Duration) (map[int
 	}
 	rows, err := s.pool.Query(ctx, `select id, name, description from categories`)
 	if err != nil {
-		return nil, Translate(fmt.Errorf("select categories: %w", err))
+		return nil, fmt.Errorf("select categories: %w", err)
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Category])
 	if err != nil {
-		return nil, Translate(fmt.Errorf("select categories: %w", err))
+		return nil, fmt.Errorf("select categories: %w", err)
 	}
 	byID = make(map[int32]report.Category, len(all))
 	for _, c := range all {

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -136,7 +136,7 @@ func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards
 }
 
 // errEnded is the outcome of a change that comes after the end.
-var errEnded = &report.Error{Kind: report.Unavailable, Msg: "the service is stopping"}
+var errEnded = fault.New(fault.Unavailable, "the service is stopping")
 
 // do has c made, together with others or alone, and returns its own outcome.
 // If the caller leaves before c is taken, nothing of it is written.
@@ -300,7 +300,7 @@ func (c *committer) write(ctx context.Context, b *batch) {
 	defer cancel()
 	conn, err := c.pool.Acquire(acquire)
 	if err != nil {
-		b.err = Translate(fmt.Errorf("acquire connection: %w", err))
+		b.err = fmt.Errorf("acquire connection: %w", err)
 		for _, r := range b.requests {
 			r.err = b.err
 		}
@@ -330,7 +330,7 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 		return
 	}
 	for _, r := range requests {
-		r.err, r.locked = Translate(err), false
+		r.err, r.locked = err, false
 	}
 }
 

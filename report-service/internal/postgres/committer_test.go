@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -87,7 +88,7 @@ func TestFailingNeighbourHarmsNobody(t *testing.T) {
 			})
 			for i, err := range outcomes {
 				if slices.Contains(bad, i) {
-					wantKind(t, err, report.Invalid)
+					wantKind(t, err, fault.Invalid)
 				} else if err != nil {
 					t.Errorf("create %d: %v", i, err)
 				}
@@ -288,7 +289,7 @@ func TestCrashInMidBatch(t *testing.T) {
 	}, vote)
 	_ = hold.Rollback(t.Context()) // its server is gone
 	for _, err := range outcomes {
-		wantKind(t, err, report.Unavailable)
+		wantUnavailable(t, err)
 	}
 	server.Start()
 	f.exec(`drop trigger hold on outbox_messages`)
@@ -315,7 +316,7 @@ func TestPanicIsAnswered(t *testing.T) {
 		}
 		return f.create(ctx, false)
 	})
-	if err := outcomes[0]; err == nil || !strings.Contains(err.Error(), "on purpose") || report.KindOf(err) != "" {
+	if err := outcomes[0]; err == nil || !strings.Contains(err.Error(), "on purpose") || fault.KindOf(err) != "" {
 		t.Errorf("the change that panicked: %v, want an error of ours that says so", err)
 	}
 	made := 0
@@ -353,7 +354,7 @@ func TestRunEndsAfterWhatItHas(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	wantKind(t, f.create(t.Context(), false), report.Unavailable)
+	wantKind(t, f.create(t.Context(), false), fault.Unavailable)
 	if got := f.count()["reports"]; got != 1 {
 		t.Errorf("%d reports, want 1", got)
 	}

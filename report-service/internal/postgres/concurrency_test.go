@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -91,7 +92,7 @@ func TestIfMatchLetsOneWin(t *testing.T) {
 			switch _, err := replicas[i%2].Move(t.Context(), id, report.Move{To: report.InProgress, By: "olga", IfMatch: seen}); {
 			case err == nil:
 				won.Add(1)
-			case report.KindOf(err) == report.Stale:
+			case fault.KindOf(err) == report.Stale:
 				stale.Add(1)
 			default:
 				t.Errorf("Move: %v", err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -15,6 +16,9 @@ import (
 func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
 	if err := s.committer.do(ctx, c); err != nil {
+		if pgpool.Constraint(err) == "reports_category_fk" { // it went away after it was looked up
+			return nil, errNoCategory
+		}
 		return nil, err
 	}
 	return c.earlier.response, nil

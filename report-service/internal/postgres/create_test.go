@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -115,14 +116,14 @@ func TestUnknownCategory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, err := f.Category(t.Context(), 4711)
-	wantKind(t, err, report.Invalid)
+	wantKind(t, err, fault.Invalid)
 
 	// One that went away after it was looked up.
 	d := draft(report.Public)
 	d.Category.ID = 4711
 	rep := filing(d, ann, time.Now())
 	_, err = f.Create(t.Context(), rep, nil)
-	wantKind(t, err, report.Invalid)
+	wantKind(t, err, fault.Invalid)
 
 	// One that came after the others were read.
 	f.exec(`insert into categories (id, name) values (4711, 'new')`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -119,7 +120,7 @@ func TestLockedRowIsUnavailable(t *testing.T) {
 	release := f.lock(id)
 	for range 3 {
 		_, err := f.Vote(t.Context(), id, bob.ID, report.Upvote)
-		wantKind(t, err, report.Unavailable)
+		wantUnavailable(t, err)
 	}
 	release()
 	if _, err := f.Vote(t.Context(), id, bob.ID, report.Upvote); err != nil {
@@ -135,7 +136,7 @@ func TestRefusalFreesTheRow(t *testing.T) {
 		_, err := f.Vote(t.Context(), id, ann.ID, report.Upvote)
 		wantKind(t, err, report.OwnReport)
 		_, err = f.Vote(t.Context(), uuid.New(), bob.ID, report.Upvote)
-		wantKind(t, err, report.NotFound)
+		wantKind(t, err, fault.NotFound)
 	}
 	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(t.Context(), `select from reports where id = $1 for update nowait`, id)
@@ -156,11 +157,11 @@ func TestServerAwayAndBack(t *testing.T) {
 	id := f.file(ann, draft(report.Public)).ID
 	server.Kill()
 	_, err := f.Vote(t.Context(), id, bob.ID, report.Upvote)
-	wantKind(t, err, report.Unavailable)
+	wantUnavailable(t, err)
 	_, err = f.Get(t.Context(), id, "")
-	wantKind(t, err, report.Unavailable)
+	wantUnavailable(t, err)
 	_, err = f.List(t.Context(), report.Filter{}, nil, 10, "")
-	wantKind(t, err, report.Unavailable)
+	wantUnavailable(t, err)
 
 	server.Start()
 	f.eventually("the pool serves again", func() bool {

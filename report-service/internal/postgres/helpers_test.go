@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -194,10 +195,18 @@ func (f *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// wantKind fails the test unless err is of the kind.
-func wantKind(t *testing.T, err error, want report.Kind) {
+// wantUnavailable fails the test unless err says that the same may succeed later.
+func wantUnavailable(t *testing.T, err error) {
 	t.Helper()
-	if got := report.KindOf(err); got != want || (err != nil) != (want != "") {
+	if class := pgpool.Classify(err); class != pgpool.Away && class != pgpool.Busy {
+		t.Errorf("class %q, want away or busy (error: %v)", class, err)
+	}
+}
+
+// wantKind fails the test unless err is of the kind.
+func wantKind(t *testing.T, err error, want fault.Kind) {
+	t.Helper()
+	if got := fault.KindOf(err); got != want || (err != nil) != (want != "") {
 		t.Errorf("kind %q, want %q (error: %v)", got, want, err)
 	}
 }

@@ -2,15 +2,18 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -47,9 +50,9 @@ func (s *storedResponse) read(b *pgx.Batch, i *report.Idempotent) {
 func (s *storedResponse) check(i *report.Idempotent) error {
 	switch {
 	case !s.locked:
-		return &report.Error{Kind: report.StillRunning, Msg: "a request with this Idempotency-Key has not ended yet"}
+		return fault.New(report.StillRunning, "a request with this Idempotency-Key has not ended yet")
 	case s.found && !bytes.Equal(s.request, i.Request[:]):
-		return &report.Error{Kind: report.KeyReused, Msg: "this Idempotency-Key came with another body before"}
+		return fault.New(report.KeyReused, "this Idempotency-Key came with another body before")
 	}
 	return nil
 }
@@ -71,19 +74,15 @@ func storeResponse(b *pgx.Batch, i *report.Idempotent) {
 func (s *Store) RunCleaner(ctx context.Context, log zerolog.Logger) error {
 	for {
 		deleted, err := s.cleanKeys(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			log.Warn().Err(err).Msg("idempotency keys not cleaned")
-		case deleted > 0:
+		if err != nil && ctx.Err() == nil {
+			// The error's own text may name the server and its user.
+			log.Warn().Str("error", cmp.Or(pgpool.Describe(err), err.Error())).Msg("cleaning idempotency keys failed, will retry")
+		}
+		if deleted > 0 {
 			log.Debug().Int64("deleted", deleted).Msg("idempotency keys cleaned")
 		}
-		jitter := rand.N(cleanEvery / 5) // so that replicas do not meet
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, backoff.Jitter(cleanEvery)) != nil { // jitter, so that replicas do not meet
 			return nil
-		case <-time.After(cleanEvery + jitter):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -82,7 +83,7 @@ func TestManyAtOnceFileOneReport(t *testing.T) {
 		wg.Go(func() {
 			earlier, err := replicas[i%2].fileOnce(once("key", "body"))
 			switch {
-			case report.KindOf(err) == report.StillRunning:
+			case fault.KindOf(err) == report.StillRunning:
 				running.Add(1)
 			case err != nil:
 				t.Errorf("Create: %v", err)

@@ -27,11 +27,11 @@ func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cu
 
 	rows, err := s.pool.Query(ctx, sql, q.args...)
 	if err != nil {
-		return report.Page{}, Translate(fmt.Errorf("select reports: %w", err))
+		return report.Page{}, fmt.Errorf("select reports: %w", err)
 	}
 	views, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.View, error) { return scanView(row) })
 	if err != nil {
-		return report.Page{}, Translate(fmt.Errorf("select reports: %w", err))
+		return report.Page{}, fmt.Errorf("select reports: %w", err)
 	}
 	if len(views) <= limit {
 		return report.Page{Reports: views}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -173,9 +174,9 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d events, want 3: the status that stood already is none", len(rows))
 	}
 	_, err = f.History(t.Context(), uuid.New())
-	wantKind(t, err, report.NotFound)
+	wantKind(t, err, fault.NotFound)
 	_, err = f.Get(t.Context(), uuid.New(), "")
-	wantKind(t, err, report.NotFound)
+	wantKind(t, err, fault.NotFound)
 	_, err = f.Move(t.Context(), uuid.New(), report.Move{To: report.Resolved})
-	wantKind(t, err, report.NotFound)
+	wantKind(t, err, fault.NotFound)
 }

@@ -28,10 +28,10 @@ const viewSQL = `
 func (s *Store) Get(ctx context.Context, id uuid.UUID, reader string) (report.View, error) {
 	v, err := scanView(s.pool.QueryRow(ctx, viewSQL+` where r.id = $2`, reader, id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return v, report.NoReport()
+		return v, report.ErrNotFound
 	}
 	if err != nil {
-		return v, Translate(fmt.Errorf("select report: %w", err))
+		return v, fmt.Errorf("select report: %w", err)
 	}
 	return v, nil
 }
@@ -63,7 +63,7 @@ func (s *Store) History(ctx context.Context, id uuid.UUID) ([]report.Change, err
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at
 		from status_history where report_id = $1 order by id`, id)
 	if err != nil {
-		return nil, Translate(fmt.Errorf("select history: %w", err))
+		return nil, fmt.Errorf("select history: %w", err)
 	}
 	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Change, err error) {
 		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
@@ -71,10 +71,10 @@ func (s *Store) History(ctx context.Context, id uuid.UUID) ([]report.Change, err
 		return c, err
 	})
 	if err != nil {
-		return nil, Translate(fmt.Errorf("select history: %w", err))
+		return nil, fmt.Errorf("select history: %w", err)
 	}
 	if len(changes) == 0 { // every report has the entry of its filing
-		return nil, report.NoReport()
+		return nil, report.ErrNotFound
 	}
 	return changes, nil
 }

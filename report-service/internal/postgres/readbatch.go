@@ -65,7 +65,7 @@ func (r *readBatch) missed(id uuid.UUID) bool {
 // check refuses a change to a report that does not exist.
 func (l *lockedReport) check() error {
 	if !l.found {
-		return report.NoReport()
+		return report.ErrNotFound
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // A Privacy says whether the reporter's name is shown beside the report.
@@ -82,7 +84,7 @@ type Draft struct {
 func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 	title := strings.TrimSpace(d.Title)
 	if title == "" {
-		return Filing{}, &Error{Kind: Invalid, Field: "/title", Msg: "want more than white space"}
+		return Filing{}, fault.NewInvalid("/title", "want more than white space")
 	}
 	return Filing{
 		Report: Report{

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // A Status is where a report stands.
@@ -68,7 +70,7 @@ type Move struct {
 // is false when f is there already, and nothing is to be done.
 func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) {
 	if !m.IfMatch.Has(f.Version) {
-		return Change{}, false, &Error{Kind: Stale, Msg: fmt.Sprintf("the report is at version %d by now", f.Version)}
+		return Change{}, false, fault.New(Stale, fmt.Sprintf("the report is at version %d by now", f.Version))
 	}
 	if m.To == f.Status {
 		return Change{}, false, nil
@@ -80,13 +82,12 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 		for i, t := range legal {
 			names[i] = string(t.To)
 		}
-		return Change{}, false, &Error{Kind: IllegalTransition, Msg: "a report that is " + string(f.Status) +
-			" can only become " + strings.Join(names, " or ")}
+		return Change{}, false, fault.New(IllegalTransition, "a report that is "+string(f.Status)+
+			" can only become "+strings.Join(names, " or "))
 	}
 	note := strings.TrimSpace(m.Note)
 	if note == "" && legal[i].NoteRequired {
-		return Change{}, false, &Error{Kind: Invalid, Field: "/note",
-			Msg: "mandatory when a report is rejected or reopened"}
+		return Change{}, false, fault.NewInvalid("/note", "mandatory when a report is rejected or reopened")
 	}
 	from := f.Status
 	f.Status = m.To

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -42,12 +43,12 @@ func TestMove(t *testing.T) {
 			for _, note := range []string{"", " \n ", "because"} {
 				t.Run(string(from)+" to "+string(to)+" with note "+note, func(t *testing.T) {
 					t.Parallel()
-					wantKind, wantMoved := report.Kind(""), false
+					wantKind, wantMoved := fault.Kind(""), false
 					switch {
 					case want == illegal:
 						wantKind = report.IllegalTransition
 					case want == noted && note != "because":
-						wantKind = report.Invalid
+						wantKind = fault.Invalid
 					case want != same:
 						wantMoved = true
 					}
@@ -58,11 +59,11 @@ func TestMove(t *testing.T) {
 	}
 }
 
-func checkMove(t *testing.T, f *report.Filing, m report.Move, wantKind report.Kind, wantMoved bool) {
+func checkMove(t *testing.T, f *report.Filing, m report.Move, wantKind fault.Kind, wantMoved bool) {
 	t.Helper()
 	before := *f
 	entry, moved, err := f.Move(m, now.Add(time.Hour))
-	if got := report.KindOf(err); got != wantKind || (err != nil) != (wantKind != "") {
+	if got := fault.KindOf(err); got != wantKind || (err != nil) != (wantKind != "") {
 		t.Fatalf("Move: kind %q, want %q (error: %v)", got, wantKind, err)
 	}
 	if moved != wantMoved {
@@ -86,7 +87,7 @@ func checkMove(t *testing.T, f *report.Filing, m report.Move, wantKind report.Ki
 
 func TestMoveIfMatch(t *testing.T) {
 	t.Parallel()
-	for header, want := range map[string]report.Kind{
+	for header, want := range map[string]fault.Kind{
 		`*`: "", `"7"`: "", `"6", "7"`: "", `"6"`: report.Stale, `W/"7"`: report.Stale, `"07"`: report.Stale, `""`: report.Stale,
 	} {
 		versions, err := report.ParseIfMatch(header)
@@ -95,7 +96,7 @@ func TestMoveIfMatch(t *testing.T) {
 			continue
 		}
 		_, _, err = filed(report.Pending).Move(report.Move{To: report.Resolved, IfMatch: versions}, now)
-		if got := report.KindOf(err); got != want {
+		if got := fault.KindOf(err); got != want {
 			t.Errorf("Move with If-Match %s: kind %q, want %q", header, got, want)
 		}
 	}
@@ -104,9 +105,9 @@ func TestMoveIfMatch(t *testing.T) {
 // What JSON Schema's \S takes for text, and what is nothing but white space.
 func TestNewWantsATitle(t *testing.T) {
 	t.Parallel()
-	for title, want := range map[string]report.Kind{" a ": "", "": report.Invalid, " \n": report.Invalid, "\u2028\u00a0": report.Invalid} {
+	for title, want := range map[string]fault.Kind{" a ": "", "": fault.Invalid, " \n": fault.Invalid, "\u2028\u00a0": fault.Invalid} {
 		f, err := report.New(report.Draft{Title: title}, report.Reporter{}, now)
-		if got := report.KindOf(err); got != want || want == "" && f.Title != "a" {
+		if got := fault.KindOf(err); got != want || want == "" && f.Title != "a" {
 			t.Errorf("New(%q): title %q, kind %q, want %q", title, f.Title, got, want)
 		}
 	}

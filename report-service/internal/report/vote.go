@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
 
 // A Vote is what a resident thinks of a report, as a number.
 type Vote int8
@@ -19,9 +23,9 @@ const (
 func (f *Filing) Vote(voter string, before, after Vote, now time.Time) (ok bool, err error) {
 	switch {
 	case voter == f.Reporter.ID:
-		return false, &Error{Kind: OwnReport, Msg: "nobody votes on a report of his own"}
+		return false, fault.New(OwnReport, "you filed this report, and cannot vote on it")
 	case f.Status.Closed():
-		return false, &Error{Kind: Closed, Msg: "the report is " + string(f.Status) + ", and its votes are settled"}
+		return false, fault.New(Closed, "the report is "+string(f.Status)+", and takes no votes")
 	case before == after:
 		return false, nil
 	}

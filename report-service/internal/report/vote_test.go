@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -14,7 +15,7 @@ func TestVote(t *testing.T) {
 		voter         string
 		status        report.Status
 		before, after report.Vote
-		wantKind      report.Kind
+		wantKind      fault.Kind
 		wantScore     int64
 		wantVersion   int64 // 8 when it is announced
 		wantOK        bool
@@ -34,7 +35,7 @@ func TestVote(t *testing.T) {
 			t.Parallel()
 			f := filed(tt.status)
 			ok, err := f.Vote(tt.voter, tt.before, tt.after, now.Add(time.Minute))
-			if got := report.KindOf(err); got != tt.wantKind || (err != nil) != (tt.wantKind != "") {
+			if got := fault.KindOf(err); got != tt.wantKind || (err != nil) != (tt.wantKind != "") {
 				t.Errorf("Vote: kind %q, want %q (error: %v)", got, tt.wantKind, err)
 			}
 			if ok != tt.wantOK || f.Score != tt.wantScore || f.Version != tt.wantVersion {

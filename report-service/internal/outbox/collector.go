@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collectTimeout bounds what a scrape waits for the database. Without an
-// answer the scrape goes without these metrics.
+// collectTimeout bounds how long a scrape waits for the database. Without an
+// answer the scrape has none of these metrics.
 const collectTimeout = 2 * time.Second
 
 var (
@@ -19,8 +19,8 @@ var (
 	oldestDesc  = prometheus.NewDesc("outbox_oldest_pending_seconds", "Age of the oldest row that waits to be published.", nil, nil)
 )
 
-// A Collector counts the outbox whenever it is scraped, and not before: an
-// idle relay asks the database for nothing but its work.
+// A Collector counts the outbox whenever Prometheus scrapes it, and not before:
+// an idle relay queries the database for nothing but its work.
 type Collector struct {
 	store *Store
 }

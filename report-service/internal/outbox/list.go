@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// A Message is an outbox row without its body and headers: the sealed
-// recipient is nobody's to see.
+// A Message is an outbox row without its body and headers, which may identify
+// people.
 type Message struct {
 	Seq           int64
 	ID            uuid.UUID
@@ -44,7 +44,7 @@ type Page struct {
 	Next     string
 }
 
-// List returns the rows that f wants, oldest first.
+// List returns the rows that match f, oldest first.
 func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	var after int64
 	if f.Cursor != "" {

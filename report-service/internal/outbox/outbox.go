@@ -1,4 +1,5 @@
-// Package outbox lets operators see and mend what the relay could not publish.
+// Package outbox lets operators inspect the outbox, and retry or discard the
+// rows that the relay could not publish.
 //
 // It promises that a failed row leaves its state only by an operator's act,
 // and that every such act leaves an audit row in the same transaction.
@@ -18,7 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// Status is where an outbox row stands.
+// A Status is the state of an outbox row.
 type Status string
 
 // The statuses of an outbox row.
@@ -28,24 +29,25 @@ const (
 	Failed    Status = "failed" // had all its attempts; waits for an operator
 )
 
-// NotFailed is the kind of the refusal to act on a row that has not failed.
+// NotFailed is the kind of error of Retry and Discard for a row in another
+// state. For a row that does not exist it is fault.NotFound.
 const NotFailed fault.Kind = "not failed"
 
-// A Store reads and mends the outbox.
+// A Store is the outbox in the reports database, as operators see it.
 type Store struct {
 	pool *pgxpool.Pool
 	wake func(shards.Set)
 }
 
-// NewStore returns a Store on the reports database. After rows were put back,
-// wake is told in which parts; it must not block: it wakes the relay.
+// NewStore returns a Store on the reports database. It calls wake with the
+// shards of rows that were put back, for the relay to read. Wake must not block.
 func NewStore(pool *pgxpool.Pool, wake func(shards.Set)) *Store { return &Store{pool, wake} }
 
 // Retry puts a failed row back, at the end and with all its attempts before
 // it. Later rows of its report have gone out meanwhile: a retried row comes
 // out of order, and readers drop it if they have shown a newer version.
 func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
-	shard, err := s.act(ctx, `
+	shard, err := s.change(ctx, `
 		with row as (
 			update outbox_messages
 			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
@@ -93,9 +95,9 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried
 	return retried, nil
 }
 
-// Discard deletes a failed row for good: nobody will be told of its change.
+// Discard deletes a failed row for good: its change is never announced.
 func (s *Store) Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error {
-	_, err := s.act(ctx, `
+	_, err := s.change(ctx, `
 		with row as (
 			delete from outbox_messages where id = $1 and status = 'failed'
 			returning id, routing_key, shard
@@ -107,15 +109,15 @@ func (s *Store) Discard(ctx context.Context, actor string, id uuid.UUID, reason 
 	return err
 }
 
-// act runs a statement that changes one failed row and audits it, and returns
+// change runs a statement that changes one failed row and audits it, and returns
 // the shard of the row.
-func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) (shard int16, err error) {
+func (s *Store) change(ctx context.Context, sql string, id uuid.UUID, args ...any) (shard int16, err error) {
 	err = s.pool.QueryRow(ctx, sql, append([]any{id}, args...)...).Scan(&shard)
 	if err == nil {
 		return shard, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return 0, fmt.Errorf("mend outbox message: %w", err)
+		return 0, fmt.Errorf("change outbox message: %w", err)
 	}
 	var exists bool
 	err = s.pool.QueryRow(ctx, `select exists (select from outbox_messages where id = $1)`, id).Scan(&exists)
@@ -129,7 +131,7 @@ func (s *Store) act(ctx context.Context, sql string, id uuid.UUID, args ...any) 
 	}
 }
 
-// An AuditEntry is what an operator did to a row.
+// An AuditEntry is what an operator did to a row, and why.
 type AuditEntry struct {
 	At         time.Time
 	Actor      string

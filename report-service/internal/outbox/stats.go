@@ -9,19 +9,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Shard is one of the parts of the outbox: its backlog and who publishes it.
+// A Shard is the backlog of one shard, and which replica publishes it.
 type Shard struct {
 	Shard      int16
 	Pending    int64
 	Delayed    int64 // of the pending: had an attempt
 	Failed     int64
 	OldestAge  time.Duration // of the oldest pending row, 0 without one
-	Owner      *uuid.UUID    // the replica of the relay, nil when nobody's
+	Owner      *uuid.UUID    // the replica of the relay, nil if the shard is free
 	Epoch      int64
 	LeaseUntil *time.Time
 }
 
-// Stats is the outbox in one look.
+// Stats are the figures of the whole outbox.
 type Stats struct {
 	Pending   int64
 	Delayed   int64

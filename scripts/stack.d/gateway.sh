@@ -29,6 +29,8 @@ gateway_configure() {
   GATEWAY_LISTEN=127.0.0.1:$gateway_port GATEWAY_LISTEN_TLS=127.0.0.1:$gateway_tls_port \
     GATEWAY_REPORT_SERVERS=$(upstream_servers report) GATEWAY_NOTIFICATION_SERVERS=$(upstream_servers notification) \
     GATEWAY_TRUSTED_PROXY=${GATEWAY_TRUSTED_PROXY:-unix:} GATEWAY_HTTPS_ORIGIN=${GATEWAY_HTTPS_ORIGIN:-} \
+    GATEWAY_LIMITS=${GATEWAY_LIMITS:-on} GATEWAY_READS=${GATEWAY_READS:-300} \
+    GATEWAY_WRITES=${GATEWAY_WRITES:-20} GATEWAY_STREAMS=${GATEWAY_STREAMS:-500} \
     GATEWAY_ACCESS_LOG=$state/logs/gateway-access.log GATEWAY_CERTIFICATES=$gateway_dir/certificates \
     fill_in "$root/deploy/nginx/templates/gateway.conf.template" >"$gateway_dir/gateway.conf"
   local user=''

@@ -12,6 +12,9 @@ import (
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	replica := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/reports" && r.URL.Path != "/health" {
+			w.WriteHeader(http.StatusNotFound)
+		}
 		fmt.Fprint(w, r.Header.Get("X-Forwarded-For"), " ", r.Header.Get("X-Forwarded-Proto"))
 	})
 	for _, tt := range []struct {
@@ -26,6 +29,8 @@ func TestForwardedHeaders(t *testing.T) {
 			[]string{"X-Forwarded-For", "198.51.100.7, 192.0.2.1", "X-Forwarded-Proto", "https"}},
 		{"proxy that does not", "127.0.0.0/8", "192.0.2.1 http", "192.0.2.1 http",
 			[]string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "http"}},
+		{"client with IPv6", "127.0.0.0/8", "2001:db8:1:2:3:4:5:6 https", "2001:db8:1:2:3:4:5:6 https",
+			[]string{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6", "X-Forwarded-Proto", "https"}},
 		{"proxy that says nothing", "127.0.0.0/8", "127.0.0.1 http", "127.0.0.1 https", nil},
 		{"proxy that says nonsense", "127.0.0.0/8", "192.0.2.1 http", "192.0.2.1 https",
 			[]string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "gopher"}},
@@ -34,8 +39,8 @@ func TestForwardedHeaders(t *testing.T) {
 		if _, got := g.do(t, "GET", g.URL+"/reports", nil, tt.header...); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
-		if _, got := g.do(t, "GET", g.TLSURL+"/reports", nil, tt.header...); got != tt.wantTLS {
-			t.Errorf("%s, over TLS: got %q, want %q", tt.name, got, tt.wantTLS)
+		if res, got := g.do(t, "GET", g.TLSURL+"/report-service/health", nil, tt.header...); got != tt.wantTLS || res.StatusCode != 200 {
+			t.Errorf("%s, over TLS: got %d %q, want %q", tt.name, res.StatusCode, got, tt.wantTLS)
 		}
 	}
 }

@@ -56,6 +56,10 @@ func Start(t testing.TB, reports, notifications []string, settings ...string) Ga
 		"GATEWAY_CERTIFICATES":         dir,
 		"GATEWAY_TRUSTED_PROXY":        "unix:",
 		"GATEWAY_HTTPS_ORIGIN":         "",
+		"GATEWAY_LIMITS":               "on",
+		"GATEWAY_READS":                "300",
+		"GATEWAY_WRITES":               "20",
+		"GATEWAY_STREAMS":              "500",
 	}
 	for i := 0; i < len(settings); i += 2 {
 		values[settings[i]] = settings[i+1]

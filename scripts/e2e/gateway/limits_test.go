@@ -1,0 +1,191 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// behindProxy are settings with which X-Forwarded-For says who asks.
+var behindProxy = []string{"GATEWAY_TRUSTED_PROXY", "127.0.0.0/8"}
+
+// An address that asks too often is refused for a while, and no other is.
+func TestRequestsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		method string
+		most   int // at once
+		rate   int // a second
+	}{
+		{"GET", 600, 300},
+		{"POST", 100, 20},
+		{"DELETE", 100, 20},
+	} {
+		t.Run(tt.method, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, []string{serve(t, answer("reports"))}, []string{away}, behindProxy...)
+			const extra = 300
+			begun := time.Now()
+			passed := g.repeat(t, tt.method, tt.most+extra, "192.0.2.1")
+			if most := tt.most + 1 + tt.rate*int(time.Since(begun).Seconds()+1); passed < tt.most || passed > most {
+				t.Errorf("%d requests of one address were served, want %d to %d", passed, tt.most, most)
+			}
+			res, body := g.do(t, tt.method, g.URL+"/reports", nil, "X-Forwarded-For", "192.0.2.1")
+			if res.StatusCode == 429 && (res.Header.Get("Retry-After") == "" || !strings.Contains(body, "#too-many-requests")) {
+				t.Errorf("refused with %v %s, want Retry-After and a problem", res.Header, body)
+			}
+			if passed := g.repeat(t, tt.method, 50, "192.0.2.2"); passed != 50 {
+				t.Errorf("%d of 50 requests of another address were served", passed)
+			}
+		})
+	}
+}
+
+// repeat makes requests in the name of an address, several at a time, and
+// returns how many were served.
+func (g gateway) repeat(t *testing.T, method string, n int, address string) (served int) {
+	t.Helper()
+	var passed atomic.Int32
+	var workers sync.WaitGroup
+	todo := make(chan struct{}, n)
+	for range n {
+		todo <- struct{}{}
+	}
+	close(todo)
+	for range 8 {
+		workers.Go(func() {
+			for range todo {
+				if res, _ := g.do(t, method, g.URL+"/reports", nil, "X-Forwarded-For", address); res.StatusCode == 200 {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return int(passed.Load())
+}
+
+// Of IPv6 somebody has a whole network; however its addresses are written.
+func TestNetworksOfIPv6AreOneAddress(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		first, second string
+		same          bool
+	}{
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2:9:9:9:9", true},
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::7", true},
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:3:3:4:5:6", false},
+		{"2001:db8:1::5", "2001:db8:1::6", true},
+		{"2001:db8:1::5:6:7", "2001:db8:1::8", true},
+		{"2001:db8:1::5", "2001:db8:2::5", false},
+		{"2001:db8::5", "2001:db8::6", true},
+		{"192.0.2.1", "192.0.2.2", false},
+	} {
+		g := start(t, []string{serve(t, answer("reports"))}, []string{away}, append(behindProxy, "GATEWAY_WRITES", "1")...)
+		g.repeat(t, "POST", 150, tt.first)
+		res, _ := g.do(t, "POST", g.URL+"/reports", nil, "X-Forwarded-For", tt.second)
+		if refused := res.StatusCode == 429; refused != tt.same {
+			t.Errorf("%s after %s: got %d", tt.second, tt.first, res.StatusCode)
+		}
+	}
+}
+
+func TestLimitsOff(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{serve(t, answer("reports"))}, []string{away}, "GATEWAY_LIMITS", "off", "GATEWAY_WRITES", "1")
+	if passed := g.repeat(t, "POST", 300, "192.0.2.1"); passed != 300 {
+		t.Errorf("%d of 300 requests were served", passed)
+	}
+}
+
+// An address has so many streams, apart from those of the feed. One more is
+// told to come back later, as a stream must be.
+func TestStreamsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	replica := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "event: ready\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	g := start(t, []string{away}, []string{replica}, append(behindProxy, "GATEWAY_STREAMS", "3")...)
+	for _, path := range []string{"/feed/stream", "/notifications/stream"} {
+		var last context.CancelFunc
+		for range 3 {
+			line, leave := g.listen(t, path, "192.0.2.1")
+			if line != "event: ready\n" {
+				t.Fatalf("%s: got %q, want it open", path, line)
+			}
+			last = leave
+		}
+		if line, _ := g.listen(t, path, "192.0.2.1"); len(line) != len("retry: 20000\n") || !strings.HasPrefix(line, "retry: ") {
+			t.Errorf("%s, a fourth one: got %q, want a retry of 15 to 30 s", path, line)
+		}
+		if line, _ := g.listen(t, path, "192.0.2.2"); line != "event: ready\n" {
+			t.Errorf("%s, of another address: got %q, want it open", path, line)
+		}
+		last()
+		for deadline := time.After(10 * time.Second); ; {
+			if line, _ := g.listen(t, path, "192.0.2.1"); line == "event: ready\n" {
+				break
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("%s: one that was closed makes no room", path)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// listen opens a stream and returns its first line. It stays open until leave
+// is called or the test ends.
+func (g gateway) listen(t *testing.T, path, address string) (line string, leave context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", g.URL+path, nil)
+	if err != nil {
+		t.Fatalf("make request: %v", err)
+	}
+	req.Header.Set("X-Forwarded-For", address)
+	res, err := g.Client.Do(req)
+	if err != nil {
+		t.Fatalf("open stream: %v", err)
+	}
+	t.Cleanup(func() { cancel(); res.Body.Close() })
+	line, _ = bufio.NewReader(res.Body).ReadString('\n')
+	return line, cancel
+}
+
+// Bodies that trickle in hold a bounded number of places, and none of others.
+func TestSlowBodiesAreLimited(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{serve(t, answer("reports"))}, []string{away}, append(behindProxy, "GATEWAY_WRITES", "10000")...)
+	slow := func() net.Conn {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(g.URL, "http://"))
+		if err != nil {
+			t.Fatalf("dial: %v", err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, "POST /reports HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\nContent-Length: 10\r\n\r\n{")
+		return conn
+	}
+	for range 200 {
+		slow()
+	}
+	conn := slow()
+	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if !strings.HasPrefix(line, "HTTP/1.1 429 ") {
+		t.Errorf("the 201st: got %q (error: %v), want 429", line, err)
+	}
+	if res, _ := g.do(t, "POST", g.URL+"/reports", strings.NewReader("{}"), "X-Forwarded-For", "192.0.2.2"); res.StatusCode != 200 {
+		t.Errorf("another address: got %d, want 200", res.StatusCode)
+	}
+}

@@ -20,7 +20,6 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/rabbitmq/amqp091-go v1.16.0
 	github.com/rs/zerolog v1.35.1
-	github.com/valyala/fastjson v1.6.10
 	golang.org/x/sync v0.23.0
 )
 

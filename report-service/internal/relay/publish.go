@@ -49,14 +49,11 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 		if s.rows.count[inFlight] == 0 {
 			s.progress = now // the broker owed nothing until here
 		}
-		msg, err := r.message()
-		if err == nil {
-			r.publishedAt = now
-			s.rows.move(r, inFlight) // before the bytes can move: the guard looks at it
-			err = s.publisher.Publish(s.exchange, r.key, msg, func(o rabbit.Outcome) {
-				s.confirmations <- confirmation{r, o}
-			})
-		}
+		r.publishedAt = now
+		s.rows.move(r, inFlight) // before the bytes can move: the guard looks at it
+		err := s.publisher.Publish(s.exchange, r.key, r.message(), func(o rabbit.Outcome) {
+			s.confirmations <- confirmation{r, o}
+		})
 		switch {
 		case errors.Is(err, rabbit.ErrUnpublishable):
 			s.metrics.refused.WithLabelValues(unpublishable).Inc()
@@ -180,16 +177,12 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 }
 
 func (s *session) publishProbe(ctx context.Context, r *row) error {
-	msg, err := r.message()
-	if err != nil {
-		return err
-	}
 	publisher, err := rabbit.NewPublisher(s.conn, 1)
 	if err != nil {
 		return err
 	}
 	defer publisher.Close()
-	return publisher.PublishWait(ctx, s.exchange, r.key, msg)
+	return publisher.PublishWait(ctx, s.exchange, r.key, r.message())
 }
 
 // onProbe takes in what came of a probe.

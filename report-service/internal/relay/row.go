@@ -1,15 +1,14 @@
 package relay
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/valyala/fastjson"
 
-	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -18,16 +17,17 @@ const appID = "report-service"
 
 // A row is an outbox row in progress: read, and not yet finished.
 type row struct {
-	lease   shards.Lease // under which it was read
-	read    int64        // number of the read that found it
-	seq     int64
-	id      uuid.UUID
-	key     string // routing key
-	report  uuid.UUID
-	payload []byte
-	headers []byte
-	created time.Time
-	retries int
+	lease     shards.Lease // under which it was read
+	read      int64        // number of the read that found it
+	seq       int64
+	id        uuid.UUID
+	key       string // routing key
+	report    uuid.UUID
+	payload   []byte
+	trace     pgtype.Text // the headers of the contract, as far as the row has them
+	recipient pgtype.Text
+	created   time.Time
+	retries   int
 
 	state       rowState
 	publishedAt time.Time
@@ -197,11 +197,14 @@ func (t *rowTracker) hasKey(key string) bool {
 	return false
 }
 
-// message builds what is published for the row, or explains why it cannot be.
-func (r *row) message() (amqp.Publishing, error) {
-	headers, err := r.table()
-	if err != nil {
-		return amqp.Publishing{}, err
+// message returns what is published for the row.
+func (r *row) message() amqp.Publishing {
+	headers := make(amqp.Table, 2)
+	if r.trace.Valid {
+		headers[event.TraceHeader] = r.trace.String
+	}
+	if r.recipient.Valid {
+		headers[event.RecipientHeader] = r.recipient.String
 	}
 	return amqp.Publishing{
 		MessageId:    r.id.String(),
@@ -212,39 +215,5 @@ func (r *row) message() (amqp.Publishing, error) {
 		AppId:        appID,
 		Headers:      headers,
 		Body:         r.payload,
-	}, nil
-}
-
-// parsers are used over and over: with encoding/json, the headers took a sixth
-// of the relay's time.
-var parsers fastjson.ParserPool
-
-// table turns the headers, a flat JSON object, into what AMQP knows.
-func (r *row) table() (amqp.Table, error) {
-	parser := parsers.Get()
-	defer parsers.Put(parser)
-	var headers *fastjson.Object
-	parsed, err := parser.ParseBytes(r.headers)
-	if err == nil {
-		headers, err = parsed.Object()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: headers are not a JSON object", rabbit.ErrUnpublishable)
-	}
-	table := make(amqp.Table, headers.Len())
-	headers.Visit(func(name []byte, value *fastjson.Value) {
-		// They come from our own database, but operators can write there: what
-		// cannot travel would close the channel, and take its neighbours with it.
-		switch value.Type() {
-		case fastjson.TypeString:
-			table[string(name)] = string(value.GetStringBytes())
-		case fastjson.TypeNumber:
-			table[string(name)] = value.GetFloat64()
-		case fastjson.TypeTrue, fastjson.TypeFalse:
-			table[string(name)] = value.GetBool()
-		default:
-			err = fmt.Errorf("%w: header %q is neither text, number nor boolean", rabbit.ErrUnpublishable, name)
-		}
-	})
-	return table, err
 }

@@ -73,18 +73,3 @@ func TestBlockedReport(t *testing.T) {
 		t.Errorf("blocked are %v, want none after read 6", rows.blocked)
 	}
 }
-
-func TestHeadersThatCannotTravel(t *testing.T) {
-	t.Parallel()
-	for headers, ok := range map[string]bool{
-		`{"a": "x", "b": 1, "c": true}`: true,
-		`{"a": null}`:                   false,
-		`{"a": [1]}`:                    false,
-		`"text"`:                        false,
-	} {
-		r := row{id: uuid.New(), headers: []byte(headers)}
-		if _, err := r.message(); (err == nil) != ok {
-			t.Errorf("headers %s: error %v, want success %v", headers, err, ok)
-		}
-	}
-}

@@ -1,0 +1,215 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+)
+
+// Each stream has numbers of its own, 1, 2, 3 …, in the order of the batch.
+func TestApplyNumbersEachStream(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	own := notification.UserStream("ann")
+	first := []consumer.Message{message(own), message(notification.Officials), message(own), message(), message(own, notification.Officials)}
+	applied := mustApply(t, store, first...)
+	want := []string{"user:ann:1", "role:official:1", "user:ann:2", "user:ann:3", "role:official:2"}
+	if got := places(applied.Batch.Notifications); !slices.Equal(got, want) {
+		t.Errorf("the first batch got the numbers %v, want %v", got, want)
+	}
+	if len(applied.Batch.Feed) != len(first) || applied.Seen != 0 {
+		t.Errorf("%d feed events and %d seen, want %d and 0", len(applied.Batch.Feed), applied.Seen, len(first))
+	}
+	applied = mustApply(t, store, messages(2, own)...)
+	if got, want := places(applied.Batch.Notifications), []string{"user:ann:4", "user:ann:5"}; !slices.Equal(got, want) {
+		t.Errorf("the second batch got the numbers %v, want %v", got, want)
+	}
+
+	// What Apply returns is what the database has.
+	stored, err := store.Since(t.Context(), []notification.Head{{Stream: own, Position: notification.Position{Seq: 3}}}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range applied.Batch.Notifications {
+		if got := stored[i]; got.ID != n.ID || got.Epoch != n.Epoch || !got.CreatedAt.Equal(n.CreatedAt) {
+			t.Errorf("number %d: stored %+v, returned %+v", n.Seq, got, n)
+		}
+	}
+	if n := count(t, pool, `select count(*) from notifications`); n != 7 {
+		t.Errorf("%d notifications, want 7", n)
+	}
+}
+
+// A message has its effect once in a queue, however often it comes.
+func TestApplyOnce(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	old, fresh := message(ann.Own()), message(ann.Own())
+	mustApply(t, store, old)
+	applied := mustApply(t, store, old, fresh)
+	if got, want := places(applied.Batch.Notifications), []string{"user:ann:2"}; applied.Seen != 1 || !slices.Equal(got, want) {
+		t.Errorf("%d seen and the numbers %v, want 1 and %v", applied.Seen, got, want)
+	}
+	if len(applied.Batch.Feed) != 1 {
+		t.Errorf("%d feed events, want that of the new message", len(applied.Batch.Feed))
+	}
+	if _, err := store.Apply(t.Context(), "another queue", []consumer.Message{message(), {ID: old.ID}}); err != nil {
+		t.Errorf("the same id in another queue: %v", err)
+	}
+	if n := count(t, pool, `select count(*) from processed_messages`); n != 4 {
+		t.Errorf("%d processed messages, want 4", n)
+	}
+}
+
+// A batch is applied whole or not at all.
+func TestApplyIsAtomic(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	good, bad := message(ann.Own()), message(ann.Own())
+	bad.Effect.Drafts[0].ID = good.Effect.Drafts[0].ID
+	if _, err := store.Apply(t.Context(), votes, []consumer.Message{good, bad}); err == nil {
+		t.Fatal("two notifications of one id: no error, want one")
+	}
+	if n := count(t, pool, `select (select count(*) from processed_messages) + (select count(*) from notifications) + (select count(*) from streams)`); n != 0 {
+		t.Errorf("%d rows are left of a batch that failed, want none", n)
+	}
+	applied := mustApply(t, store, good)
+	if got, want := places(applied.Batch.Notifications), []string{"user:ann:1"}; !slices.Equal(got, want) {
+		t.Errorf("after it the numbers are %v, want %v", got, want)
+	}
+}
+
+// A message that another transaction is handling waits for the end of that
+// transaction: it is a duplicate if it committed, and new if it did not.
+func TestApplyWaitsForTheOther(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		end  string
+		seen int
+	}{{"commit", 1}, {"rollback", 0}} {
+		t.Run(tt.end, func(t *testing.T) {
+			t.Parallel()
+			store, pool := newStore(t)
+			m := message(ann.Own())
+			other, err := pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Release()
+			for _, sql := range []string{`begin`, `insert into processed_messages (consumer, message_id) values ('` + votes + `', '` + m.ID + `')`} {
+				if _, err := other.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			type result struct {
+				applied consumer.Applied
+				err     error
+			}
+			done := make(chan result, 1)
+			go func() {
+				applied, err := store.Apply(t.Context(), votes, []consumer.Message{m})
+				done <- result{applied, err}
+			}()
+			waitForLock(t, pool)
+			if _, err := other.Exec(t.Context(), tt.end); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-done; got.err != nil || got.applied.Seen != tt.seen {
+				t.Errorf("%d seen and error %v, want %d and none", got.applied.Seen, got.err, tt.seen)
+			}
+		})
+	}
+}
+
+// Transactions that share messages and streams, in any order, neither lock each
+// other for good nor leave a gap, and a reader sees no number before the one
+// below it.
+func TestApplyConcurrently(t *testing.T) {
+	t.Parallel()
+	const workers, rounds, users = 6, 25, 4
+	store, pool := newStore(t)
+	batches := make([][]consumer.Message, rounds)
+	for i := range batches {
+		for range 8 {
+			m := message(notification.UserStream(fmt.Sprint(rand.N(users))), notification.Officials)
+			batches[i] = append(batches[i], m)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var reading, writing sync.WaitGroup
+	reading.Go(func() {
+		for last := int64(0); ctx.Err() == nil; {
+			page, err := store.Since(t.Context(), []notification.Head{{Stream: notification.Officials, Position: notification.Position{Seq: last}}}, 1000)
+			if err != nil {
+				t.Errorf("read: %v", err)
+				return
+			}
+			for _, n := range page {
+				if n.Seq != last+1 {
+					t.Errorf("a reader saw number %d after %d", n.Seq, last)
+				}
+				last = n.Seq
+			}
+		}
+	})
+	for range workers { // each applies every batch, its messages in an order of its own
+		writing.Go(func() {
+			for _, b := range batches {
+				b = slices.Clone(b)
+				rand.Shuffle(len(b), func(i, j int) { b[i], b[j] = b[j], b[i] })
+				if _, err := store.Apply(t.Context(), votes, b); err != nil {
+					t.Errorf("apply: %v", err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	stop()
+	reading.Wait()
+	if n := count(t, pool, `select count(*) from notifications`); n != rounds*8*2 {
+		t.Errorf("%d notifications, want %d: each message once", n, rounds*8*2)
+	}
+	if n := count(t, pool, `
+		select count(*) from streams s
+		where last_seq <> (select count(*) from notifications n where n.stream_id = s.id)
+		   or last_seq <> (select max(seq) from notifications n where n.stream_id = s.id)`); n != 0 {
+		t.Errorf("%d streams have a gap in their numbers", n)
+	}
+}
+
+// The effect closes the dead letter of its message and ends its starts, in its
+// own transaction.
+func TestApplyResolvesDeadLetters(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	m := message(ann.Own())
+	for _, row := range []struct{ queue, id, state string }{
+		{votes, m.ID, "replaying"}, {votes, m.ID, "discarded"}, {"another queue", m.ID, "open"}, {votes, "another id", "open"},
+	} {
+		mustExec(t, pool, `
+			insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at, state)
+			values ($1, $2, '', '', '{}', '{}', '', '', '', now(), now(), $3)`, row.queue, row.id, row.state)
+	}
+	for _, id := range []string{m.ID, "another id"} {
+		if _, err := store.Start(t.Context(), votes, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustApply(t, store, m)
+	if n := count(t, pool, `select count(*) from dead_letters where state = 'resolved' and closed_at is not null and queue = $1 and message_id = $2`, votes, m.ID); n != 1 {
+		t.Errorf("%d dead letters of the message are resolved, want the one that was replaying", n)
+	}
+	if n := count(t, pool, `select count(*) from dead_letters where state <> 'resolved'`); n != 3 {
+		t.Errorf("%d other dead letters are as they were, want 3", n)
+	}
+	if n := count(t, pool, `select count(*) from message_starts`); n != 1 {
+		t.Errorf("%d starts, want that of the other message", n)
+	}
+}

@@ -24,6 +24,17 @@ const (
 	renewTimeout = 3 * time.Second
 	// retryPause is the pause after a renewal that failed.
 	retryPause = 500 * time.Millisecond
+	// lookInterval is how often a replica looks whether another has died.
+	lookInterval = 400 * time.Millisecond
+	// deadAfter is how long a replica must be without its session with the
+	// database to count as dead. One that lives has a new session before.
+	deadAfter = 700 * time.Millisecond
+	// reconnectGrace is how long after its own connection a replica takes nobody
+	// for dead: a restart of the database ends all sessions at once.
+	reconnectGrace = 5 * time.Second
+	// sessionGrace is how long a replica publishes without its session. It is
+	// below deadAfter: by then its shards may be another's.
+	sessionGrace = 500 * time.Millisecond
 	// freedChannel is where a replica notifies the others of shards that it
 	// released. A NOTIFY takes a lock at commit that all sessions share; there
 	// are as few of these as replicas come and go. Where a pooler swallows them,
@@ -54,7 +65,11 @@ type Coordinator struct {
 	// there is one.
 	disconnectedSince atomic.Int64
 
-	conn *pgx.Conn // its own: a busy pool must not cost a lease
+	// What follows is Run's alone.
+	conn          *pgx.Conn // its own: a busy pool must not cost a lease
+	connectedAt   time.Time
+	holdsLock     bool
+	unlockedSince map[uuid.UUID]time.Time // members seen without the lock of their session
 }
 
 // NewCoordinator returns a coordinator that writes what it owns to leases. It
@@ -87,42 +102,75 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			c.cfg.Log.Warn().Err(err).Msg("renewing the leases failed, will retry")
 			next = retryPause
 		}
-		c.waitUntilDue(ctx, next)
+		for due := time.Now().Add(next); ctx.Err() == nil && time.Now().Before(due); {
+			if c.waitUntilDue(ctx, min(time.Until(due), lookInterval)) || c.freedByDeath(ctx) {
+				break
+			}
+		}
 	}
 	c.deregister(context.WithoutCancel(ctx))
 	return nil
 }
 
-// waitUntilDue returns when the next renewal is due: after wait, when the
-// broker comes or goes, or when another replica has released shards.
-func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) {
+// waitUntilDue returns after wait, or true as soon as the next renewal is due:
+// the broker came or went, another replica has released shards, or the
+// connection broke.
+func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) (due bool) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if c.conn == nil {
 		select {
 		case <-ctx.Done():
+			return false
 		case <-c.wakeUp:
+			return true
 		}
-		return
 	}
-	var woken sync.WaitGroup
-	defer woken.Wait()
+	var woken atomic.Bool
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
 	defer cancel()
-	woken.Go(func() {
+	waiting.Go(func() {
 		defer cancel()
 		select {
 		case <-ctx.Done():
 		case <-c.wakeUp:
+			woken.Store(true)
 		}
 	})
 	for {
-		// The end of ctx leaves the connection as it is; if it is broken, the
-		// next renewal finds out.
 		freed, err := c.conn.WaitForNotification(ctx)
-		if err != nil || freed.PID != c.conn.PgConn().PID() {
-			return
+		switch {
+		case err != nil && ctx.Err() == nil:
+			c.disconnect(ctx)
+			return true
+		case err != nil: // the end of ctx leaves the connection as it is
+			return woken.Load()
+		case freed.PID != c.conn.PgConn().PID():
+			return true
 		}
 	}
+}
+
+// freedByDeath reports whether another replica has died, and its shards are free.
+func (c *Coordinator) freedByDeath(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	released, err := c.releaseDead(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.cfg.Log.Warn().Err(err).Msg("looking for dead replicas failed, will retry")
+		c.disconnect(ctx)
+	}
+	return released || err != nil
+}
+
+// disconnect closes the connection, which may be half dead. The lock of its
+// session goes with it, so that the leases end soon, too: if the next connection
+// takes longer, the others take this replica for dead.
+func (c *Coordinator) disconnect(ctx context.Context) {
+	_ = c.conn.Close(ctx)
+	c.conn = nil
+	c.leases.endBy(time.Now().Add(sessionGrace))
 }
 
 // renewOnce renews the leases, releases what is too much and acquires what is
@@ -135,10 +183,12 @@ func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err er
 	}
 	defer func() {
 		if err != nil {
-			_ = c.conn.Close(ctx) // it may be half dead
-			c.conn = nil
+			c.disconnect(ctx)
 		}
 	}()
+	if err := c.holdLock(ctx); err != nil {
+		return 0, err
+	}
 	defer func() { c.cfg.Observe(c.leases.Owned(), c.leases.ValidUntil()) }()
 
 	next = c.cfg.Lease / 3

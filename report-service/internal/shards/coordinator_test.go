@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
@@ -85,6 +86,77 @@ func TestStopIsSucceededAtOnce(t *testing.T) {
 	waitFor(t, "the other half", func() bool { return owned(t, pool, second.id) == 8 })
 	first.stop()
 	waitFor(t, "all shards", func() bool { return owned(t, pool, second.id) == 16 })
+}
+
+// A replica whose process dies is succeeded as soon as its session with the
+// database ends. Its leases last for hours.
+func TestDeathIsSucceededAtOnce(t *testing.T) {
+	t.Parallel()
+	const lease = 6 * time.Hour
+	pool := pgtest.Report(t)
+	process, dying := connect(t, pool), uuid.New()
+	if _, err := process.Exec(t.Context(), `select pg_advisory_lock($1)`, sessionLock(dying)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := process.Exec(t.Context(), `
+		with member as (
+			insert into relay_members (member, seen_until, session_lock) values ($1, now() + interval '6 hours', $2)
+		)
+		update relay_shards set owner = $1, epoch = 1, lease_until = now() + interval '6 hours'`, dying, sessionLock(dying))
+	if err != nil {
+		t.Fatal(err)
+	}
+	successor := start(t, pool, lease)
+	waitFor(t, "the successor among the members", func() bool {
+		var members int
+		err := pool.QueryRow(t.Context(), `select count(*) from relay_members`).Scan(&members)
+		return err == nil && members == 2
+	})
+	if n := owned(t, pool, successor.id); n != 0 {
+		t.Errorf("the successor owns %d shards of a replica that lives", n)
+	}
+	if err := process.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "all shards", func() bool { return owned(t, pool, successor.id) == 16 })
+}
+
+// A replica whose session breaks has a new one at once, and keeps its shards.
+func TestBrokenSessionMovesNothing(t *testing.T) {
+	t.Parallel()
+	const lease = 6 * time.Hour
+	pool := pgtest.Report(t)
+	m := start(t, pool, lease)
+	waitFor(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
+	other := start(t, pool, lease)
+	sessionOf := func() (pid int32) {
+		_ = pool.QueryRow(t.Context(), `
+			select pid from pg_locks
+			where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())
+			  and classid::bigint << 32 | objid::bigint = $1`, sessionLock(m.id)).Scan(&pid) // 0 while there is none
+		return pid
+	}
+	waitFor(t, "a session", func() bool { return sessionOf() != 0 })
+	broken := sessionOf()
+	if _, err := pool.Exec(t.Context(), `select pg_terminate_backend($1)`, broken); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a new session", func() bool { pid := sessionOf(); return pid != 0 && pid != broken })
+	waitFor(t, "its shards", func() bool { return owned(t, pool, m.id)+owned(t, pool, other.id) == 16 && m.leases.Valid() })
+	var epoch int64
+	if err := pool.QueryRow(t.Context(), `select max(epoch) from relay_shards where owner = $1`, m.id).Scan(&epoch); err != nil || epoch != 1 {
+		t.Errorf("epoch %d (error %v), want 1: the shards were another's meanwhile", epoch, err)
+	}
+}
+
+func connect(t *testing.T, pool *pgxpool.Pool) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
 }
 
 // A shard with a row in progress stays where it is until the row is finished.

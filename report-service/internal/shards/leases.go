@@ -71,6 +71,15 @@ func (l *Leases) Renew(leases []Lease, until time.Time) {
 	}
 }
 
+// endBy ends the leases at the given time, unless they end before.
+func (l *Leases) endBy(end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if end.Before(l.validUntil) {
+		l.validUntil = end
+	}
+}
+
 // add notes leases that were acquired after the last Renew, and end with it.
 func (l *Leases) add(leases []Lease) {
 	l.mu.Lock()

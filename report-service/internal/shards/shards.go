@@ -4,8 +4,15 @@
 // It promises that a shard has one owner at a time, by the database's clock;
 // that a replica counts its leases as over well before the database does; that
 // a shard is given to another only when none of its rows is in progress here;
-// and that the shards of a replica that stops or crashes find a new owner, at
-// once or when its lease ends.
+// and that the shards of a replica that stops or dies find a new owner within
+// two seconds, those of one that hangs when its lease ends.
+//
+// A replica shows that it lives by an advisory lock in its session with the
+// database. The server frees it as soon as the process is gone. A session may
+// also break while the process lives: so a replica without one publishes for
+// half a second at most, and the others wait longer than that. If both were
+// delayed beyond it, two replicas would publish the same rows in the same
+// order, which consumers drop by their ids.
 //
 // A lease carries an epoch, which grows with each new owner and is never used
 // twice. It is the fencing token that tells rows read under one lease from

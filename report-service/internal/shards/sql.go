@@ -2,9 +2,11 @@ package shards
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -21,8 +23,70 @@ func (c *Coordinator) connect(ctx context.Context) error {
 		_ = conn.Close(ctx) // it may be half dead
 		return fmt.Errorf("listen for released shards: %w", err)
 	}
-	c.conn = conn
+	c.conn, c.connectedAt, c.holdsLock = conn, time.Now(), false
 	return nil
+}
+
+// holdLock takes the advisory lock that shows the others that this process
+// lives. The one of an earlier connection may be held a little longer: then the
+// next renewal tries again.
+func (c *Coordinator) holdLock(ctx context.Context) error {
+	if c.holdsLock {
+		return nil
+	}
+	err := c.conn.QueryRow(ctx, `select pg_try_advisory_lock($1)`, sessionLock(c.cfg.ID)).Scan(&c.holdsLock)
+	if err != nil {
+		return fmt.Errorf("lock the session: %w", err)
+	}
+	return nil
+}
+
+// sessionLock returns the number of a member's advisory lock.
+func sessionLock(member uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(member[8:])) }
+
+// releaseDead frees the shards of members whose session with the database has
+// ended, and reports whether there were any. A member that lives connects again
+// at once: only one that is seen without its lock for deadAfter is dead.
+func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error) {
+	if c.conn == nil || time.Since(c.connectedAt) < reconnectGrace {
+		return false, nil // after a restart of the database the others need a moment, too
+	}
+	rows, err := c.conn.Query(ctx, `
+		select member from relay_members
+		where member <> $1 and seen_until > now() and pg_try_advisory_xact_lock_shared(session_lock)`, c.cfg.ID)
+	if err != nil {
+		return false, fmt.Errorf("look for dead replicas: %w", err)
+	}
+	unlocked, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return false, fmt.Errorf("look for dead replicas: %w", err)
+	}
+	now, before := time.Now(), c.unlockedSince
+	c.unlockedSince = make(map[uuid.UUID]time.Time, len(unlocked))
+	for _, member := range unlocked {
+		since, seen := before[member]
+		if !seen {
+			since = now
+		}
+		if now.Sub(since) < deadAfter {
+			c.unlockedSince[member] = since
+			continue
+		}
+		err := c.releaseAndNotify(ctx, `
+			with dead as (
+				delete from relay_members
+				where member = $1 and pg_try_advisory_xact_lock_shared(session_lock)
+				returning member
+			)
+			update relay_shards set owner = null, lease_until = null
+			where owner in (select member from dead)`, member)
+		if err != nil {
+			return released, fmt.Errorf("release the shards of a dead replica: %w", err)
+		}
+		c.cfg.Log.Warn().Stringer("replica", member).Msg("a replica died, its shards are free")
+		released = true
+	}
+	return released, nil
 }
 
 // A membership is what a renewal saw: this replica among the others.
@@ -49,14 +113,22 @@ func (m membership) share() int {
 // ended, and reads all shards, in one statement. A lease that has ended is not
 // extended, even if the shard is still free: it needs a new epoch.
 //
+// The lock of the session is asked for again each time: a pooler may have put a
+// statement into another session than the one before.
+//
 // What a statement changes is not visible to the select beside it. So the
 // renewed leases are known by returning, and this replica, which may not be
 // among the members yet, is left out of their number and added in share.
 func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 	rows, err := c.conn.Query(ctx, `
 		with alive as (
-			insert into relay_members (member, seen_until) values ($1, now() + $2::interval)
-			on conflict (member) do update set seen_until = excluded.seen_until
+			insert into relay_members (member, seen_until, session_lock)
+			values ($1, now() + $2::interval, (
+				select $3::bigint where exists (
+					select from pg_locks where pid = pg_backend_pid() and locktype = 'advisory' and granted
+				)
+			))
+			on conflict (member) do update set seen_until = excluded.seen_until, session_lock = excluded.session_lock
 		), gone as (
 			delete from relay_members where seen_until < now() - interval '1 hour' and member <> $1
 		), renewed as (
@@ -68,7 +140,7 @@ func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 		       coalesce(extract(epoch from s.lease_until - now()), 0)::float8,
 		       (select count(*) from relay_members where seen_until > now() and member <> $1),
 		       (select count(*) from relay_members where seen_until > now() and member < $1)
-		from relay_shards s left join renewed r on r.shard = s.shard`, c.cfg.ID, c.cfg.Lease)
+		from relay_shards s left join renewed r on r.shard = s.shard`, c.cfg.ID, c.cfg.Lease, sessionLock(c.cfg.ID))
 	if err != nil {
 		return membership{}, fmt.Errorf("renew leases: %w", err)
 	}

@@ -1,0 +1,1 @@
+alter table relay_members drop column session_lock;

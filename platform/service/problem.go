@@ -112,13 +112,28 @@ var methods = []string{
 }
 
 // MethodNotAllowedHandler answers every request with the problem
-// MethodNotAllowed and the methods that chi's routes have for the path.
+// MethodNotAllowed and the methods that chi's routes have for the path. Where a
+// fixed route and one with a parameter match, the path is the fixed one's:
+// /notifications/stream is no /notifications/{id}.
 func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
 	if rc := chi.RouteContext(r.Context()); rc != nil && rc.Routes != nil {
+		var fixed, withParameter []string
 		for _, m := range methods {
-			if rc.Routes.Match(chi.NewRouteContext(), m, r.URL.EscapedPath()) {
-				w.Header().Add("Allow", m)
+			found := chi.NewRouteContext()
+			switch {
+			case !rc.Routes.Match(found, m, r.URL.EscapedPath()):
+			case len(found.URLParams.Keys) == 0:
+				fixed = append(fixed, m)
+			default:
+				withParameter = append(withParameter, m)
 			}
+		}
+		allowed := fixed
+		if len(fixed) == 0 {
+			allowed = withParameter
+		}
+		for _, m := range allowed {
+			w.Header().Add("Allow", m)
 		}
 	}
 	WriteProblem(w, r, MethodNotAllowed.New(""))

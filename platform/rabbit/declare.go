@@ -7,9 +7,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// A MismatchError says that an exchange or a queue stands at the broker with
-// other properties than wanted. Arguments are for ever: only deleting it, by
-// hand and after emptying it, makes room for the wanted one.
+// A MismatchError says that an exchange or a queue exists at the broker with
+// other properties than ours. Properties cannot be changed: only deleting it,
+// by hand and after emptying it, makes room for the right one.
 type MismatchError struct {
 	Kind   string // "exchange" or "queue"
 	Name   string
@@ -17,12 +17,12 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s %q exists with other properties than this version wants, and was left as it is (%s): "+
+	return fmt.Sprintf("%s %q exists with other properties than this version needs, and was left as it is (%s): "+
 		"drain and delete it by hand, or use another TOPOLOGY_PREFIX", e.Kind, e.Name, e.Reason)
 }
 
 // DeclareExchange makes sure that the durable exchange name of the given kind
-// ("topic", "fanout" …) stands. One that stands otherwise is a MismatchError.
+// ("topic", "fanout" …) exists. One with other properties is a MismatchError.
 func DeclareExchange(conn *amqp.Connection, name, kind string) error {
 	return declare(conn, "exchange", name,
 		func(ch *amqp.Channel) error {
@@ -33,8 +33,8 @@ func DeclareExchange(conn *amqp.Connection, name, kind string) error {
 		})
 }
 
-// DeclareQueue makes sure that the durable queue name stands with args. One
-// that stands otherwise is a MismatchError.
+// DeclareQueue makes sure that the durable queue name exists with args. One with
+// other properties is a MismatchError.
 func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
 	return declare(conn, "queue", name,
 		func(ch *amqp.Channel) error {
@@ -58,17 +58,17 @@ func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	return nil
 }
 
-// declare looks first and declares then. Where the operator made the thing and
-// gave us no right to configure it, that it stands is enough.
-func declare(conn *amqp.Connection, kind, name string, look, make func(*amqp.Channel) error) error {
-	err := onChannel(conn, look)
-	stands := err == nil
-	if !stands && !isCode(err, amqp.NotFound) {
+// declare looks first and creates then. Where the operator made the thing and
+// gave us no right to configure it, it is enough that it exists.
+func declare(conn *amqp.Connection, kind, name string, lookUp, create func(*amqp.Channel) error) error {
+	err := onChannel(conn, lookUp)
+	exists := err == nil
+	if !exists && !isCode(err, amqp.NotFound) {
 		return fmt.Errorf("look up %s %q: %w", kind, name, err)
 	}
-	err = onChannel(conn, make)
+	err = onChannel(conn, create)
 	switch {
-	case err == nil, stands && isCode(err, amqp.AccessRefused):
+	case err == nil, exists && isCode(err, amqp.AccessRefused):
 		return nil
 	case isCode(err, amqp.PreconditionFailed):
 		return &MismatchError{Kind: kind, Name: name, Reason: err.Error()}
@@ -77,8 +77,8 @@ func declare(conn *amqp.Connection, kind, name string, look, make func(*amqp.Cha
 	}
 }
 
-// onChannel gives do a channel of its own: a refusal closes the channel that
-// it is met on.
+// onChannel gives do a channel of its own: the broker closes the channel on
+// which it refuses something.
 func onChannel(conn *amqp.Connection, do func(*amqp.Channel) error) error {
 	ch, err := conn.Channel()
 	if err != nil {

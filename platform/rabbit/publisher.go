@@ -19,7 +19,7 @@ type Result int
 const (
 	Acked    Result = iota // the broker has it, in a queue
 	Nacked                 // the broker refused it
-	Returned               // no queue wanted it
+	Returned               // no queue takes it
 	Lost                   // the connection went first: it may or may not be there
 )
 
@@ -58,21 +58,21 @@ type Publisher struct {
 	conn    *amqp.Connection
 	ch      *amqp.Channel
 	returns chan amqp.Return
-	closed  chan *amqp.Error
+	closes  chan *amqp.Error
 	slots   chan struct{} // one per message in flight; full means wait
-	flights chan flight   // in publishing order, never full: a slot comes first
-	done    chan struct{} // closed when the last flight is settled
+	unacked chan inFlight // in publishing order, never full: a slot comes first
+	done    chan struct{} // closed when no message is in flight any more
 
-	mu   sync.Mutex // one publish at a time: order, and the channel demands it
-	dead bool
+	mu     sync.Mutex // one publish at a time: for the order, and a channel allows no more
+	closed bool
 }
 
-// A flight is a message that the broker has not answered yet.
-type flight struct {
+// An inFlight is a message that the broker has not answered yet.
+type inFlight struct {
 	exchange, key, id string
 	body              []byte
 	confirm           *amqp.DeferredConfirmation
-	settled           func(Outcome)
+	onOutcome         func(Outcome)
 }
 
 // NewPublisher opens a channel for publishing on conn, with at most window
@@ -93,24 +93,27 @@ func NewPublisher(conn *amqp.Connection, window int) (*Publisher, error) {
 		// At most window returns can be unread; a full listener would lose one
 		// after five seconds, and a lost return looks like success.
 		returns: ch.NotifyReturn(make(chan amqp.Return, window)),
-		closed:  ch.NotifyClose(make(chan *amqp.Error, 1)),
+		closes:  ch.NotifyClose(make(chan *amqp.Error, 1)),
 		slots:   make(chan struct{}, window),
-		flights: make(chan flight, window),
+		unacked: make(chan inFlight, window),
 		done:    make(chan struct{}),
 	}
-	go p.settle()
+	go p.awaitOutcomes()
 	return p, nil
 }
 
-// Publish sends msg and returns; settled is called once the broker answered or
-// the connection ended, in publishing order, from another goroutine, which it
-// must not hold up. While the window is full, Publish waits.
+// Publish sends msg and returns; onOutcome is called once the broker answered
+// or the connection ended, in publishing order, from another goroutine, which
+// it must not hold up. While the window is full, Publish waits.
 //
-// After an error settled is not called. ErrUnpublishable concerns the message
+// After an error onOutcome is not called. ErrUnpublishable concerns the message
 // alone; any other error means that the channel is over and that it is unknown
 // whether the message went out.
-func (p *Publisher) Publish(exchange, key string, msg amqp.Publishing, settled func(Outcome)) error {
-	if err := check(exchange, key, msg); err != nil {
+func (p *Publisher) Publish(exchange, key string, msg amqp.Publishing, onOutcome func(Outcome)) error {
+	if err := checkShort(short{"exchange", exchange}, short{"routing_key", key}); err != nil {
+		return err
+	}
+	if err := CheckSize(msg); err != nil {
 		return err
 	}
 	select {
@@ -120,22 +123,15 @@ func (p *Publisher) Publish(exchange, key string, msg amqp.Publishing, settled f
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dead {
+	if p.closed {
 		return ErrLost
 	}
 	confirm, err := p.ch.PublishWithDeferredConfirm(exchange, key, true, false, msg)
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	p.flights <- flight{exchange, key, msg.MessageId, msg.Body, confirm, settled}
+	p.unacked <- inFlight{exchange, key, msg.MessageId, msg.Body, confirm, onOutcome}
 	return nil
-}
-
-func check(exchange, key string, msg amqp.Publishing) error {
-	if err := checkShort(short{"exchange", exchange}, short{"routing_key", key}); err != nil {
-		return err
-	}
-	return CheckSize(msg)
 }
 
 // PublishWait sends msg and waits for the answer. It returns nil only if the
@@ -154,66 +150,66 @@ func (p *Publisher) PublishWait(ctx context.Context, exchange, key string, msg a
 	}
 }
 
-// Close closes the channel and waits until everything in flight is settled,
-// as Lost if the broker has not answered. A broker that does not answer this
-// either loses the whole connection.
+// Close closes the channel and waits until everything in flight has its
+// outcome, which is Lost if the broker has not answered. A broker that does not
+// answer this either loses the whole connection.
 func (p *Publisher) Close() {
-	hung := time.AfterFunc(closeTimeout, func() { hangUp(p.conn) })
-	defer hung.Stop()
+	timeout := time.AfterFunc(closeTimeout, func() { closeWithin(p.conn, closeTimeout) })
+	defer timeout.Stop()
 	_ = p.ch.Close() // its answer changes nothing: the channel is gone
 	<-p.done
 }
 
-// settle answers the flights one after another, until the channel is closed
-// and none is left.
-func (p *Publisher) settle() {
+// awaitOutcomes waits for the outcome of one message after another, until the
+// channel is closed and none is left.
+func (p *Publisher) awaitOutcomes() {
 	defer close(p.done)
-	var unmatched []amqp.Return
+	var returned []amqp.Return // not matched with a message yet
 	for {
 		select {
-		case f := <-p.flights:
-			unmatched = p.finish(f, unmatched)
-		case <-p.closed:
+		case m := <-p.unacked:
+			returned = p.await(m, returned)
+		case <-p.closes:
 			p.mu.Lock()
-			p.dead = true
+			p.closed = true
 			p.mu.Unlock()
-			for len(p.flights) > 0 {
-				unmatched = p.finish(<-p.flights, unmatched)
+			for len(p.unacked) > 0 {
+				returned = p.await(<-p.unacked, returned)
 			}
 			return
 		}
 	}
 }
 
-// finish waits for the answer to f. The broker sends a return before the
+// await waits for the answer to m. The broker sends a return before the
 // confirm of the same message, on the same channel, and both are passed on by
 // one goroutine: once the confirm is here, the return is in p.returns.
-func (p *Publisher) finish(f flight, unmatched []amqp.Return) []amqp.Return {
-	<-f.confirm.Done()
+func (p *Publisher) await(m inFlight, returned []amqp.Return) []amqp.Return {
+	<-m.confirm.Done()
 	for len(p.returns) > 0 {
-		unmatched = append(unmatched, <-p.returns)
+		returned = append(returned, <-p.returns)
 	}
 	outcome := Outcome{Result: Acked}
-	i := slices.IndexFunc(unmatched, f.matches)
+	i := slices.IndexFunc(returned, m.matches)
 	switch {
 	case i >= 0:
-		outcome = Outcome{Result: Returned, Reason: fmt.Sprintf("%d %s", unmatched[i].ReplyCode, unmatched[i].ReplyText)}
-		unmatched = slices.Delete(unmatched, i, i+1)
-	case f.confirm.Acked():
+		outcome = Outcome{Result: Returned, Reason: fmt.Sprintf("%d %s", returned[i].ReplyCode, returned[i].ReplyText)}
+		returned = slices.Delete(returned, i, i+1)
+	case m.confirm.Acked():
 	case p.ch.IsClosed():
 		outcome.Result = Lost // the library's own nack: it means "unknown"
 	default:
 		outcome.Result = Nacked
 	}
-	f.settled(outcome)
+	m.onOutcome(outcome)
 	<-p.slots
-	return unmatched
+	return returned
 }
 
-// matches tells whether r returns f. A return carries no delivery tag; the
-// first flight with the same address, id and body is taken, and where two are
+// matches reports whether r returns m. A return carries no delivery tag; the
+// first message with the same address, id and body is taken, and where two are
 // equal in all of these, either answer fits either.
-func (f flight) matches(r amqp.Return) bool {
-	return r.MessageId == f.id && r.RoutingKey == f.key && r.Exchange == f.exchange &&
-		bytes.Equal(r.Body, f.body)
+func (m inFlight) matches(r amqp.Return) bool {
+	return r.MessageId == m.id && r.RoutingKey == m.key && r.Exchange == m.exchange &&
+		bytes.Equal(r.Body, m.body)
 }

@@ -4,7 +4,7 @@
 // It promises that a publish is reported as done only when the broker has
 // confirmed that very message and a queue has taken it; that whatever is in
 // flight when a connection drops is reported as unknown, never as done; that
-// no write hangs for ever; and that nothing at the broker is ever deleted.
+// every write ends; and that nothing at the broker is ever deleted.
 package rabbit
 
 import (
@@ -14,8 +14,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
 const (
@@ -28,15 +31,17 @@ const (
 	// writeTimeout ends a write that the broker does not take. It is longer than
 	// any pause of a healthy broker and shorter than a confirm timeout.
 	writeTimeout = 10 * time.Second
-	// closeTimeout bounds the goodbye to a broker that may not listen any more.
+	// closeTimeout bounds the closing of a connection whose broker may not answer.
 	closeTimeout = 2 * time.Second
 )
 
-// A Config says where to connect, and who wants to know about it.
+// A Config says where to connect, and who observes the connection.
 type Config struct {
 	URL  string // amqp:// or amqps://, with user, password and virtual host
-	Name string // shown in the broker's list of connections
+	Name string // shown in the broker's list of connections, and in Metrics
 	Log  zerolog.Logger
+	// Metrics gets the gauges of this connection; nil for none.
+	Metrics prometheus.Registerer
 
 	// Heartbeat is how often each side shows that it is alive, in whole
 	// seconds; zero means 10 s. The broker closes a connection that stayed
@@ -47,18 +52,21 @@ type Config struct {
 	Guard func() error
 
 	Observer Observer
+
+	redial backoff.Backoff // the pauses between attempts; defaultRedial if zero
 }
 
-// An Observer is told what happens to a connection. Any field may be nil.
+// An Observer's functions are called when something happens to a supervised
+// connection. Any of them may be nil.
 type Observer struct {
 	Connected    func()
-	Disconnected func(cause error)   // after a session, and when there is no connecting
+	Disconnected func(cause error)   // after a session, and after a failed attempt
 	Blocked      func(reason string) // the broker takes no publishes: an alarm
 	Unblocked    func()
 }
 
-// Dial opens one connection, which the caller closes. Supervise is what a
-// long-running part wants.
+// Dial opens one connection, which the caller closes. Long-running parts use
+// Supervise.
 func Dial(ctx context.Context, cfg Config) (*amqp.Connection, error) {
 	address, err := withoutHeartbeat(cfg.URL)
 	if err != nil {
@@ -126,10 +134,11 @@ func dialSocket(ctx context.Context, cfg Config, network, addr string) (net.Conn
 		_ = conn.Close()
 		return nil, err
 	}
-	return newWire(conn, cfg), nil
+	return newDeadlineConn(conn, cfg), nil
 }
 
-// hangUp says goodbye, but does not wait long for the answer.
-func hangUp(conn *amqp.Connection) {
-	_ = conn.CloseDeadline(time.Now().Add(closeTimeout)) // gone either way
+// closeWithin closes conn, and waits no longer than timeout for the broker's
+// part in it.
+func closeWithin(conn *amqp.Connection, timeout time.Duration) {
+	_ = conn.CloseDeadline(time.Now().Add(timeout)) // gone either way
 }

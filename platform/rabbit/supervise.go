@@ -3,140 +3,145 @@ package rabbit
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
-const (
-	minRedial = 500 * time.Millisecond
-	maxRedial = 30 * time.Second
-	// stableAfter is how long a session must last for the next failure to start
-	// again at minRedial. One that fails at once, by a refused declaration say,
-	// must not hammer the broker.
-	stableAfter = 10 * time.Second
-)
+// defaultRedial has a low ceiling: an attempt costs a broker that is away
+// nothing, and each second of the pause is one in which messages wait although
+// the broker is back.
+var defaultRedial = backoff.Backoff{First: 500 * time.Millisecond, Max: 5 * time.Second}
+
+// stableAfter is how long a session must last for the next pause to be the
+// shortest again. One that fails at once, by a refused declaration say, must
+// not hammer the broker.
+const stableAfter = 10 * time.Second
 
 var errURL = errors.New("malformed rabbitmq url")
 
-// errClosed is the cause of a session whose connection ended without a word.
+// errClosed is the cause of a session whose connection ended without a reason.
 var errClosed = errors.New("connection closed")
 
 // Supervise dials, hands each live connection to session, and dials again when
-// session returned, until ctx ends: after 0.5 s, doubling to 30 s, ±20 %,
-// without limit. The context of session ends when the connection closes or ctx
-// does; Supervise waits for session to return, and closes the connection.
+// session returned, until ctx ends: after 0.5 s, doubling to 5 s, ±20 %,
+// without limit, and at once when another connection of this process has
+// reached the same broker. The context of session ends when the connection
+// closes or ctx does; Supervise waits for session to return, and closes the
+// connection.
+//
+//	dialling ──reached──► session ──ended──► pause ──► dialling
+//	    └──failed──► pause, which ends early when another connection succeeds
 //
 // It returns nil once ctx ended, or an error at once if the URL is malformed.
 func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context, conn *amqp.Connection) error) error {
-	for failures := 0; ctx.Err() == nil; failures++ {
+	if _, err := withoutHeartbeat(cfg.URL); err != nil {
+		return err
+	}
+	observer := cfg.observer()
+	redial := cfg.redial
+	if redial.First == 0 {
+		redial = defaultRedial
+	}
+	for ctx.Err() == nil {
+		reached := reachedBy(cfg.URL) // before dialling: a success meanwhile counts
 		began := time.Now()
-		err := once(ctx, cfg, session)
-		if errors.Is(err, errURL) {
-			return err
+		conn, err := Dial(ctx, cfg)
+		if err == nil {
+			reached = nil // the broker is there, it is the session that fails
+			announceReached(cfg.URL)
+			err = serve(ctx, cfg, observer, conn, session)
 		}
-		if cfg.Observer.Disconnected != nil {
-			cfg.Observer.Disconnected(err)
-		}
+		observer.Disconnected(err)
 		if ctx.Err() != nil {
 			break
 		}
 		if time.Since(began) > stableAfter {
-			failures = 0
+			redial.Reset()
 		}
-		delay := redialDelay(failures)
-		cfg.Log.Warn().Err(err).Dur("retry_in", delay).Str("connection", cfg.Name).Msg("rabbitmq connection ended")
-		pause(ctx, delay)
+		pause := redial.Next()
+		cfg.Log.Warn().Err(err).Dur("retry_in", pause).Str("connection", cfg.Name).Msg("rabbitmq connection failed or ended, will dial again")
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		case <-reached:
+		}
 	}
 	return nil
 }
 
-// once lives through one connection.
-func once(ctx context.Context, cfg Config, session func(context.Context, *amqp.Connection) error) error {
-	conn, err := Dial(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer hangUp(conn)
+// serve runs session on conn until it returns, and closes conn.
+func serve(ctx context.Context, cfg Config, observer Observer, conn *amqp.Connection, session func(context.Context, *amqp.Connection) error) error {
+	defer closeWithin(conn, closeTimeout)
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 1))
-
 	cfg.Log.Info().Str("connection", cfg.Name).Msg("rabbitmq connected")
-	call(cfg.Observer.Connected)
-	sessionCtx, end := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		watch(sessionCtx, cfg, closed, blocked, end)
-	}()
+	observer.Connected()
 
-	err = session(sessionCtx, conn)
+	sessionCtx, end := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for sessionCtx.Err() == nil {
+			select {
+			case reason := <-closed:
+				if reason == nil {
+					end(errClosed)
+				} else {
+					end(reason)
+				}
+			case b, ok := <-blocked:
+				switch {
+				case !ok:
+					blocked = nil // the close follows
+				case b.Active:
+					cfg.Log.Warn().Str("connection", cfg.Name).Str("reason", b.Reason).Msg("rabbitmq blocks publishers, messages wait")
+					observer.Blocked(b.Reason)
+				default:
+					cfg.Log.Info().Str("connection", cfg.Name).Msg("rabbitmq unblocked publishers")
+					observer.Unblocked()
+				}
+			case <-sessionCtx.Done():
+			}
+		}
+	})
+	err := session(sessionCtx, conn)
 	if cause := context.Cause(sessionCtx); cause != nil && ctx.Err() == nil {
 		err = errors.Join(cause, err)
 	}
 	end(nil)
-	<-watched
+	watching.Wait()
 	return err
 }
 
-// watch ends the session when the connection closes, and passes on what the
-// broker says about blocking.
-func watch(ctx context.Context, cfg Config, closed <-chan *amqp.Error, blocked <-chan amqp.Blocking, end context.CancelCauseFunc) {
-	for {
-		select {
-		case reason, ok := <-closed:
-			if !ok || reason == nil {
-				end(errClosed)
-				return
-			}
-			end(reason)
-			return
-		case b, ok := <-blocked:
-			if !ok {
-				blocked = nil // the close follows
-				continue
-			}
-			observeBlocked(cfg, b)
-		case <-ctx.Done():
-			return
-		}
+// reached has a channel for each broker that connections of this process wait
+// for. It is closed when one of them gets through.
+var reached = struct {
+	sync.Mutex
+	brokers map[string]chan struct{}
+}{brokers: make(map[string]chan struct{})}
+
+// reachedBy returns a channel that is closed when a connection of this process
+// reaches the broker at url.
+func reachedBy(url string) <-chan struct{} {
+	reached.Lock()
+	defer reached.Unlock()
+	ch, ok := reached.brokers[url]
+	if !ok {
+		ch = make(chan struct{})
+		reached.brokers[url] = ch
 	}
+	return ch
 }
 
-func observeBlocked(cfg Config, b amqp.Blocking) {
-	if b.Active {
-		cfg.Log.Warn().Str("connection", cfg.Name).Str("reason", b.Reason).Msg("rabbitmq blocks publishers")
-		if cfg.Observer.Blocked != nil {
-			cfg.Observer.Blocked(b.Reason)
-		}
-		return
-	}
-	cfg.Log.Info().Str("connection", cfg.Name).Msg("rabbitmq unblocked publishers")
-	call(cfg.Observer.Unblocked)
-}
-
-func call(f func()) {
-	if f != nil {
-		f()
-	}
-}
-
-// redialDelay doubles with each failure in a row, within ±20 %, so that the
-// replicas of a service do not come back in step.
-func redialDelay(failures int) time.Duration {
-	delay := maxRedial
-	if failures < 6 { // 0.5 s << 6 is above the maximum
-		delay = min(minRedial<<failures, maxRedial)
-	}
-	return time.Duration(float64(delay) * (0.8 + 0.4*rand.Float64()))
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+// announceReached wakes the connections that wait for the broker at url.
+func announceReached(url string) {
+	reached.Lock()
+	defer reached.Unlock()
+	if ch, ok := reached.brokers[url]; ok {
+		close(ch)
+		delete(reached.brokers, url)
 	}
 }

@@ -64,7 +64,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	}
 	a.forwarder = forwarder.New(rabbit.Config{URL: cfg.RabbitURL, Name: "forwarder", Log: log}, metrics, a.checker.Unroutable)
 	a.replayer = deadletter.NewReplayer(store, a.forwarder, log)
-	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log}, broker)
+	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log, Metrics: metrics}, broker)
 	a.consumer, err = consumer.New(consumer.Config{
 		Store: store, Pools: store, Announcer: a.bus, Forwarder: a.forwarder, Keyring: cfg.Keys,
 		Topology: broker, Tuning: cfg.Consumer, Log: a.log, Metrics: metrics,

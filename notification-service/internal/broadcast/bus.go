@@ -35,7 +35,7 @@ type Config struct {
 	Hub      Hub
 	Keyring  *event.Keyring
 	Topology event.Topology
-	Rabbit   rabbit.Config // Name and Observer are set for each of the connections
+	Rabbit   rabbit.Config // Name and Metrics are set for each of the connections
 	Metrics  prometheus.Registerer
 }
 
@@ -56,7 +56,6 @@ type Bus struct {
 	dropped    prometheus.Counter
 	received   prometheus.Counter
 	unreadable prometheus.Counter
-	metrics    promauto.Factory // for the gauges of the connections
 }
 
 // An announcement is a batch on its way to the other replicas.
@@ -71,6 +70,7 @@ func New(cfg Config) *Bus {
 	count := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
+	cfg.Rabbit.Metrics = cfg.Metrics
 	return &Bus{
 		hub: cfg.Hub, keyring: cfg.Keyring, exchange: cfg.Topology.LiveExchange(), rabbit: cfg.Rabbit,
 		replica: uuid.NewString(), queue: make(chan announcement, queueLength),
@@ -78,7 +78,6 @@ func New(cfg Config) *Bus {
 		dropped:    count("broadcast_dropped_total", "Announcements dropped because the connection did not take them."),
 		received:   count("broadcast_received_total", "Announcements received from other replicas."),
 		unreadable: count("broadcast_unreadable_total", "Announcements that could not be read."),
-		metrics:    f,
 	}
 }
 
@@ -103,16 +102,9 @@ func (b *Bus) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// connection returns the configuration of a connection and registers its gauge.
+// connection returns the configuration of the connection with that name.
 func (b *Bus) connection(name string) rabbit.Config {
-	up := b.metrics.NewGauge(prometheus.GaugeOpts{
-		Name: "rabbitmq_connection_up", Help: "1 while connected to the broker.", ConstLabels: prometheus.Labels{"connection": name},
-	})
 	cfg := b.rabbit
 	cfg.Name = name
-	cfg.Observer = rabbit.Observer{
-		Connected:    func() { up.Set(1) },
-		Disconnected: func(error) { up.Set(0) },
-	}
 	return cfg
 }

@@ -54,7 +54,7 @@ func New(cfg Config) (*Consumer, error) {
 		topology: cfg.Topology, tuning: cfg.Tuning, priority: newPriority(len(keys)), metrics: m, log: cfg.Log,
 	}
 	d.gate = newGate(d.databaseChanged)
-	m.watchConnection(&cfg.Rabbit.Observer)
+	cfg.Rabbit.Metrics = cfg.Metrics
 	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit}
 	for rank, key := range keys {
 		c.lanes = append(c.lanes, newLane(d, rank, key))

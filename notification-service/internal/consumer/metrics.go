@@ -7,8 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // metrics are named as operators of queues know them. The only labels are
@@ -30,7 +28,6 @@ type metrics struct {
 	stalled        *prometheus.GaugeVec
 	workers        *prometheus.GaugeVec
 	databaseUp     prometheus.Gauge
-	connectionUp   prometheus.Gauge
 	channelsOpened prometheus.Counter
 	channelsClosed prometheus.Counter
 }
@@ -58,29 +55,26 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "rabbitmq_time_in_queue_seconds", Help: "Age of a message, by its timestamp of whole seconds, when it was delivered.",
 			Buckets: []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400},
 		}, []string{"queue"}),
-		acked:        byQueue("rabbitmq_messages_acked_total", "Deliveries acknowledged."),
-		nacked:       byQueue("rabbitmq_messages_nacked_total", "Deliveries rejected to the broker's dead-lettering."),
-		redelivered:  byQueue("rabbitmq_messages_redelivered_total", "Deliveries that were in hand before."),
-		duplicates:   byQueue("rabbitmq_messages_duplicate_total", "Deliveries whose effect stood already."),
-		failed:       byQueue("rabbitmq_handler_errors_total", "Batches that failed."),
-		retried:      byClass("rabbitmq_messages_retried_total", "Messages sent to a retry tier."),
-		deadLettered: byClass("rabbitmq_messages_dead_lettered_total", "Messages that became dead letters."),
-		resubscribed: byQueue("rabbitmq_consumer_resubscriptions_total", "Subscriptions that the broker ended."),
-		depth:        gauge("rabbitmq_queue_messages_ready", "Messages that wait in the queue."),
-		consumers:    gauge("rabbitmq_queue_consumers", "Consumers of the queue, of all replicas."),
-		stalled:      gauge("rabbitmq_handlers_stalled", "Workers that have had a batch in hand for too long."),
-		workers:      gauge("rabbitmq_workers", "Workers of this replica that are subscribed."),
-		databaseUp:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "consumer_database_up", Help: "1 while messages are taken, 0 while the database is away."}),
-		connectionUp: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "rabbitmq_connection_up", Help: "1 while connected to the broker.", ConstLabels: prometheus.Labels{"connection": "consumer"},
-		}),
+		acked:          byQueue("rabbitmq_messages_acked_total", "Deliveries acknowledged."),
+		nacked:         byQueue("rabbitmq_messages_nacked_total", "Deliveries rejected to the broker's dead-lettering."),
+		redelivered:    byQueue("rabbitmq_messages_redelivered_total", "Deliveries that were in hand before."),
+		duplicates:     byQueue("rabbitmq_messages_duplicate_total", "Deliveries whose effect stood already."),
+		failed:         byQueue("rabbitmq_handler_errors_total", "Batches that failed."),
+		retried:        byClass("rabbitmq_messages_retried_total", "Messages sent to a retry tier."),
+		deadLettered:   byClass("rabbitmq_messages_dead_lettered_total", "Messages that became dead letters."),
+		resubscribed:   byQueue("rabbitmq_consumer_resubscriptions_total", "Subscriptions that the broker ended."),
+		depth:          gauge("rabbitmq_queue_messages_ready", "Messages that wait in the queue."),
+		consumers:      gauge("rabbitmq_queue_consumers", "Consumers of the queue, of all replicas."),
+		stalled:        gauge("rabbitmq_handlers_stalled", "Workers that have had a batch in hand for too long."),
+		workers:        gauge("rabbitmq_workers", "Workers of this replica that are subscribed."),
+		databaseUp:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "consumer_database_up", Help: "1 while messages are taken, 0 while the database is away."}),
 		channelsOpened: prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_channels_opened_total", Help: "Consumer channels opened."}),
 		channelsClosed: prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_channels_closed_total", Help: "Consumer channels closed."}),
 	}
 	m.databaseUp.Set(1)
 	reg.MustRegister(m.consumed, m.handler, m.timeInQueue, m.acked, m.nacked, m.redelivered, m.duplicates, m.failed,
 		m.retried, m.deadLettered, m.resubscribed, m.depth, m.consumers, m.stalled, m.workers,
-		m.databaseUp, m.connectionUp, m.channelsOpened, m.channelsClosed)
+		m.databaseUp, m.channelsOpened, m.channelsClosed)
 	return m
 }
 
@@ -121,22 +115,4 @@ func duration(q *dto.Quantile) time.Duration {
 		return 0
 	}
 	return time.Duration(math.Round(q.GetValue() * float64(time.Second)))
-}
-
-// watchConnection shows whether the connection stands, beside telling whoever
-// else observes it.
-func (m *metrics) watchConnection(o *rabbit.Observer) {
-	next := *o
-	o.Connected = func() {
-		m.connectionUp.Set(1)
-		if next.Connected != nil {
-			next.Connected()
-		}
-	}
-	o.Disconnected = func(cause error) {
-		m.connectionUp.Set(0)
-		if next.Disconnected != nil {
-			next.Disconnected(cause)
-		}
-	}
 }

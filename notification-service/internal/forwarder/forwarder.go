@@ -58,21 +58,13 @@ func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange,
 		cfg: cfg, unroutable: unroutable, confirmTimeout: confirmTimeout, metrics: newMetrics(reg),
 		suspect: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
+	f.cfg.Metrics = reg
 	f.cfg.Observer = rabbit.Observer{
-		Connected:    func() { f.metrics.up.Set(1) },
-		Disconnected: func(error) { f.metrics.up.Set(0); f.setBlocked(false) },
-		Blocked:      func(string) { f.setBlocked(true) },
-		Unblocked:    func() { f.setBlocked(false) },
+		Disconnected: func(error) { f.blocked.Store(false) },
+		Blocked:      func(string) { f.blocked.Store(true) },
+		Unblocked:    func() { f.blocked.Store(false) },
 	}
 	return f
-}
-
-func (f *Forwarder) setBlocked(blocked bool) {
-	f.blocked.Store(blocked)
-	f.metrics.blocked.Set(0)
-	if blocked {
-		f.metrics.blocked.Set(1)
-	}
 }
 
 // Run keeps a connection until ctx ends.
@@ -191,8 +183,6 @@ func (f *Forwarder) current(ctx context.Context) (*rabbit.Publisher, error) {
 type metrics struct {
 	published prometheus.Histogram
 	failed    prometheus.Counter
-	blocked   prometheus.Gauge
-	up        prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -201,12 +191,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "rabbitmq_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}),
-		failed:  prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_publish_failures_total", Help: "Publishes that have to be tried again."}),
-		blocked: prometheus.NewGauge(prometheus.GaugeOpts{Name: "rabbitmq_connection_blocked", Help: "1 while the broker takes no publishes, because memory or disk runs out."}),
-		up: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "rabbitmq_connection_up", Help: "1 while connected to the broker.", ConstLabels: prometheus.Labels{"connection": "forwarder"},
-		}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_publish_failures_total", Help: "Publishes that have to be tried again."}),
 	}
-	reg.MustRegister(m.published, m.failed, m.blocked, m.up)
+	reg.MustRegister(m.published, m.failed)
 	return m
 }

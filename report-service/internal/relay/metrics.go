@@ -24,9 +24,7 @@ type metrics struct {
 	commitSeconds   prometheus.Histogram
 	recordSeconds   prometheus.Histogram
 	readSeconds     prometheus.Histogram
-	connected       prometheus.Gauge
 	connects        prometheus.Counter
-	blocked         prometheus.Gauge
 	blockedSeconds  prometheus.Counter
 	circuitOpen     *prometheus.GaugeVec
 	shards          prometheus.Gauge
@@ -71,9 +69,7 @@ func newMetrics(registry prometheus.Registerer, window int, sending *atomic.Int6
 		commitSeconds:   histogram("commit_to_confirm_seconds", "From the row's transaction to the confirm."),
 		recordSeconds:   histogram("record_seconds", "Time to record one batch of results."),
 		readSeconds:     histogram("read_seconds", "Time of one read of the outbox."),
-		connected:       gauge("connected", "Whether there is a connection to the broker."),
 		connects:        counter("connects_total", "Connections to the broker made."),
-		blocked:         gauge("blocked", "Whether the broker takes no messages, as under a disk alarm."),
 		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker took no messages."),
 		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether messages with a routing key are kept because their queue refuses them."}, []string{"routing_key"}),
 		shards:          gauge("shards_owned", "Shards that this replica publishes."),

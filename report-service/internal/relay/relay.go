@@ -105,7 +105,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		defer r.notifiers.Wait()
 		defer release()
 		cfg := rabbit.Config{
-			URL: r.deps.RabbitURL, Name: "relay", Log: r.log, Heartbeat: r.cfg.heartbeat(), Guard: r.guard,
+			URL: r.deps.RabbitURL, Name: "relay", Log: r.log, Metrics: r.deps.Metrics, Heartbeat: r.cfg.heartbeat(), Guard: r.guard,
 			Observer: rabbit.Observer{
 				Connected: r.status.connect, Disconnected: r.status.disconnect,
 				Blocked: r.status.block, Unblocked: r.status.unblock,

@@ -81,7 +81,6 @@ func (s *status) connect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connected, s.since, s.lastError = true, time.Now(), ""
-	s.metrics.connected.Set(1)
 	s.metrics.connects.Inc()
 }
 
@@ -92,7 +91,6 @@ func (s *status) disconnect(cause error) {
 	if cause != nil { // an end that we wanted explains nothing
 		s.lastError = cause.Error()
 	}
-	s.metrics.connected.Set(0)
 	s.unblockLocked() // the broker does not announce that with the connection's end
 }
 
@@ -100,7 +98,6 @@ func (s *status) block(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blocked, s.blockedAt = reason, time.Now()
-	s.metrics.blocked.Set(1)
 }
 
 func (s *status) unblock() {
@@ -114,7 +111,6 @@ func (s *status) unblockLocked() {
 		s.metrics.blockedSeconds.Add(time.Since(s.blockedAt).Seconds())
 	}
 	s.blocked = ""
-	s.metrics.blocked.Set(0)
 }
 
 func (s *status) isBlocked() bool {

@@ -100,9 +100,7 @@ func TestLockedReportsAreApart(t *testing.T) {
 	t.Parallel()
 	s, a, b := newSchedule(t), uuid.New(), uuid.New()
 	begun := s.want("votes", s.come(scope{a, "ann"}, scope{a, "bob"}, scope{b, "ann"}, scope{}), 4)
-	for _, r := range begun[0].requests[:3] {
-		r.locked = true
-	}
+	begun[0].locked = begun[0].requests[:3]
 	locked := s.want("two reports are locked", s.end(begun[0]), 2, 1)
 	if !locked[0].waitsForLock || !locked[1].waitsForLock || s.commits != 0 {
 		t.Errorf("%+v and %+v beside %d commits, want two that wait for locks and none", locked[0], locked[1], s.commits)

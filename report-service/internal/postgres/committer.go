@@ -101,7 +101,8 @@ type batch struct {
 	// All its requests are about one report, and it is not counted among those
 	// whose number is limited.
 	waitsForLock bool
-	err          error // the database was not reached, and nothing was tried
+	locked       []*request // those whose reports another session has locked
+	err          error      // the database was not reached, and nothing was tried
 }
 
 // A committer writes the changes of requests. Those that come at the same time
@@ -277,11 +278,7 @@ func (c *committer) finish(b *batch, now time.Time) []*batch {
 		c.queue = c.queue[:0]
 	}
 	var locked []*batch
-	for _, r := range b.requests {
-		if !r.locked {
-			continue
-		}
-		r.locked = false
+	for _, r := range b.locked {
 		owner := c.subjects[r.scope.subject]
 		if owner == nil {
 			owner = &batch{scopes: make(map[scope]struct{}), waitsForLock: true}
@@ -308,12 +305,18 @@ func (c *committer) write(ctx context.Context, b *batch) {
 		c.apply(ctx, conn, b.requests, b.waitsForLock)
 		conn.Release()
 	}
+	var answered []*request
 	for _, r := range b.requests {
-		if !r.locked {
-			r.outcome <- r.err
+		if r.locked {
+			b.locked = append(b.locked, r)
+		} else {
+			answered = append(answered, r)
 		}
 	}
-	c.written <- b
+	c.written <- b // first, so that the next batch is on its way meanwhile
+	for _, r := range answered {
+		r.outcome <- r.err
+	}
 }
 
 // apply makes changes in one transaction. If one of them breaks it, it makes

@@ -77,8 +77,9 @@ create table votes (
   primary key (report_id, voter_id)
 );
 
--- The answers of POST /reports by idempotency key. The key is a SHA-256 of
--- the user and the key that he sent, so that this table names nobody.
+-- The answers of POST /reports by idempotency key. key_hash is an HMAC of the
+-- user and the key that he sent, so that this table names nobody. (Earlier
+-- versions stored a SHA-256, and read response_status and response_headers.)
 create table idempotency_keys (
   key_hash bytea primary key,
   request_hash bytea not null,

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -51,6 +53,7 @@ var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 type Keyring struct {
 	sealID string
 	aeads  map[string]cipher.AEAD
+	keys   [][]byte // in the order in which they were given
 }
 
 // ParseKeyring reads "<key id>:<base64 of 32 bytes>", several of them joined
@@ -69,6 +72,7 @@ func ParseKeyring(s string) (*Keyring, error) {
 		if _, dup := k.aeads[id]; dup {
 			return nil, fmt.Errorf("key %q stands twice", id)
 		}
+		k.keys = append(k.keys, key)
 		block, err := aes.NewCipher(key)
 		if err != nil {
 			return nil, fmt.Errorf("key %q: %w", id, err)
@@ -128,6 +132,21 @@ func (k *Keyring) Open(id uuid.UUID, sealed string) (string, error) {
 		return "", fmt.Errorf("%w: not padded", ErrSealed)
 	}
 	return string(text), nil
+}
+
+// Derive returns a secret for another purpose from each key, in their order
+// (HKDF-SHA256, RFC 5869). Secrets of different purposes tell nothing of one
+// another, nor of the keys.
+func (k *Keyring) Derive(purpose string) [][]byte {
+	secrets := make([][]byte, len(k.keys))
+	for i, key := range k.keys {
+		secret, err := hkdf.Key(sha256.New, key, nil, purpose, keySize)
+		if err != nil {
+			panic(err) // only for more than 255 blocks
+		}
+		secrets[i] = secret
+	}
+	return secrets
 }
 
 // NewKey returns a fresh random key under id, in the form ParseKeyring reads.

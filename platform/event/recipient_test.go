@@ -1,6 +1,8 @@
 package event_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -84,6 +86,21 @@ func TestKeysRotate(t *testing.T) {
 	}
 	if _, err := keyring(t, newer).Open(id, sealed); !errors.Is(err, event.ErrSealed) {
 		t.Errorf("Open without the old key: %v; want ErrSealed", err)
+	}
+}
+
+func TestDerivedSecrets(t *testing.T) {
+	t.Parallel()
+	older, newer := event.NewKey("k1"), event.NewKey("k2")
+	both := keyring(t, newer, older).Derive("a")
+	if len(both) != 2 || len(both[0]) != 32 || bytes.Equal(both[0], both[1]) {
+		t.Fatalf("derived %x, want a secret of 32 bytes for each key", both)
+	}
+	if again := keyring(t, older).Derive("a"); !bytes.Equal(again[0], both[1]) {
+		t.Errorf("the same key and purpose give %x and %x", again[0], both[1])
+	}
+	if other := keyring(t, newer).Derive("b"); bytes.Equal(other[0], both[0]) || strings.Contains(newer, base64.StdEncoding.EncodeToString(both[0])) {
+		t.Errorf("another purpose gives %x, after %x", other[0], both[0])
 	}
 }
 

@@ -78,11 +78,7 @@ func idempotentOf(userID, key string, req NewReport, response report.StoredRespo
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return &report.Idempotent{
-		Key:      sha256.Sum256(fmt.Appendf(nil, "%d:%s:%s", len(userID), userID, key)),
-		Request:  sha256.Sum256(content),
-		Response: response,
-	}, nil
+	return &report.Idempotent{UserID: userID, Key: key, Request: sha256.Sum256(content), Response: response}, nil
 }
 
 // getReport handles GET /reports/{id}.

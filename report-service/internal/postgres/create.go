@@ -15,6 +15,9 @@ import (
 // what the first was answered.
 func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
+	if idempotent != nil {
+		c.key = s.hashKey(idempotent)
+	}
 	if err := s.committer.do(ctx, c); err != nil {
 		if pgpool.Constraint(err) == "reports_category_fk" { // it went away after it was looked up
 			return nil, errNoCategory
@@ -28,6 +31,7 @@ type createChange struct {
 	trace      string
 	filing     *report.Filing
 	idempotent *report.Idempotent // nil without a key
+	key        keyHash
 	earlier    storedResponse
 }
 
@@ -37,13 +41,13 @@ func (c *createChange) scope() scope {
 	if c.idempotent == nil {
 		return scope{}
 	}
-	return scope{subject: uuid.UUID(c.idempotent.Key[:16])}
+	return scope{subject: uuid.UUID(c.key.lock[:16])}
 }
 
 func (c *createChange) read(r *readBatch) {
 	c.earlier = storedResponse{}
 	if c.idempotent != nil {
-		c.earlier.read(&r.batch, c.idempotent)
+		c.earlier.read(&r.batch, c.key)
 	}
 }
 
@@ -58,7 +62,7 @@ func (c *createChange) write(w *writeBatch) error {
 		return err
 	}
 	if c.idempotent != nil {
-		storeResponse(&w.others, c.idempotent)
+		storeResponse(&w.others, c.key, c.idempotent)
 	}
 	w.filings = append(w.filings, f)
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})

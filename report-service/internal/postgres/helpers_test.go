@@ -32,11 +32,12 @@ var (
 // A fixture is a store on a database of the test's own.
 type fixture struct {
 	*postgres.Store
-	t     *testing.T
-	pool  *pgxpool.Pool
-	keys  *event.Keyring
-	wakes atomic.Int64  // how often the relay was woken
-	woken atomic.Uint32 // for which shards
+	t        *testing.T
+	database string
+	pool     *pgxpool.Pool
+	keys     *event.Keyring
+	wakes    atomic.Int64  // how often the relay was woken
+	woken    atomic.Uint32 // for which shards
 }
 
 // newFixture returns a running one whose connections have the given settings,
@@ -54,7 +55,15 @@ func idleFixture(t *testing.T, settings ...string) *fixture {
 	return openFixture(t, pgtest.Report(t).Config().ConnString(), settings...)
 }
 
+// recipientKey is that of all replicas, unless a test is about it.
+var recipientKey = event.NewKey("k1")
+
 func openFixture(t *testing.T, database string, settings ...string) *fixture {
+	t.Helper()
+	return openKeyed(t, database, recipientKey, settings...)
+}
+
+func openKeyed(t *testing.T, database, key string, settings ...string) *fixture {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
@@ -71,11 +80,11 @@ func openFixture(t *testing.T, database string, settings ...string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	keys, err := event.ParseKeyring(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, pool: pool, keys: keys}
+	f := &fixture{t: t, database: database, pool: pool, keys: keys}
 	f.Store = postgres.NewStore(pool, keys, func(shards shards.Set) {
 		f.wakes.Add(1)
 		f.woken.Or(uint32(shards))
@@ -100,7 +109,7 @@ func (f *fixture) start() {
 // process has one.
 func (f *fixture) replica() *fixture {
 	f.t.Helper()
-	other := openFixture(f.t, f.pool.Config().ConnString())
+	other := openFixture(f.t, f.database)
 	other.start()
 	return other
 }

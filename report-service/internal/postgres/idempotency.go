@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -26,6 +28,34 @@ const (
 	cleanBatch = 1000
 )
 
+// A keyHash is an idempotency key, and who chose it, as the database knows them.
+type keyHash struct {
+	// lock has no secret, so that replicas with different secrets agree on it.
+	// It is not stored.
+	lock [32]byte
+	// stored are the hashes under which there may be a row. New rows have the
+	// first.
+	stored [][]byte
+}
+
+// hashKey returns the hashes of i's key. Rows are found by one that only this
+// service can compute (HMAC-SHA256, RFC 2104): beside it stands the report that
+// was filed, and with a plain hash of a key such as "1" whoever can read the
+// table would find its author by trying all users.
+func (s *Store) hashKey(i *report.Idempotent) keyHash {
+	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
+	h := keyHash{lock: sha256.Sum256(text)}
+	for _, secret := range s.hashKeys {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(text)
+		h.stored = append(h.stored, mac.Sum(nil))
+	}
+	// Rows of earlier versions have the plain hash. They live for keyLife, so
+	// that the next release need not know it.
+	h.stored = append(h.stored, h.lock[:])
+	return h
+}
+
 // A storedResponse is what the database has of an earlier request with the
 // same key.
 type storedResponse struct {
@@ -37,13 +67,13 @@ type storedResponse struct {
 
 // read queues two statements, because only the second sees what was committed
 // before the lock was taken.
-func (s *storedResponse) read(b *pgx.Batch, i *report.Idempotent) {
-	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(i.Key[:]))).
+func (s *storedResponse) read(b *pgx.Batch, key keyHash) {
+	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(key.lock[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
 	b.Queue(`
 		select request_hash, response_body from idempotency_keys
-		where key_hash = $1 and created_at > now() - $2::interval`,
-		i.Key[:], keyLife).
+		where key_hash = any($1) and created_at > now() - $2::interval`,
+		key.stored, keyLife).
 		QueryRow(optional(&s.found, &s.request, &s.response))
 }
 
@@ -60,13 +90,13 @@ func (s *storedResponse) check(i *report.Idempotent) error {
 // storeResponse queues the row by which repetitions are recognised. It may
 // replace one that has expired and is not deleted yet. Earlier versions read
 // response_status and response_headers, which are the same for all.
-func storeResponse(b *pgx.Batch, i *report.Idempotent) {
+func storeResponse(b *pgx.Batch, key keyHash, i *report.Idempotent) {
 	b.Queue(`
 		insert into idempotency_keys (key_hash, request_hash, response_status, response_headers, response_body)
 		values ($1, $2, 201, '{}', $3)
 		on conflict (key_hash) do update set
 			request_hash = excluded.request_hash, response_body = excluded.response_body, created_at = excluded.created_at`,
-		i.Key[:], i.Request[:], []byte(i.Response))
+		key.stored[0], i.Request[:], []byte(i.Response))
 }
 
 // RunCleaner deletes expired idempotency keys until ctx ends. Any number of

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -14,14 +15,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 func once(key, request string) *report.Idempotent {
 	return &report.Idempotent{
-		Key: sha256.Sum256([]byte(key)), Request: sha256.Sum256([]byte(request)), Response: []byte("answer to " + request),
+		UserID: ann.ID, Key: key, Request: sha256.Sum256([]byte(request)), Response: []byte("answer to " + request),
 	}
+}
+
+// plainHash is what versions before this one stored for a key, and what all of
+// them lock.
+func plainHash(userID, key string) []byte {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%d:%s:%s", len(userID), userID, key))
+	return hash[:]
 }
 
 func (f *fixture) fileOnce(i *report.Idempotent) (report.StoredResponse, error) {
@@ -50,6 +59,50 @@ func TestRepetitionGetsTheSameResponse(t *testing.T) {
 	}
 }
 
+// Whoever reads the table, and knows the users and how keys are hashed, learns
+// from no row who sent the request.
+func TestKeysNameNobody(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := f.fileOnce(once("1", "body")); err != nil {
+		t.Fatal(err)
+	}
+	var stored []byte
+	if err := f.pool.QueryRow(t.Context(), `select key_hash from idempotency_keys`).Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(stored, plainHash(ann.ID, "1")) {
+		t.Error("the row has a hash that anyone can compute")
+	}
+	stranger := openKeyed(t, f.database, event.NewKey("k1"))
+	stranger.start()
+	if earlier, err := stranger.fileOnce(once("1", "body")); earlier != nil || err != nil {
+		t.Errorf("with another secret: response %q, error %v; want neither", earlier, err)
+	}
+}
+
+// A repetition is recognised after the upgrade from a version that stored a
+// plain hash, and while the recipients' key is rotated.
+func TestRepetitionAcrossUpgradeAndRotation(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := f.fileOnce(once("key", "body")); err != nil {
+		t.Fatal(err)
+	}
+	rotated := openKeyed(t, f.database, event.NewKey("k2")+","+recipientKey)
+	rotated.start()
+	if earlier, err := rotated.fileOnce(once("key", "body")); earlier == nil || err != nil {
+		t.Errorf("after the rotation: response %q, error %v; want a repetition", earlier, err)
+	}
+	f.exec(`update idempotency_keys set key_hash = $1, response_status = 201, response_headers = '{"ETag": "\"1\""}'`, plainHash(ann.ID, "key"))
+	if earlier, err := f.fileOnce(once("key", "body")); earlier == nil || err != nil {
+		t.Errorf("after the upgrade: response %q, error %v; want a repetition", earlier, err)
+	}
+	if got := f.count()["reports"]; got != 1 {
+		t.Errorf("%d reports, want 1", got)
+	}
+}
+
 func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -59,7 +112,7 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer running.Rollback(t.Context())
-	if _, err := running.Exec(t.Context(), `select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(o.Key[:]))); err != nil {
+	if _, err := running.Exec(t.Context(), `select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(plainHash(ann.ID, "key")))); err != nil {
 		t.Fatal(err)
 	}
 	_, err = f.fileOnce(o)
@@ -105,11 +158,11 @@ func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	age := func(key, interval string) {
-		f.exec(`update idempotency_keys set created_at = now() - $2::interval where key_hash = $1`,
-			once(key, "").Key[:], interval)
+		request := sha256.Sum256([]byte("body of " + key))
+		f.exec(`update idempotency_keys set created_at = now() - $2::interval where request_hash = $1`, request[:], interval)
 	}
 	for _, key := range []string{"old", "older", "young"} {
-		if _, err := f.fileOnce(once(key, "body")); err != nil {
+		if _, err := f.fileOnce(once(key, "body of "+key)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +174,7 @@ func TestKeysExpire(t *testing.T) {
 		t.Errorf("an expired key: response %q, error %v; want it to be free again", earlier, err)
 	}
 	f.cleanUntil(2)
-	if earlier, err := f.fileOnce(once("young", "body")); earlier == nil || err != nil {
+	if earlier, err := f.fileOnce(once("young", "body of young")); earlier == nil || err != nil {
 		t.Errorf("a key of the day: response %q, error %v; want a repetition", earlier, err)
 	}
 }
@@ -150,7 +203,7 @@ func TestCleanerSkipsLockedKeys(t *testing.T) {
 	}
 	f.exec(`update idempotency_keys set created_at = now() - interval '2 days'`)
 	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(t.Context(), `select from idempotency_keys where key_hash = $1 for update`, once("a", "").Key[:]); err != nil {
+		if _, err := tx.Exec(t.Context(), `select from idempotency_keys limit 1 for update`); err != nil {
 			return err
 		}
 		f.cleanUntil(1)

@@ -19,15 +19,20 @@ import (
 // A Store is the reports database.
 type Store struct {
 	pool       *pgxpool.Pool
+	hashKeys   [][]byte // of idempotency keys, the one in use first
 	categories categoryCache
 	committer  *committer
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
-// each announcement. After a commit that wrote some, committed is called with
+// each announcement, and hashes idempotency keys. After a commit that wrote some, committed is called with
 // the parts of the outbox that have them; it must not block: it wakes the relay.
 func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *Store {
-	return &Store{pool: pool, committer: newCommitter(pool, keys, committed)}
+	return &Store{
+		pool:      pool,
+		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
+		committer: newCommitter(pool, keys, committed),
+	}
 }
 
 // Run writes the changes that Create, Move and Vote make, which wait for it. It

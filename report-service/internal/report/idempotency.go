@@ -2,7 +2,8 @@ package report
 
 // An Idempotent makes a request have one effect, however often it is sent.
 type Idempotent struct {
-	Key      [32]byte       // a hash of who sent the request and the key that he chose
+	UserID   string         // who sent the request
+	Key      string         // chosen by him
 	Request  [32]byte       // a hash of what was asked
 	Response StoredResponse // what is answered, also to repetitions
 }

@@ -66,6 +66,7 @@ var (
 	Conflict             = ProblemType{Status: http.StatusConflict, Name: "conflict", Title: "Not in this state"}
 	BodyTooLarge         = ProblemType{Status: http.StatusRequestEntityTooLarge, Name: "body-too-large", Title: "The body is too large"}
 	UnsupportedMediaType = ProblemType{Status: http.StatusUnsupportedMediaType, Name: "unsupported-media-type", Title: "The content type is not supported"}
+	TooManyRequests      = ProblemType{Status: http.StatusTooManyRequests, Name: "too-many-requests", Title: "Too many requests"}
 	Internal             = ProblemType{Status: http.StatusInternalServerError, Name: "internal", Title: "Internal error"}
 	Unavailable          = ProblemType{Status: http.StatusServiceUnavailable, Name: "unavailable", Title: "Not available right now", RetryAfter: 2 * time.Second}
 )

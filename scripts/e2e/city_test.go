@@ -57,6 +57,8 @@ func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
 		"RABBITMQ_URL": brokerURL, "RABBITMQ_MANAGEMENT_URL": managementURL,
 		"RELAY_LEASE":  "3s", // a killed relay's shards are free after it
 		"DRAIN_WINDOW": "2s",
+		// Tests do in seconds what people do in hours.
+		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
 		"AUTH_MODE":    "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 		"GORACE": "halt_on_error=1 exitcode=66",
 	}

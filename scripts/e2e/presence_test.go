@@ -351,11 +351,11 @@ func (s scores) add(at [4]numbers) {
 }
 
 // telling returns the numbers that give the author away: nearly always as on
-// his report, and clearly less often as on the other's. By chance, a number
-// that moves at random hardly gets there.
+// his report, and hardly ever as on the other's. One that moves at random, as
+// the length of an answer with times in it, does not get there by chance.
 func (s scores) telling(moments int) (names []string) {
 	for name, score := range s {
-		if score.author >= moments*9/10 && score.other <= moments*6/10 {
+		if score.author*6 >= moments*5 && score.other*6 <= moments {
 			names = append(names, fmt.Sprintf("%s (%d and %d of %d)", name, score.author, score.other, moments))
 		}
 	}

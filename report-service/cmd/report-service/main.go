@@ -57,6 +57,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,
 		Auth: verifier, Health: health, Metrics: metrics, Log: log,
+		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
 	})
 	if err != nil {
 		return fmt.Errorf("set up API: %w", err)

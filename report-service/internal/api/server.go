@@ -20,6 +20,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -64,6 +65,9 @@ type Config struct {
 	Health  *service.Health
 	Metrics *prometheus.Registry
 	Log     zerolog.Logger
+
+	// How often a user may file reports, and vote.
+	ReportsPerUser, VotesPerUser ratelimit.Limit
 }
 
 // A server answers the operations of the document.
@@ -101,16 +105,17 @@ func New(cfg Config) (http.Handler, error) {
 
 // handlers has a handler for each operation of the document.
 func (s *server) handlers() openapi.Handlers {
+	reports, votes := ratelimit.New(s.ReportsPerUser), ratelimit.New(s.VotesPerUser)
 	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
-		"createReport":     s.createReport,
+		"createReport":     limited(reports, s.createReport),
 		"listMyReports":    s.listMyReports,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
 		"changeStatus":     s.changeStatus,
-		"vote":             s.vote,
-		"withdrawVote":     s.withdrawVote,
+		"vote":             limited(votes, s.vote),
+		"withdrawVote":     limited(votes, s.withdrawVote),
 		"createDevToken":   s.Auth.IssueDevToken,
 
 		"outboxStats":          s.outboxStats,
@@ -124,4 +129,22 @@ func (s *server) handlers() openapi.Handlers {
 		handlers[id] = service.Timeout(h)
 	}
 	return handlers
+}
+
+// limited refuses what a user does more often than l has it. What failed does
+// not count: somebody who repeats what an outage refused is not punished for it.
+func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		user := readerID(r)
+		if wait := l.Take(user); wait > 0 {
+			problem := service.TooManyRequests
+			problem.RetryAfter = wait
+			return problem.New("too many of this user")
+		}
+		err := h(w, r)
+		if err != nil {
+			l.GiveBack(user)
+		}
+		return err
+	}
 }

@@ -37,7 +37,7 @@ type testServer struct {
 	logs *lockedBuffer
 }
 
-func newServer(t testing.TB) *testServer {
+func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer)}
 	var err error
@@ -67,10 +67,14 @@ func newServer(t testing.TB) *testServer {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	handler, err := api.New(api.Config{
+	cfg := api.Config{
 		Store: store, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
-	})
+	}
+	for _, set := range settings {
+		set(&cfg)
+	}
+	handler, err := api.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
@@ -16,6 +17,9 @@ type Config struct {
 	config.Service
 	Auth  auth.Config
 	Relay relay.Config
+
+	ReportsPerUser ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
+	VotesPerUser   ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
 }
 
 // An Address is where report-service listens, and where it does for

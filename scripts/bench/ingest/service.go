@@ -43,7 +43,7 @@ func startService(ctx context.Context, program, database string) (*service, erro
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.Stderr = os.Stderr
 	s.cmd.Env = append(os.Environ(),
-		"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "DATABASE_URL="+database, "LOG_LEVEL=error",
+		"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "DATABASE_URL="+database, "LOG_LEVEL=error",
 		"RABBITMQ_URL=amqp://127.0.0.1:1/", "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(key),
 		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+string(s.secret))
 	if err := s.cmd.Start(); err != nil {

@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
+)
+
+// A user files and votes so often, whatever others do. What is refused for
+// another reason does not count.
+func TestLimitsOfAUser(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(cfg *api.Config) {
+		cfg.ReportsPerUser = ratelimit.Limit{Turns: 3, Period: time.Hour}
+		cfg.VotesPerUser = ratelimit.Limit{Turns: 3, Period: time.Minute}
+	})
+	ann, bob := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident)
+	file := call{method: "POST", path: "/reports", token: ann, body: newReport}
+	invalid := call{method: "POST", path: "/reports", token: ann, body: with("title", `"   "`)}
+	report := s.file(ann, "public").ID.String()
+	for range 2 {
+		s.wantStatus(http.StatusBadRequest, invalid)
+		s.wantStatus(http.StatusCreated, file)
+	}
+	s.wantLimited(file, 20*time.Minute)
+	s.file(bob, "public")
+
+	vote := call{method: "POST", path: "/reports/" + report + "/vote", token: bob, body: `{"vote_type":"upvote"}`}
+	own := vote
+	own.token = ann
+	withdraw := call{method: "DELETE", path: vote.path, token: bob}
+	for range 5 {
+		s.wantStatus(http.StatusForbidden, own)
+	}
+	for _, c := range []call{vote, withdraw, vote} {
+		s.wantStatus(http.StatusOK, c)
+	}
+	s.wantLimited(vote, 20*time.Second)
+	s.wantLimited(withdraw, 20*time.Second)
+	s.file(bob, "public") // which is counted apart
+}
+
+func (s *testServer) wantStatus(want int, c call) {
+	s.t.Helper()
+	if a := s.do(c); a.StatusCode != want {
+		s.t.Errorf("%s %s: status %d, want %d: %s", c.method, c.path, a.StatusCode, want, a.body)
+	}
+}
+
+// wantLimited sends c and wants a refusal that tells when to come back, at the
+// latest after the time for one turn.
+func (s *testServer) wantLimited(c call, most time.Duration) {
+	s.t.Helper()
+	s.wantProblem(refusal{call: c, status: http.StatusTooManyRequests, kind: "too-many-requests"})
+	header := s.do(c).Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(header); err != nil || seconds < 1 || seconds > int(most.Seconds()) {
+		s.t.Errorf("%s %s: Retry-After %q, want 1 to %v", c.method, c.path, header, most)
+	}
+}

@@ -100,8 +100,9 @@ func (r durationRange) after(d time.Duration) durationRange {
 // What clients are told to wait before they come back.
 var (
 	// retryLost is for connections that break unforeseen: all of a gateway's at
-	// once, perhaps. Each stream begins with it.
-	retryLost = durationRange{2 * time.Second, 5 * time.Second}
+	// once, perhaps. Each stream begins with it. It is most of the time that a
+	// reader waits after a replica has died.
+	retryLost = durationRange{300 * time.Millisecond, 1500 * time.Millisecond}
 	// retryMoved is for streams that are closed one by one.
 	retryMoved = durationRange{200 * time.Millisecond, time.Second}
 	// retryBusy is for clients that find no room.

@@ -30,8 +30,8 @@ func TestStreamOpens(t *testing.T) {
 		if !strings.HasSuffix(ready.ID, ".2") {
 			t.Errorf("id of ready is %q, want the number 2", ready.ID)
 		}
-		if s.Retry() < 2*time.Second || s.Retry() > 5*time.Second {
-			t.Errorf("retry %s, want 2 to 5 s", s.Retry())
+		if s.Retry() < 300*time.Millisecond || s.Retry() > 1500*time.Millisecond {
+			t.Errorf("retry %s, want 0.3 to 1.5 s", s.Retry())
 		}
 		for name, want := range map[string]string{
 			"Content-Type":      "text/event-stream",

@@ -24,7 +24,9 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -79,6 +81,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	}
 	a.health = service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
+		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.consumer.Healthy() }, Optional: true})
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
@@ -150,6 +153,16 @@ func (a *app) run(ctx context.Context) error {
 	endBackground()
 	if backgroundErr := background.Wait(); err == nil {
 		err = backgroundErr
+	}
+	return err
+}
+
+// checkSchema returns an error if the database is there and has an older schema.
+// While it is away the check "database" says so, and streams go on.
+func checkSchema(ctx context.Context, pool *pgxpool.Pool) error {
+	err := migrations.Check(ctx, pool, migrations.Notification)
+	if pgpool.Classify(err) != pgpool.Unknown {
+		return nil
 	}
 	return err
 }

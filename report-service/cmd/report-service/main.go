@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -53,6 +54,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},
+		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,

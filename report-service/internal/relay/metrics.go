@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // metrics are what the relay counts. Labels are routing keys and reasons,
@@ -27,8 +28,6 @@ type metrics struct {
 	connects        prometheus.Counter
 	blockedSeconds  prometheus.Counter
 	circuitOpen     *prometheus.GaugeVec
-	shards          prometheus.Gauge
-	validUntil      prometheus.Gauge
 	cleaned         prometheus.Counter
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
@@ -46,7 +45,7 @@ const (
 // latencies reach from a local broker to a confirm timeout.
 var latencies = []float64{.0005, .001, .002, .003, .004, .005, .0075, .01, .015, .02, .03, .04, .05, .075, .1, .2, .5, 1, 2, 5, 15, 60}
 
-func newMetrics(registry prometheus.Registerer, window int, sending *atomic.Int64) *metrics {
+func newMetrics(registry prometheus.Registerer, window int, leases *shards.Leases, sending *atomic.Int64) *metrics {
 	f := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Name: "relay_" + name, Help: help})
@@ -72,34 +71,24 @@ func newMetrics(registry prometheus.Registerer, window int, sending *atomic.Int6
 		connects:        counter("connects_total", "Connections to the broker made."),
 		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker took no messages."),
 		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether messages with a routing key are kept because their queue refuses them."}, []string{"routing_key"}),
-		shards:          gauge("shards_owned", "Shards that this replica publishes."),
-		validUntil:      gauge("publish_until_timestamp_seconds", "Until when the lease allows publishing."),
 		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
 		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
 		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}
 	gauge("window", "How many messages may wait for their confirm.").Set(float64(window))
-	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "relay_in_flight", Help: "Messages that wait for their confirm."},
-		func() float64 { return float64(sending.Load()) })
+	gaugeFunc := func(name, help string, value func() float64) {
+		f.NewGaugeFunc(prometheus.GaugeOpts{Name: "relay_" + name, Help: help}, value)
+	}
+	gaugeFunc("in_flight", "Messages that wait for their confirm.", func() float64 { return float64(sending.Load()) })
+	gaugeFunc("shards_owned", "Shards that this replica publishes.", func() float64 { return float64(leases.Owned()) })
+	gaugeFunc("publish_until_timestamp_seconds", "Until when the lease allows publishing.", func() float64 {
+		return max(0, float64(leases.ValidUntil().UnixMilli())/1000) // zero before the first lease
+	})
 	for _, key := range event.Keys() {
 		m.circuitOpen.WithLabelValues(string(key))
 		m.published.WithLabelValues(string(key))
 	}
 	return m
-}
-
-// owned shows what the coordinator owns.
-func (m *metrics) owned(shards int, validUntil time.Time) {
-	m.shards.Set(float64(shards))
-	m.validUntil.Set(float64(validUntil.UnixMilli()) / 1000)
-}
-
-// confirmed counts a message that a queue has taken.
-func (m *metrics) confirmed(r *row, now time.Time) {
-	m.published.WithLabelValues(r.key).Inc()
-	m.rate.add(now)
-	m.confirmSeconds.Observe(now.Sub(r.publishedAt).Seconds())
-	m.commitSeconds.Observe(max(0, now.Sub(r.created).Seconds()))
 }
 
 // confirmQuantiles returns the median and the 99th percentile of the time from
@@ -131,6 +120,7 @@ const rateSpan = 10
 // A rate is how many events there are per second, lately.
 type rate struct {
 	mu      sync.Mutex
+	last    time.Time                                  // zero if there was none
 	seconds [rateSpan + 1]struct{ unix, events int64 } // each takes the place of the one eleven before
 }
 
@@ -142,10 +132,11 @@ func (r *rate) add(now time.Time) {
 		s.unix, s.events = now.Unix(), 0
 	}
 	s.events++
+	r.last = now
 }
 
-// perSecond returns the mean over the last seconds.
-func (r *rate) perSecond(now time.Time) float64 {
+// read returns the mean over the last seconds, and when the last event was.
+func (r *rate) read(now time.Time) (perSecond float64, last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var events int64
@@ -155,5 +146,5 @@ func (r *rate) perSecond(now time.Time) float64 {
 		}
 	}
 	// The present second is not over: only the part of it that has passed counts.
-	return float64(events) / (rateSpan + float64(now.Nanosecond())/1e9)
+	return float64(events) / (rateSpan + float64(now.Nanosecond())/1e9), r.last
 }

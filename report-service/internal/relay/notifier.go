@@ -52,13 +52,6 @@ type wakeup struct {
 	Shards shards.Set `json:"shards"`
 }
 
-func newNotifier(exchange string, leases *shards.Leases, blocked func() bool, log zerolog.Logger, m *metrics) *notifier {
-	return &notifier{
-		exchange: exchange, leases: leases, blocked: blocked, log: log, metrics: m,
-		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),
-	}
-}
-
 // committed triggers a read if this replica owns one of the shards, and has the
 // owners of the others notified. It never blocks.
 func (n *notifier) committed(set shards.Set) {

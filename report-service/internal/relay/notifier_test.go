@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -15,8 +14,11 @@ import (
 func testNotifier(blocked bool) *notifier {
 	leases := shards.NewLeases()
 	leases.Renew([]shards.Lease{{Shard: 3, Epoch: 1}}, time.Now().Add(time.Hour))
-	m := newMetrics(prometheus.NewRegistry(), 1, new(atomic.Int64))
-	return newNotifier("wake", leases, func() bool { return blocked }, zerolog.Nop(), m)
+	return &notifier{
+		leases: leases, blocked: func() bool { return blocked },
+		metrics: newMetrics(prometheus.NewRegistry(), 1, leases, new(atomic.Int64)),
+		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),
+	}
 }
 
 // Commits never wait for the broker: wake-ups are merged while it is away, and

@@ -37,7 +37,13 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 	if !s.leases.Valid() { // the guard at the socket asks again
 		return false, nil
 	}
-	for n := 0; len(s.rows.queue) > 0 && s.mayPublish(); n++ {
+	count := &s.rows.count
+	for n := 0; len(s.rows.queue) > 0 && !s.isBlocked && !s.reconnecting; n++ {
+		// What a crash would leave published and unrecorded is at most a window and
+		// a batch. So the result writer also has room for all rows that wait for it.
+		if count[inFlight] >= s.cfg.Window || count[inFlight]+count[recording] >= s.cfg.Window+resultBatch {
+			break
+		}
 		if n == burst {
 			return true, nil
 		}
@@ -46,7 +52,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			s.rows.release(r)
 			continue
 		}
-		if s.rows.count[inFlight] == 0 {
+		if count[inFlight] == 0 {
 			s.progress = now // the broker owed nothing until here
 		}
 		r.publishedAt = now
@@ -67,22 +73,16 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 	return false, nil
 }
 
-// mayPublish keeps to the window, and keeps what a crash would leave published
-// and unrecorded to a window and a batch. So the result writer has room for all
-// rows that wait for it.
-func (s *session) mayPublish() bool {
-	window := s.cfg.Window
-	return !s.isBlocked && !s.reconnecting && s.rows.count[inFlight] < window &&
-		s.rows.count[inFlight]+s.rows.count[recording] < window+resultBatch
-}
-
 // onConfirm takes in the broker's answer.
 func (s *session) onConfirm(c confirmation) {
 	r, now := c.row, time.Now()
 	s.progress = now
 	switch c.outcome.Result {
 	case rabbit.Acked:
-		s.metrics.confirmed(r, now)
+		s.metrics.published.WithLabelValues(r.key).Inc()
+		s.metrics.rate.add(now)
+		s.metrics.confirmSeconds.Observe(now.Sub(r.publishedAt).Seconds())
+		s.metrics.commitSeconds.Observe(max(0, now.Sub(r.created).Seconds()))
 		if s.rows.isBlocked(r) {
 			s.metrics.overtaken.Inc()
 		}
@@ -131,7 +131,7 @@ func (s *session) recordSuccess(key string) {
 	}
 }
 
-// record passes a row to the result writer. It does not block: see mayPublish.
+// record passes a row to the result writer. It does not block: see publish.
 func (s *session) record(r *row, refusal string) {
 	s.rows.move(r, recording)
 	s.results.in <- result{r, refusal}
@@ -140,7 +140,6 @@ func (s *session) record(r *row, refusal string) {
 // onRecorded finishes rows whose result is in the table. A read that was started
 // before cannot contain them: it left out what was in progress.
 func (s *session) onRecorded(batch []result) {
-	s.status.recorded(time.Now())
 	for _, res := range batch {
 		if res.refusal == "" {
 			s.rows.finish(res.row)
@@ -156,8 +155,13 @@ func (s *session) onRecorded(batch []result) {
 // refusal does not count as an attempt: the circuit is probed, not the row.
 func (s *session) startProbe(ctx context.Context, now time.Time) {
 	key := s.breaker.probeDue(now)
-	if key == "" || s.probing || s.rows.hasKey(key) { // the oldest may be in progress
+	if key == "" || s.probing {
 		return
+	}
+	for _, r := range s.rows.bySeq {
+		if r.key == key {
+			return // the oldest may be in progress
+		}
 	}
 	// One at a time, beside everything else: it waits for the database and for
 	// the broker, and the other keys should not wait with it.
@@ -168,21 +172,16 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 		defer s.rows.sending.Add(-1)
 		ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmTimeout)
 		defer cancel()
-		p := probeResult{key: key}
-		if p.row, p.err = s.reader.oldest(ctx, key, leases); p.row != nil {
-			p.err = s.publishProbe(ctx, p.row)
+		r, err := s.reader.oldest(ctx, key, leases)
+		if r != nil {
+			var publisher *rabbit.Publisher
+			if publisher, err = rabbit.NewPublisher(s.conn, 1); err == nil {
+				err = publisher.PublishWait(ctx, s.exchange, key, r.message())
+				publisher.Close()
+			}
 		}
-		s.probeResults <- p
+		s.probeResults <- probeResult{key, r, err}
 	})
-}
-
-func (s *session) publishProbe(ctx context.Context, r *row) error {
-	publisher, err := rabbit.NewPublisher(s.conn, 1)
-	if err != nil {
-		return err
-	}
-	defer publisher.Close()
-	return publisher.PublishWait(ctx, s.exchange, r.key, r.message())
 }
 
 // onProbe takes in what came of a probe.
@@ -196,6 +195,7 @@ func (s *session) onProbe(p probeResult) {
 	s.recordSuccess(p.key) // also if no row waits: the next one shows
 	if p.row != nil {
 		s.metrics.published.WithLabelValues(p.key).Inc()
+		s.metrics.rate.add(time.Now())
 		s.rows.addProbed(p.row)
 		s.results.in <- result{row: p.row}
 	}

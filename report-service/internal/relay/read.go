@@ -30,10 +30,6 @@ type readSchedule struct {
 	perShard  int           // how many rows of each shard are left to read, 0 for none known
 }
 
-func newReadSchedule(cfg Config, now time.Time) readSchedule {
-	return readSchedule{pollMin: cfg.PollMin, pollMax: cfg.PollMax, gap: readGap, next: now, poll: cfg.PollMin}
-}
-
 // due returns when the next read should begin.
 func (s *readSchedule) due() time.Time {
 	switch soon := s.began.Add(s.gap); {
@@ -46,9 +42,14 @@ func (s *readSchedule) due() time.Time {
 	}
 }
 
-// finished sets when to read next, after a read that was used.
+// finished sets when to read next.
 func (s *readSchedule) finished(res readResult, now time.Time) {
+	s.gap = max(readGap, min(3*now.Sub(s.began), maxReadGap))
 	s.perShard = 0
+	if res.err != nil {
+		s.next = now.Add(s.pollMax)
+		return
+	}
 	if res.fullShards > 0 {
 		s.perShard = max(1, readSize/res.fullShards) // only the full shards have more rows
 	}
@@ -59,10 +60,6 @@ func (s *readSchedule) finished(res readResult, now time.Time) {
 	}
 	s.next = now.Add(backoff.Jitter(s.poll))
 }
-
-// gapAfter returns the time from the beginning of a read that took so long to
-// that of the next.
-func gapAfter(took time.Duration) time.Duration { return max(readGap, min(3*took, maxReadGap)) }
 
 // mayRead reports whether more rows could be put to use. Half a read in the
 // queue is enough to keep the broker busy while the next one runs; more of them
@@ -107,10 +104,9 @@ func (s *session) startRead(ctx context.Context, now time.Time) {
 func (s *session) accept(res readResult) error {
 	s.reading = false
 	now := time.Now()
-	s.schedule.gap = gapAfter(now.Sub(s.schedule.began))
+	s.schedule.finished(res, now)
 	if res.err != nil {
 		s.log.Warn().Err(res.err).Msg("reading the outbox failed, will retry")
-		s.schedule.perShard, s.schedule.next = 0, now.Add(s.cfg.PollMax)
 		return nil
 	}
 	usable, err := s.watermark.accept(res, now)
@@ -127,6 +123,5 @@ func (s *session) accept(res readResult) error {
 		}
 	}
 	s.rows.unblock(res.number)
-	s.schedule.finished(res, now)
 	return nil
 }

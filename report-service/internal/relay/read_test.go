@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 func TestReadSchedule(t *testing.T) {
 	t.Parallel()
 	cfg, now := Defaults(), time.Unix(1000, 0)
-	s := newReadSchedule(cfg, now)
+	s := readSchedule{pollMin: cfg.PollMin, pollMax: cfg.PollMax, poll: cfg.PollMin, next: now}
 	if !s.due().Equal(now) {
 		t.Errorf("the first read is due at %v, want now", s.due())
 	}
@@ -29,6 +30,10 @@ func TestReadSchedule(t *testing.T) {
 	if wait := s.due().Sub(now); wait < cfg.PollMax*8/10 || wait > cfg.PollMax*12/10 {
 		t.Errorf("after reads that found nothing: due in %v, want about %v", wait, cfg.PollMax)
 	}
+	s.finished(readResult{err: errors.New("no database")}, now)
+	if wait := s.due().Sub(now); wait != cfg.PollMax {
+		t.Errorf("after a failed read: due in %v, want %v", wait, cfg.PollMax)
+	}
 	s.triggered = true
 	if wait := s.due().Sub(now); wait != readGap {
 		t.Errorf("after a wake-up: due in %v, want %v", wait, readGap)
@@ -38,11 +43,14 @@ func TestReadSchedule(t *testing.T) {
 // Reads that take long are further apart, up to a limit.
 func TestReadsMakeWay(t *testing.T) {
 	t.Parallel()
+	began := time.Unix(1000, 0)
 	for took, want := range map[time.Duration]time.Duration{
 		time.Millisecond: readGap, 5 * time.Millisecond: 15 * time.Millisecond, time.Minute: maxReadGap,
 	} {
-		if got := gapAfter(took); got != want {
-			t.Errorf("after a read of %v: %v until the next, want %v", took, got, want)
+		s := readSchedule{began: began}
+		s.finished(readResult{}, began.Add(took))
+		if s.gap != want {
+			t.Errorf("after a read of %v: %v until the next, want %v", took, s.gap, want)
 		}
 	}
 }

@@ -76,14 +76,16 @@ type Relay struct {
 func New(cfg Config, deps Dependencies) *Relay {
 	r := &Relay{id: uuid.New(), cfg: cfg, deps: deps, leases: shards.NewLeases(), breaker: newBreaker()}
 	r.log = deps.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
-	r.metrics = newMetrics(deps.Metrics, cfg.Window, &r.sending)
+	r.metrics = newMetrics(deps.Metrics, cfg.Window, r.leases, &r.sending)
 	r.status = &status{metrics: r.metrics}
 	r.reader = &reader{pool: deps.Pool, seconds: r.metrics.readSeconds}
-	r.notifier = newNotifier(deps.Topology.WakeExchange(), r.leases, r.status.isBlocked, r.log, r.metrics)
+	r.notifier = &notifier{
+		exchange: deps.Topology.WakeExchange(), leases: r.leases, blocked: r.status.isBlocked, log: r.log, metrics: r.metrics,
+		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),
+	}
 	r.cleaner = &cleaner{pool: deps.Pool, leases: r.leases, retention: cfg.Retention, log: r.log, deleted: r.metrics.cleaned}
 	r.coordinator = shards.NewCoordinator(shards.Config{
-		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(),
-		Log: r.log, Observe: r.metrics.owned,
+		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(), Log: r.log,
 	}, r.leases)
 	return r
 }
@@ -170,13 +172,17 @@ func (r *Relay) publish(ctx context.Context, conn *amqp.Connection, stopping <-c
 
 func (r *Relay) newSession(conn *amqp.Connection, publisher *rabbit.Publisher) *session {
 	now := time.Now()
-	room := r.cfg.Window + resultBatch // see session.mayPublish
-	watermark := newWatermark(now)
+	room := r.cfg.Window + resultBatch // see session.publish
+	watermark := &watermark{resetAt: now}
 	return &session{
 		cfg: r.cfg, exchange: r.deps.Topology.Exchange(), conn: conn, publisher: publisher,
-		leases: r.leases, breaker: r.breaker, status: r.status, metrics: r.metrics, log: r.log,
-		reader: r.reader, schedule: newReadSchedule(r.cfg, now), watermark: watermark,
-		rows: newRowTracker(r.leases, watermark, &r.sending),
+		leases: r.leases, breaker: r.breaker, metrics: r.metrics, log: r.log,
+		reader: r.reader, watermark: watermark,
+		schedule: readSchedule{pollMin: r.cfg.PollMin, pollMax: r.cfg.PollMax, poll: r.cfg.PollMin, gap: readGap, next: now},
+		rows: &rowTracker{
+			leases: r.leases, watermark: watermark, sending: &r.sending,
+			bySeq: make(map[int64]*row), blocked: make(map[uuid.UUID]int64),
+		},
 		results: &resultWriter{
 			pool: r.deps.Pool, owner: r.id, cfg: r.cfg, log: r.log, seconds: r.metrics.recordSeconds,
 			in: make(chan result, room), out: make(chan []result, room), done: make(chan struct{}),

@@ -76,13 +76,6 @@ type rowTracker struct {
 	blocked map[uuid.UUID]int64
 }
 
-func newRowTracker(leases *shards.Leases, w *watermark, sending *atomic.Int64) *rowTracker {
-	return &rowTracker{
-		leases: leases, watermark: w, sending: sending,
-		bySeq: make(map[int64]*row), blocked: make(map[uuid.UUID]int64),
-	}
-}
-
 // add queues a row, and reports whether its lease allows that.
 func (t *rowTracker) add(r *row) bool {
 	if !t.leases.Begin(r.lease) {
@@ -185,16 +178,6 @@ func (t *rowTracker) close() {
 	for _, r := range t.bySeq {
 		t.finish(r)
 	}
-}
-
-// hasKey reports whether a row with this routing key is in progress.
-func (t *rowTracker) hasKey(key string) bool {
-	for _, r := range t.bySeq {
-		if r.key == key {
-			return true
-		}
-	}
-	return false
 }
 
 // message returns what is published for the row.

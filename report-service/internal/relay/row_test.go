@@ -38,7 +38,7 @@ func TestRowStates(t *testing.T) {
 	} {
 		leases, sending := shards.NewLeases(), new(atomic.Int64)
 		leases.Renew([]shards.Lease{lease}, time.Now().Add(time.Hour))
-		rows := newRowTracker(leases, newWatermark(time.Now()), sending)
+		rows := testTracker(leases, sending)
 		r := &row{lease: lease, seq: 7, report: uuid.New()}
 		if !rows.add(r) {
 			t.Fatalf("%s: an owned row is not taken", name)
@@ -57,7 +57,7 @@ func TestRowStates(t *testing.T) {
 // After a refusal the later rows of the report wait for a read that knows of it.
 func TestBlockedReport(t *testing.T) {
 	t.Parallel()
-	rows := newRowTracker(shards.NewLeases(), newWatermark(time.Now()), new(atomic.Int64))
+	rows := testTracker(shards.NewLeases(), new(atomic.Int64))
 	r := &row{report: uuid.New(), read: 1}
 	rows.block(r, untilRecorded)
 	if !rows.isBlocked(&row{report: r.report, read: 5}) || rows.isBlocked(&row{report: uuid.New(), read: 5}) {
@@ -71,5 +71,12 @@ func TestBlockedReport(t *testing.T) {
 	rows.unblock(6)
 	if len(rows.blocked) != 0 {
 		t.Errorf("blocked are %v, want none after read 6", rows.blocked)
+	}
+}
+
+func testTracker(leases *shards.Leases, sending *atomic.Int64) *rowTracker {
+	return &rowTracker{
+		leases: leases, watermark: new(watermark), sending: sending,
+		bySeq: make(map[int64]*row), blocked: make(map[uuid.UUID]int64),
 	}
 }

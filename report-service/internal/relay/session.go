@@ -41,7 +41,6 @@ type session struct {
 	rows      *rowTracker
 	breaker   *breaker
 	results   *resultWriter
-	status    *status
 	metrics   *metrics
 	log       zerolog.Logger
 

@@ -35,17 +35,24 @@ type State struct {
 // State returns what this replica is doing.
 func (r *Relay) State() State {
 	now := time.Now()
+	perSecond, lastPublish := r.metrics.rate.read(now)
 	p50, p99 := r.metrics.confirmQuantiles()
-	state := State{
-		ID: r.id, Shards: r.leases.Owned(), LeaseValid: r.leases.Valid(),
+	s := r.status
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	blockedFor := time.Duration(total(r.metrics.blockedSeconds) * float64(time.Second))
+	if s.blocked != "" {
+		blockedFor += now.Sub(s.blockedAt)
+	}
+	return State{
+		ID: r.id, Connected: s.connected, Since: s.since, LastError: s.lastError, Blocked: s.blocked,
+		Shards: r.leases.Owned(), LeaseValid: r.leases.Valid(),
 		InFlight: int(max(0, r.sending.Load())), Window: r.cfg.Window, OpenCircuits: r.breaker.reasons(),
-		PublishedPerSecond: r.metrics.rate.perSecond(now), ConfirmP50: p50, ConfirmP99: p99,
+		LastPublish: lastPublish, PublishedPerSecond: perSecond, ConfirmP50: p50, ConfirmP99: p99,
 		Returned: int64(total(r.metrics.refused.WithLabelValues(returned))),
 		Nacked:   int64(total(r.metrics.refused.WithLabelValues(nacked))),
-		Connects: int64(total(r.metrics.connects)),
+		Connects: int64(total(r.metrics.connects)), BlockedFor: blockedFor,
 	}
-	r.status.addTo(&state, now)
-	return state
 }
 
 // Probe is a health check that is optional for the service: requests are
@@ -68,13 +75,12 @@ func (r *Relay) Probe(context.Context) error {
 type status struct {
 	metrics *metrics
 
-	mu          sync.Mutex
-	connected   bool
-	since       time.Time
-	lastError   string
-	blocked     string
-	blockedAt   time.Time
-	lastPublish time.Time
+	mu        sync.Mutex
+	connected bool
+	since     time.Time
+	lastError string
+	blocked   string
+	blockedAt time.Time
 }
 
 func (s *status) connect() {
@@ -117,22 +123,4 @@ func (s *status) isBlocked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blocked != ""
-}
-
-// recorded notes that results were written.
-func (s *status) recorded(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastPublish = now
-}
-
-func (s *status) addTo(state *State, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state.Connected, state.Since, state.LastError = s.connected, s.since, s.lastError
-	state.Blocked, state.LastPublish = s.blocked, s.lastPublish
-	state.BlockedFor = time.Duration(total(s.metrics.blockedSeconds) * float64(time.Second))
-	if s.blocked != "" {
-		state.BlockedFor += now.Sub(s.blockedAt)
-	}
 }

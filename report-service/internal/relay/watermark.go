@@ -73,8 +73,6 @@ type barrier struct {
 	since time.Time
 }
 
-func newWatermark(now time.Time) *watermark { return &watermark{resetAt: now} }
-
 // at returns the watermark of a lease.
 func (w *watermark) at(lease shards.Lease) int64 {
 	if s := w.shards[lease.Shard]; s.epoch == lease.Epoch {
@@ -103,7 +101,7 @@ func (w *watermark) accept(res readResult, now time.Time) (bool, error) {
 		return false, err
 	}
 	for _, xid := range w.watched {
-		if !snap.isRunning(xid) {
+		if ended := xid < snap.xmax && !slices.Contains(snap.listed, xid); ended {
 			w.reset(now)
 			return false, nil
 		}
@@ -189,9 +187,6 @@ func parseSnapshot(text string, unlisted uint32) (snapshot, error) {
 	}
 	return snap, nil
 }
-
-// isRunning reports whether a transaction that has an id still runs.
-func (s snapshot) isRunning(xid uint64) bool { return xid >= s.xmax || slices.Contains(s.listed, xid) }
 
 // runningBelow returns the running transactions with an id below xid, or as
 // many as are too many to watch.

@@ -48,7 +48,7 @@ func TestWatermarkHidesNothing(t *testing.T) {
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1000, 0), nextXid: 100, xmax: 100, nextSeq: 1,
 			pending: make(map[int64]bool), one: shards.Lease{Shard: 3, Epoch: 1},
 		}
-		m.watermark = newWatermark(m.now)
+		m.watermark = &watermark{resetAt: m.now}
 		for range 400 {
 			m.step()
 		}
@@ -183,7 +183,7 @@ func TestWatermark(t *testing.T) {
 	t.Parallel()
 	one := shards.Lease{Shard: 3, Epoch: 1}
 	now := time.Unix(1000, 0)
-	w := newWatermark(now)
+	w := &watermark{resetAt: now}
 	number := int64(0)
 	see := func(snapshot string, unlisted uint32, reach int64, seqs ...int64) {
 		t.Helper()
@@ -231,7 +231,7 @@ func TestWatermarkOfPartialReads(t *testing.T) {
 	t.Parallel()
 	one := shards.Lease{Shard: 0, Epoch: 1}
 	now := time.Unix(1000, 0)
-	w := newWatermark(now)
+	w := &watermark{resetAt: now}
 	w.highest = 20
 	p := readResult{readRequest: readRequest{number: 1, leases: []shards.Lease{one}, openKeys: []string{"report.created"}}, snapshot: "60:60:", completeTo: []int64{math.MaxInt64}}
 	if usable, err := w.accept(p, now); !usable || err != nil || w.at(one) != 0 {

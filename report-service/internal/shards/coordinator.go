@@ -49,8 +49,6 @@ type Config struct {
 	Lease    time.Duration // how long a lease lasts in the database
 	Margin   time.Duration // how much earlier this replica counts it as over
 	Log      zerolog.Logger
-	// Observe is called after each renewal.
-	Observe func(owned int, validUntil time.Time)
 }
 
 // A Coordinator keeps this replica's share of the shards: as many as are fair
@@ -189,7 +187,6 @@ func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err er
 	if err := c.holdLock(ctx); err != nil {
 		return 0, err
 	}
-	defer func() { c.cfg.Observe(c.leases.Owned(), c.leases.ValidUntil()) }()
 
 	next = c.cfg.Lease / 3
 	if since := c.disconnectedSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > disconnectedGrace {
@@ -242,7 +239,6 @@ func (c *Coordinator) deregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	c.leases.clear() // before the shards can be another's
-	c.cfg.Observe(0, c.leases.ValidUntil())
 	err := c.connect(ctx)
 	if err == nil {
 		defer c.conn.Close(ctx) // the end

@@ -206,8 +206,7 @@ func start(t *testing.T, pool *pgxpool.Pool, lease time.Duration) *member {
 	t.Helper()
 	m := &member{id: uuid.New(), leases: NewLeases()}
 	c := NewCoordinator(Config{
-		Database: pool.Config().ConnConfig, ID: m.id, Lease: lease, Margin: lease / 3,
-		Log: zerolog.Nop(), Observe: func(int, time.Time) {},
+		Database: pool.Config().ConnConfig, ID: m.id, Lease: lease, Margin: lease / 3, Log: zerolog.Nop(),
 	}, m.leases)
 	c.SetConnected(true)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

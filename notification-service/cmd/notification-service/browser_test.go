@@ -2,15 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -66,6 +70,67 @@ func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 	t.Logf("sent=%d %+v connects=%d", sent, got, g.readies.Load())
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The client of docs/stream.md gives up a connection that is accepted and never
+// answered, and has another one.
+func TestDocumentedClientLeavesMuteConnection(t *testing.T) {
+	t.Parallel()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed; `make test` installs it")
+	}
+	document, err := os.ReadFile("../../../docs/stream.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, _ := strings.Cut(string(document), "```js\n")
+	sample, _, found := strings.Cut(sample, "```")
+	if !found || !strings.Contains(sample, "45_000") {
+		t.Fatal("docs/stream.md has no sample that waits 45 s")
+	}
+	sample = strings.ReplaceAll(sample, "45_000", "500") // as the test waits for it
+
+	var streams atomic.Int64
+	shown := make(chan string, 10)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<script type="module">
+			const token = 'token', reload = () => {}, show = (n) => fetch('/shown', {method: 'POST', body: n.report_title});
+			%s</script>`, sample)
+	})
+	mux.HandleFunc("POST /session", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /notifications", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"last_event_id":"v1.a.1"}`) })
+	mux.HandleFunc("GET /notifications/stream", func(w http.ResponseWriter, r *http.Request) {
+		if streams.Add(1) > 1 {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "event: notification\ndata: {\"report_title\":\"Pothole\"}\nid: v1.a.2\n\n")
+			_ = http.NewResponseController(w).Flush() // the browser may have left
+		}
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("POST /shown", func(_ http.ResponseWriter, r *http.Request) {
+		title, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("the page shows: %v", err)
+		}
+		select {
+		case shown <- string(title):
+		default: // the test has seen enough
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.CloseClientConnections)
+	browse(t, chromium, server.URL)
+	select {
+	case title := <-shown:
+		if title != "Pothole" {
+			t.Errorf("the page shows %q, want the notification", title)
+		}
+	case <-time.After(patience):
+		t.Errorf("the page has opened %d streams and shows nothing", streams.Load())
 	}
 }
 

@@ -15,11 +15,11 @@ var latencyBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1
 
 // metrics counts what the hub does. No label names a user or a stream.
 //
-// All the same they are for operators alone, on a port that the gateway does not
-// pass on. Some of them grow with every delivery to a client that is connected:
-// whoever can cause a delivery, as by a vote on an anonymous report, and reads
-// them before and after, learns whether its author is connected, and in how many
-// tabs.
+// Only operators may read them, at OPERATIONS_ADDR, which no gateway passes on.
+// connections, events, bytes, commitToFlush and fanoutLag change with every
+// delivery to a client that is connected. A user who can cause a delivery, as by
+// a vote on an anonymous report, and reads them before and after it, learns
+// whether the author is connected, and in how many tabs.
 type metrics struct {
 	connections   *prometheus.GaugeVec
 	connects      *prometheus.CounterVec

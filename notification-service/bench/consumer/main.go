@@ -55,15 +55,12 @@ func run() error {
 	watch := &stopwatch{Store: postgres.NewStore(pool), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
 	log := zerolog.Nop()
 	fwd := forwarder.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
-	retries := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
-	c, err := consumer.New(consumer.Config{
-		Topology: topology.New(event.Topology{}, retries),
-		Store:    watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Forwarder: fwd, Keyring: keyring,
-		Tuning: consumer.Tuning{
-			Prefetch: 10, Workers: *workers, BatchSize: *batch, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
-			MaxAttempts: 3, Backoff: consumer.Exponential, Delays: retries,
-		},
-		Rabbit: rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
+	cfg := consumer.Defaults()
+	cfg.Workers, cfg.BatchSize = *workers, *batch
+	c, err := consumer.New(cfg, consumer.Dependencies{
+		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Forwarder: fwd, Keyring: keyring,
+		Topology: topology.New(event.Topology{}, cfg.RetrySchedule()),
+		Rabbit:   rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		return err
@@ -80,7 +77,7 @@ func run() error {
 
 type nobody struct{}
 
-func (nobody) Announce(context.Context, notification.Batch) {}
+func (nobody) Announce(notification.Batch) {}
 
 // A stopwatch is a store that takes the time, and fails for a second for the
 // messages that are marked to.

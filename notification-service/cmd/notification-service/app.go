@@ -59,7 +59,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
-	broker := topology.New(cfg.Topology, cfg.Consumer.Ladder())
+	broker := topology.New(cfg.Topology, cfg.Consumer.RetrySchedule())
 	var err error
 	if a.checker, err = newChecker(cfg, broker, log); err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.forwarder = forwarder.New(rabbit.Config{URL: cfg.RabbitURL, Name: "forwarder", Log: log}, metrics, a.checker.Unroutable)
 	a.replayer = deadletter.NewReplayer(store, a.forwarder, log)
 	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log, Metrics: metrics}, broker)
-	a.consumer, err = consumer.New(consumer.Config{
+	a.consumer, err = consumer.New(cfg.Consumer, consumer.Dependencies{
 		Store: store, Pools: store, Announcer: a.bus, Forwarder: a.forwarder, Keyring: cfg.Keys,
-		Topology: broker, Tuning: cfg.Consumer, Log: a.log, Metrics: metrics,
+		Topology: broker, Log: a.log, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: a.log},
 	})
 	if err != nil {

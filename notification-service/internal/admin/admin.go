@@ -8,7 +8,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -81,38 +79,10 @@ func (a *API) Handlers() openapi.Handlers {
 	}
 	for name, h := range handlers {
 		if name != "exportDeadLetters" { // which takes as long as its reader
-			h = service.Timeout(h)
+			handlers[name] = service.Timeout(h)
 		}
-		handlers[name] = translated(h)
 	}
 	return handlers
-}
-
-// kinds has the failures of the domain that have none yet.
-var kinds = map[error]fault.Kind{
-	deadletter.ErrNotFound: fault.NotFound,
-	deadletter.ErrNoReplay: fault.NotFound,
-	consumer.ErrNoQueue:    fault.NotFound,
-	deadletter.ErrNotOpen:  fault.Conflict,
-	deadletter.ErrNothing:  fault.Conflict,
-	deadletter.ErrEnded:    fault.Conflict,
-	consumer.ErrPool:       fault.Invalid,
-}
-
-// translated gives the failures of the domain their kinds.
-func translated(h service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := h(w, r)
-		for known, kind := range kinds {
-			if errors.Is(err, known) {
-				return &fault.Error{Kind: kind, Msg: known.Error(), Err: err}
-			}
-		}
-		if invalid, ok := errors.AsType[*deadletter.InvalidError](err); ok {
-			return fault.NewInvalid("/body", invalid.Text)
-		}
-		return err
-	}
 }
 
 // actor returns who asks. The document lets only operators pass.

@@ -83,7 +83,7 @@ func New(cfg Config) *Bus {
 
 // Announce passes on what was just committed: to this replica's hub at once,
 // to the others soon. It never blocks.
-func (b *Bus) Announce(_ context.Context, batch notification.Batch) {
+func (b *Bus) Announce(batch notification.Batch) {
 	now := time.Now()
 	b.hub.Deliver(batch, now)
 	select {

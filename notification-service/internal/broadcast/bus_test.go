@@ -103,7 +103,7 @@ func TestAnnounce(t *testing.T) {
 	_, hubB := start(t, url, keys)
 	for seq := range int64(50) {
 		want := batchFor("ann", seq+1)
-		a.Announce(t.Context(), want)
+		a.Announce(want)
 		for name, h := range map[string]*hub{"own": hubA, "other": hubB} {
 			got := next(t, "a batch", h.batches)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -142,7 +142,7 @@ func TestQueuesHideRecipients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Announce(t.Context(), batchFor("canary-of-ann", 4711))
+	b.Announce(batchFor("canary-of-ann", 4711))
 	d := next(t, "the announcement", deliveries)
 	for bytes.Contains(d.Body, []byte(`"compare"`)) {
 		d = next(t, "the announcement", deliveries)
@@ -164,7 +164,7 @@ func TestCompareAfterConnectionLost(t *testing.T) {
 	_, hubB := start(t, broker.URL(), keys)
 	broker.Stop()
 	for range 2000 { // more than are kept; it must not block
-		a.Announce(t.Context(), batchFor("ann", 1))
+		a.Announce(batchFor("ann", 1))
 		<-hubA.batches
 	}
 	for _, h := range []*hub{hubA, hubB} {
@@ -180,7 +180,7 @@ func TestCompareAfterConnectionLost(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("after the outage nothing announced arrives")
 		}
-		a.Announce(t.Context(), batchFor("ann", 2))
+		a.Announce(batchFor("ann", 2))
 		<-hubA.batches
 		<-time.After(10 * time.Millisecond)
 	}
@@ -195,7 +195,7 @@ func TestUnreadableAnnouncement(t *testing.T) {
 	for len(h.compares) > 0 {
 		<-h.compares
 	}
-	other.Announce(t.Context(), batchFor("ann", 1))
+	other.Announce(batchFor("ann", 1))
 	next(t, "a comparison", h.compares)
 	if len(h.batches) > 0 {
 		t.Error("a batch was delivered that cannot be read")

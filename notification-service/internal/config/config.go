@@ -21,7 +21,7 @@ type Config struct {
 	Auth          auth.Config
 	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
 	Stream        sse.Config
-	Consumer      consumer.Tuning
+	Consumer      consumer.Config
 	Page          web.Config
 }
 

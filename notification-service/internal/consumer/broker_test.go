@@ -55,7 +55,7 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *consumertest.Harness,
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts, c.Prefetch = 2, 50 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts, c.Prefetch = 2, 50 }))
 	r.WaitEffects(before + n - bad) // acknowledged on a connection that never publishes
 	server.SetDiskAlarm(false)
 	seen := make(map[string]bool)

@@ -8,9 +8,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/config"
 )
 
-// A Tuning is what an operator may set by environment. The worker pools'
-// sizes are only where a queue starts: PATCH /admin/workers overrides them.
-type Tuning struct {
+// A Config is what an operator may set by environment. The sizes of the worker
+// pools are only where a queue starts: PATCH /admin/workers overrides them.
+type Config struct {
 	Prefetch     int             `env:"PREFETCH" envDefault:"10"`
 	Workers      int             `env:"CONSUMER_WORKERS" envDefault:"4"`
 	BatchSize    int             `env:"CONSUMER_BATCH_SIZE" envDefault:"10"`
@@ -20,6 +20,15 @@ type Tuning struct {
 	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"3"`
 	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
 	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`
+}
+
+// Defaults returns the Config of an empty environment.
+func Defaults() Config {
+	var c Config
+	if err := config.Load(&c, func(string) string { return "" }, nil); err != nil {
+		panic(err) // the tags above are wrong
+	}
+	return c
 }
 
 // Backoff says how the delays before further attempts grow.
@@ -39,44 +48,42 @@ const (
 	maxPrefetch  = 1000
 	maxWorkers   = 64
 	maxAttempts  = 20
-	minDelay     = time.Second // below that, a quick try is the better way
+	minDelay     = time.Second // below that, an immediate retry is the better way
 	maxDelay     = 30 * time.Second
 	maxBatchWait = time.Second
 	maxTimeout   = 5 * time.Minute // far below the broker's 30 min for an ack
 )
 
-// Validate returns everything that is wrong with t.
-func (t Tuning) Validate() []config.Fault {
+// Validate returns everything that is wrong with c.
+func (c Config) Validate() []config.Fault {
 	var faults config.Faults
-	faults.Check(within(t.Prefetch, 1, maxPrefetch), "PREFETCH", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
-	faults.Check(within(t.Workers, 1, maxWorkers), "CONSUMER_WORKERS", fmt.Sprintf("1 to %d, such as 4", maxWorkers))
-	faults.Check(within(t.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
-	faults.Check(within(t.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT", fmt.Sprintf("0s to %s, such as 5ms", maxBatchWait))
-	faults.Check(within(t.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT", fmt.Sprintf("100ms to %s, such as 10s", maxTimeout))
-	faults.Check(within(t.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER", fmt.Sprintf("100ms to %s, such as 15s", maxTimeout))
-	faults.Check(within(t.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS", fmt.Sprintf("1 to %d, such as 3", maxAttempts))
-	faults.Check(t.Backoff == Exponential || t.Backoff == Linear, "RETRY_BACKOFF", "exponential or linear")
-	faults.Check(validDelays(t.Delays), "RETRY_DELAYS", fmt.Sprintf("rising whole seconds from %s to %s, such as 1s,5s,30s", minDelay, maxDelay))
+	faults.Check(within(c.Prefetch, 1, maxPrefetch), "PREFETCH", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
+	faults.Check(within(c.Workers, 1, maxWorkers), "CONSUMER_WORKERS", fmt.Sprintf("1 to %d, such as 4", maxWorkers))
+	faults.Check(within(c.BatchSize, 1, maxPrefetch), "CONSUMER_BATCH_SIZE", fmt.Sprintf("1 to %d, such as 10", maxPrefetch))
+	faults.Check(within(c.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT", fmt.Sprintf("0s to %s, such as 5ms", maxBatchWait))
+	faults.Check(within(c.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT", fmt.Sprintf("100ms to %s, such as 10s", maxTimeout))
+	faults.Check(within(c.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER", fmt.Sprintf("100ms to %s, such as 15s", maxTimeout))
+	faults.Check(within(c.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS", fmt.Sprintf("1 to %d, such as 3", maxAttempts))
+	faults.Check(c.Backoff == Exponential || c.Backoff == Linear, "RETRY_BACKOFF", "exponential or linear")
+	delaysOK := len(c.Delays) > 0 && slices.IsSorted(c.Delays) && !slices.ContainsFunc(c.Delays, func(d time.Duration) bool {
+		return !within(d, minDelay, maxDelay) || d%time.Second != 0
+	})
+	faults.Check(delaysOK, "RETRY_DELAYS", fmt.Sprintf("rising whole seconds from %s to %s, such as 1s,5s,30s", minDelay, maxDelay))
 	return faults
 }
 
 func within[T int | time.Duration](n, low, high T) bool { return n >= low && n <= high }
 
-func validDelays(delays []time.Duration) bool {
-	bad := func(d time.Duration) bool { return !within(d, minDelay, maxDelay) || d%time.Second != 0 }
-	return len(delays) > 0 && slices.IsSorted(delays) && !slices.ContainsFunc(delays, bad)
-}
-
-// Ladder returns the delay before the second attempt, the third and so on:
-// one fewer than there are attempts.
-func (t Tuning) Ladder() []time.Duration {
-	ladder := make([]time.Duration, t.MaxAttempts-1)
-	for i := range ladder {
-		if t.Backoff == Linear {
-			ladder[i] = min(time.Duration(i+1)*t.Delays[0], maxDelay)
+// RetrySchedule returns the delay before the second attempt, the third and so
+// on: one fewer than there are attempts.
+func (c Config) RetrySchedule() []time.Duration {
+	schedule := make([]time.Duration, c.MaxAttempts-1)
+	for i := range schedule {
+		if c.Backoff == Linear {
+			schedule[i] = min(time.Duration(i+1)*c.Delays[0], maxDelay)
 		} else {
-			ladder[i] = t.Delays[min(i, len(t.Delays)-1)]
+			schedule[i] = c.Delays[min(i, len(c.Delays)-1)]
 		}
 	}
-	return ladder
+	return schedule
 }

@@ -1,3 +1,16 @@
+// Package consumer turns deliveries into notifications, each exactly once.
+//
+// Every delivery ends in one of three outcomes: it is acknowledged, because
+// its effect is in the database; it waits in a retry queue of the broker; or
+// it is a dead letter. Whatever moves is published and confirmed before the
+// original is acknowledged, so that a crash at any point leaves at least one
+// copy, and the record of handled messages leaves at most one effect.
+//
+// What waits in a queue is handled in batches, one transaction each. A batch
+// that fails is bisected, so that one bad message harms no other. While the
+// database is away no message is taken, and no attempt is spent. A message
+// that was in hand when a process died runs alone, and one that killed three
+// is a dead letter.
 package consumer
 
 import (
@@ -18,58 +31,56 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// Config is what a Consumer needs.
-type Config struct {
+// Dependencies are what a Consumer works with.
+type Dependencies struct {
 	Store     Store
 	Pools     PoolStore
 	Announcer Announcer
-	// Forwarder moves retries and dead letters. It must be running.
-	Forwarder Forwarder
+	Forwarder Forwarder // must be running
 	Keyring   *event.Keyring
 	Topology  *topology.Topology
-	Tuning    Tuning
-	// Rabbit is the connection to consume on.
-	Rabbit  rabbit.Config
-	Log     zerolog.Logger
-	Metrics prometheus.Registerer
+	Rabbit    rabbit.Config // of the connection to consume on
+	Log       zerolog.Logger
+	Metrics   prometheus.Registerer
 }
 
 // A Consumer handles the messages of all queues.
 type Consumer struct {
-	deps   *deps
-	lanes  []*lane
-	pools  PoolStore
-	rabbit rabbit.Config
+	config   Config
+	topology *topology.Topology
+	queues   []*queueWorkers // the most urgent one first
+	pools    PoolStore
+	breaker  *databaseBreaker
+	rabbit   rabbit.Config
+	metrics  *metrics
+	log      zerolog.Logger
 }
 
 // New returns a Consumer. Run starts it.
-func New(cfg Config) (*Consumer, error) {
-	if err := config.NewError(cfg.Tuning.Validate()); err != nil {
-		return nil, fmt.Errorf("set up consumer: %w", err)
+func New(cfg Config, d Dependencies) (*Consumer, error) {
+	if err := config.NewError(cfg.Validate()); err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
 	}
+	m := newMetrics(d.Metrics)
+	c := &Consumer{config: cfg, topology: d.Topology, pools: d.Pools, rabbit: d.Rabbit, metrics: m, log: d.Log}
+	c.breaker = newDatabaseBreaker(c.breakerChanged)
+	c.rabbit.Metrics = d.Metrics
 	keys := event.Keys()
-	m := newMetrics(cfg.Metrics)
-	d := &deps{
-		store: cfg.Store, announcer: cfg.Announcer, forwarder: cfg.Forwarder, reader: reader{cfg.Keyring},
-		topology: cfg.Topology, tuning: cfg.Tuning, priority: newPriority(len(keys)), metrics: m, log: cfg.Log,
-	}
-	d.gate = newGate(d.databaseChanged)
-	cfg.Rabbit.Metrics = cfg.Metrics
-	c := &Consumer{deps: d, pools: cfg.Pools, rabbit: cfg.Rabbit}
+	priority := newPriority(len(keys))
 	for rank, key := range keys {
-		c.lanes = append(c.lanes, newLane(d, rank, key))
+		c.queues = append(c.queues, newQueueWorkers(cfg, d, key, rank, priority, c.breaker, m))
 	}
 	return c, nil
 }
 
-func (d *deps) databaseChanged(open bool) {
-	if open {
-		d.metrics.databaseUp.Set(1)
-		d.log.Info().Msg("the database is back: messages are taken again")
+func (c *Consumer) breakerChanged(closed bool) {
+	if closed {
+		c.metrics.databaseUp.Set(1)
+		c.log.Info().Msg("the database is back, messages are taken again")
 		return
 	}
-	d.metrics.databaseUp.Set(0)
-	d.log.Error().Msg("the database is away: no messages are taken until it answers")
+	c.metrics.databaseUp.Set(0)
+	c.log.Error().Msg("the database is away, no messages are taken until it answers")
 }
 
 // Run consumes until ctx ends, then finishes and settles what is in hand.
@@ -82,39 +93,30 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// session consumes on conn until ctx ends and everything has drained.
+// session consumes on conn until ctx ends and everything has drained. A broker
+// that answers no more would hold up the draining without end, so the
+// connection is cut after a while.
 func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
-	if err := c.deps.topology.Declare(conn); err != nil {
+	if err := c.topology.Declare(conn); err != nil {
 		return fmt.Errorf("declare topology: %w", err)
 	}
 	var working sync.WaitGroup
-	for _, l := range c.lanes {
-		working.Go(func() { l.staff(ctx, conn) })
+	for _, q := range c.queues {
+		working.Go(func() { q.run(ctx, conn) })
 	}
 	working.Go(func() { c.watchQueues(ctx, conn) })
-	drained := make(chan struct{})
-	go func() { working.Wait(); close(drained) }()
 	<-ctx.Done()
-	abandon(conn, drained)
-	<-drained
-	return nil
-}
-
-// abandon gives the workers time to drain. A broker that answers no more
-// would hold them for ever, so the connection is cut then.
-func abandon(conn *amqp.Connection, drained <-chan struct{}) {
-	timer := time.NewTimer(drainGrace + time.Second)
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-timer.C:
+	cut := time.AfterFunc(drainGrace+time.Second, func() {
 		_ = conn.CloseDeadline(time.Now()) // an error says that it is cut already
-	}
+	})
+	defer cut.Stop()
+	working.Wait()
+	return nil
 }
 
 // Healthy returns nil while messages are taken, and otherwise why not.
 func (c *Consumer) Healthy() error {
-	if !c.deps.gate.isOpen() {
+	if !c.breaker.isClosed() {
 		return errors.New("the database is away")
 	}
 	return nil

@@ -48,7 +48,7 @@ func child() error {
 	store := postgres.NewStore(pool)
 	k := &crashingStore{Store: store, point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG"), enough: make(chan struct{})}
 	p, err := consumertest.Assemble(os.Getenv("CRASH_RABBITMQ"), store, zerolog.Nop(), prometheus.NewRegistry(),
-		consumertest.WithStore(k), func(c *consumer.Config) { c.Forwarder = crashingForwarder{c.Forwarder, k} })
+		consumertest.WithStore(k), consumertest.WithForwarder(func(f consumer.Forwarder) consumer.Forwarder { return crashingForwarder{f, k} }))
 	if err != nil {
 		return err
 	}

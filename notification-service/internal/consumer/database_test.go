@@ -46,7 +46,7 @@ func newSickbed(t *testing.T) *sickbed {
 	t.Cleanup(pool.Close)
 	b := &sickbed{Harness: consumertest.On(t, rabbittest.Vhost(t), pool), server: server}
 	b.store = &counting{Store: b.Store}
-	b.Start(consumertest.WithStore(b.store), consumertest.WithTuning(func(c *consumer.Tuning) { c.ApplyTimeout = 500 * time.Millisecond }))
+	b.Start(consumertest.WithStore(b.store), consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = 500 * time.Millisecond }))
 	b.WaitSubscribed(1)
 	return b
 }

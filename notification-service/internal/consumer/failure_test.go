@@ -137,7 +137,7 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
 	r.WaitSubscribed(1)
 	r.Publish(append(neighbours, hopeless, brief)...)
 	r.WaitEffects(10)
@@ -191,7 +191,7 @@ func TestPanicHarmsNoNeighbour(t *testing.T) {
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithTuning(func(c *consumer.Tuning) { c.MaxAttempts = 2 }))
+	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
 	r.WaitSubscribed(1)
 	r.Publish(append(r.Votes(9, "alice"), bad)...)
 	r.WaitEffects(9)

@@ -8,16 +8,23 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 )
 
 // maxStarts is how often a message may be started after a process died with
 // it in hand. Being there once is an accident; the third time it is the cause.
 const maxStarts = 3
 
+// slowFailure is how long a failure may take, with its immediate retries, and
+// still be repeated by a bisection. One that waits for a lock would make its
+// neighbours wait each time.
+const slowFailure = 50 * time.Millisecond
+
 // errStopped says that the worker was told to stop before the database was
-// there. What is in hand stays unsettled, and the broker delivers it again.
+// back. What is in hand stays unsettled, and the broker delivers it again.
 var errStopped = errors.New("stopped")
 
 // A job is a delivery that was read.
@@ -28,104 +35,124 @@ type job struct {
 	noted bool  // its start is noted
 }
 
-// understand reads a delivery. What cannot be read is a job all the same, which
-// fails when its turn comes.
-func (s *subscription) understand(d *amqp.Delivery) *job {
-	s.metrics.received(s.queue, d)
-	msg, err := s.reader.read(s.key, d)
-	return &job{d: d, msg: msg, err: err}
+// A handler brings the deliveries of one subscription to their outcome:
+//
+//	                        ┌── first ───────► batch ──┬── done ──────────► acknowledged
+//	                        │                    ▲     │                        ▲
+//	received ── understood ─┤                  halves ◄┤ fails                  │
+//	   │                    │                    │     │                        │
+//	   │                    └── redelivered ─► alone ──┴── done ────────────────┤
+//	   │                                         │                              │
+//	   │                                         ├── attempts left ─► retry ────┤ forwarded
+//	   │                                         │                    queue     │ and
+//	   └── not understood ───────────────────────┴── none ──────────► dead ─────┘ confirmed
+//	                                                                  letter
+//
+// Whatever is not acknowledged when its channel ends is delivered again, marked
+// as redelivered. While the database is away a message stays where it is.
+type handler struct {
+	queue     string
+	store     Store
+	announcer Announcer
+	forwarder Forwarder
+	breaker   *databaseBreaker
+	timeout   time.Duration   // of a transaction
+	schedule  []time.Duration // before each further attempt
+	topology  *topology.Topology
+	acks      ackTracker
+	stats     *queueStats
+	metrics   *metrics
+	log       zerolog.Logger
+
+	forwarding sync.WaitGroup
 }
 
 // handle brings every job of the batch to its outcome.
-func (s *subscription) handle(work context.Context, batch []*job) {
-	var fresh, again, suspects []*job
+func (h *handler) handle(work context.Context, batch []*job) {
+	h.acks.track(batch)
+	var first, duplicates, redelivered []*job
 	ids := make(map[string]bool, len(batch))
 	for _, j := range batch {
 		switch {
 		case j.err != nil:
-			s.fail(work, j, j.err)
+			h.fail(work, j, j.err)
 		case j.d.Redelivered:
-			suspects = append(suspects, j)
+			redelivered = append(redelivered, j)
 		case ids[j.msg.ID]: // the same message twice: the second finds the first one's effect
-			again = append(again, j)
+			duplicates = append(duplicates, j)
 		default:
 			ids[j.msg.ID] = true
-			fresh = append(fresh, j)
+			first = append(first, j)
 		}
 	}
-	s.together(work, fresh)
-	for _, j := range again {
-		s.together(work, []*job{j})
+	h.applyBatch(work, first)
+	for _, j := range duplicates {
+		h.applyBatch(work, []*job{j})
 	}
-	for _, j := range suspects {
-		s.alone(work, j)
+	for _, j := range redelivered {
+		h.applyIsolated(work, j)
 	}
 }
 
-// together gives the jobs their effect in one transaction. If that fails, they
-// are parted until each that fails does so alone, for its own reason.
-func (s *subscription) together(work context.Context, jobs []*job) {
+// applyBatch gives the jobs their effect in one transaction. If that fails,
+// they are bisected until each that fails does so alone, for its own reason.
+func (h *handler) applyBatch(work context.Context, jobs []*job) {
 	for len(jobs) > 0 {
 		var applied Applied
 		now, began := jobs, time.Now()
-		err := s.reach(work, func(ctx context.Context, probe bool) (err error) {
+		err := h.withDatabase(work, func(ctx context.Context, probe bool) (err error) {
 			if now = jobs; probe {
 				now = jobs[:1]
 			}
-			applied, err = s.apply(ctx, now)
+			applied, err = h.apply(ctx, now)
 			return err
 		})
 		switch {
 		case errors.Is(err, errStopped):
 			return
 		case err == nil:
-			s.succeed(work, now, applied)
+			h.succeed(now, applied)
 		case len(now) == 1:
-			s.fail(work, now[0], err)
+			h.fail(work, now[0], err)
 		default:
-			s.apart(work, now, time.Since(began))
+			h.bisect(work, now, time.Since(began))
 		}
 		jobs = jobs[len(now):]
 	}
 }
 
-// slowFailure is how long a failure may take, with its quick tries, and still be
-// asked for again and again. One that waits for a lock would make its
-// neighbours wait each time.
-const slowFailure = 50 * time.Millisecond
-
-// apart finds the failing ones of a batch that failed: by halves, which costs
+// bisect finds the failing ones of a batch that failed: by halves, which costs
 // the good ones few transactions, or each by itself if the failure was slow.
-func (s *subscription) apart(work context.Context, jobs []*job, took time.Duration) {
+func (h *handler) bisect(work context.Context, jobs []*job, took time.Duration) {
 	size := (len(jobs) + 1) / 2
 	if took > slowFailure {
 		size = 1
 	}
 	var parts sync.WaitGroup
 	for part := range slices.Chunk(jobs, size) {
-		parts.Go(func() { s.together(work, part) })
+		parts.Go(func() { h.applyBatch(work, part) })
 	}
 	parts.Wait()
 }
 
-func (s *subscription) apply(ctx context.Context, jobs []*job) (Applied, error) {
+func (h *handler) apply(ctx context.Context, jobs []*job) (Applied, error) {
 	batch := make([]Message, len(jobs))
 	for i, j := range jobs {
 		batch[i] = j.msg
 	}
 	start := time.Now()
-	applied, err := s.store.Apply(ctx, s.queue, batch)
-	s.metrics.handled(s.queue, time.Since(start), err)
+	applied, err := h.store.Apply(ctx, h.queue, batch)
+	h.metrics.handled(h.queue, time.Since(start), err)
 	return applied, err
 }
 
-// alone runs a message that was in hand when a process died, or when a
+// applyIsolated runs a message that was in hand when a process died, or when a
 // connection did. Its neighbours do not share its transaction, and its start
 // is noted, so that the next process knows if this one dies of it.
-func (s *subscription) alone(work context.Context, j *job) {
+func (h *handler) applyIsolated(work context.Context, j *job) {
 	var starts int
-	err := s.reach(work, func(ctx context.Context, _ bool) (err error) {
-		starts, err = s.store.Start(ctx, s.queue, j.msg.ID)
+	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {
+		starts, err = h.store.Start(ctx, h.queue, j.msg.ID)
 		return err
 	})
 	if errors.Is(err, errStopped) {
@@ -134,29 +161,29 @@ func (s *subscription) alone(work context.Context, j *job) {
 	j.noted = true
 	switch {
 	case err != nil:
-		s.fail(work, j, err)
+		h.fail(work, j, err)
 	case starts > maxStarts:
-		s.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
+		h.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
 	default:
-		s.together(work, []*job{j})
+		h.applyBatch(work, []*job{j})
 	}
 }
 
-// succeed acknowledges the jobs, whose effect stands, and tells the live
-// streams.
-func (s *subscription) succeed(work context.Context, jobs []*job, applied Applied) {
-	s.metrics.duplicates.WithLabelValues(s.queue).Add(float64(applied.Seen))
-	s.ledger.done(jobs...)
+// succeed acknowledges the jobs, whose effect is in the database, and
+// announces it to the live streams.
+func (h *handler) succeed(jobs []*job, applied Applied) {
+	h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(applied.Seen))
+	h.acks.done(jobs...)
 	if len(applied.Batch.Feed) > 0 {
-		s.announcer.Announce(context.WithoutCancel(work), applied.Batch)
+		h.announcer.Announce(applied.Batch)
 	}
 }
 
 // acked counts acknowledgements. One that could not be sent needs nothing:
 // its channel is gone, and the redelivery finds the effect.
-func (s *subscription) acked(n int, err error) {
-	s.board.handled.add(n)
+func (h *handler) acked(n int, err error) {
+	h.stats.handled.add(n)
 	if err == nil {
-		s.metrics.acked.WithLabelValues(s.queue).Add(float64(n))
+		h.metrics.acked.WithLabelValues(h.queue).Add(float64(n))
 	}
 }

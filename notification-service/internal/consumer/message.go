@@ -20,10 +20,10 @@ type Message struct {
 // Applied is what a batch brought about.
 type Applied struct {
 	Batch notification.Batch
-	Seen  int // messages whose effect stood already
+	Seen  int // messages that had their effect before
 }
 
-// A Store keeps the effects. Its errors are sorted by failure.Classify.
+// A Store keeps the effects. failure.Classify sorts its errors.
 type Store interface {
 	// Apply gives each message its effect in one transaction, unless it had
 	// it before. The messages have distinct ids. The transaction also closes
@@ -32,16 +32,16 @@ type Store interface {
 	// Start notes that a message which was in hand when a process died is
 	// started again, and returns how often that happened, this time included.
 	Start(ctx context.Context, queue, messageID string) (int, error)
-	// Finish forgets the notes of Start: the message came to an end.
+	// Finish deletes the notes of Start: the message came to an end.
 	Finish(ctx context.Context, queue, messageID string) error
-	// Ping tells whether the database answers at all.
+	// Ping returns nil if the database answers.
 	Ping(ctx context.Context) error
 }
 
-// An Announcer tells the live streams what was committed. It must not block
-// for long, and may lose what it is told: readers find gaps by themselves.
+// An Announcer passes what was committed to the live streams. It must not
+// block, and may lose what it is given: readers find gaps by themselves.
 type Announcer interface {
-	Announce(ctx context.Context, batch notification.Batch)
+	Announce(batch notification.Batch)
 }
 
 // Limits of what the contract allows, checked here because anyone with
@@ -51,14 +51,15 @@ const (
 	maxBodyBytes = 256 << 10
 )
 
-// A reader understands deliveries.
+// A reader understands the deliveries of key's queue.
 type reader struct {
+	key     event.Key
 	keyring *event.Keyring
 }
 
-// read returns the message of d, which came from key's queue. Its errors are
-// permanent: the same bytes will never be understood.
-func (r reader) read(key event.Key, d *amqp.Delivery) (Message, error) {
+// read returns the message of d. Its errors are permanent: the same bytes will
+// never be understood.
+func (r reader) read(d *amqp.Delivery) (Message, error) {
 	switch {
 	case d.MessageId == "":
 		return Message{}, refuse("message_id is missing")
@@ -66,10 +67,10 @@ func (r reader) read(key event.Key, d *amqp.Delivery) (Message, error) {
 		return Message{}, refuse("message_id is too long")
 	case len(d.Body) > maxBodyBytes:
 		return Message{}, refuse("body is too large")
-	case d.Type != "" && d.Type != string(key):
+	case d.Type != "" && d.Type != string(r.key):
 		return Message{}, refuse("message type does not belong in this queue")
 	}
-	m, err := event.Decode(key, d.Body)
+	m, err := event.Decode(r.key, d.Body)
 	if err != nil {
 		return Message{}, failure.Undecodable(err)
 	}
@@ -83,13 +84,14 @@ func (r reader) read(key event.Key, d *amqp.Delivery) (Message, error) {
 // recipient opens the sealed recipient. Without one, the body of a public
 // report names its reporter.
 func (r reader) recipient(m event.Message, headers amqp.Table) (string, error) {
+	about := m.About()
 	switch sealed := headers[event.RecipientHeader].(type) {
 	case nil:
-		return m.About().ReporterID, nil
+		return about.ReporterID, nil
 	case string:
-		return r.open(m.About().ReportID, sealed)
+		return r.open(about.ReportID, sealed)
 	case []byte:
-		return r.open(m.About().ReportID, string(sealed))
+		return r.open(about.ReportID, string(sealed))
 	}
 	return "", refuse("recipient header is not a string")
 }

@@ -2,18 +2,30 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // poolPoll is how often a replica reads the pools' settings: a change is to
 // hold everywhere within two seconds.
 const poolPoll = 500 * time.Millisecond
 
+// PoolSettings are what an operator sets for the worker pool of a queue. They
+// hold for each replica.
+type PoolSettings struct {
+	Concurrency int  `json:"concurrency"`
+	Prefetch    int  `json:"prefetch"`
+	Paused      bool `json:"paused"`
+}
+
 // A PoolStore keeps what operators set for the pools.
 type PoolStore interface {
-	// PoolSettings returns the settings by queue; a queue that nobody has
+	// PoolSettings returns the settings by queue; a queue that no operator has
 	// touched is missing.
 	PoolSettings(ctx context.Context) (map[string]PoolSettings, error)
 	// ChangePool keeps the settings that change makes of the present ones,
@@ -42,10 +54,88 @@ func (c PoolChange) Apply(s PoolSettings) PoolSettings {
 	return s
 }
 
+// A Pool is what an operator sees of a queue and its workers. Depth and
+// Consumers are of the whole city, the rest is of the replica that answers.
+type Pool struct {
+	Queue       string    `json:"queue"`
+	Type        event.Key `json:"type"`
+	Concurrency int       `json:"concurrency"`
+	Prefetch    int       `json:"prefetch"`
+	Paused      bool      `json:"paused"`
+	Depth       int64     `json:"depth"`
+	Consumers   int64     `json:"consumers"`
+	Workers     int       `json:"workers"`
+	Stalled     int       `json:"stalled"`
+	PerSecond   float64   `json:"rate_per_s"`
+	ErrorRate   float64   `json:"error_rate"` // failed of handled, 0 to 1
+
+	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
+	// minute; zero if there was none. How long messages wait is not shown: their
+	// timestamps are those of the outbox, in whole seconds.
+	HandlerP50 float64 `json:"handler_p50_ms"`
+	HandlerP99 float64 `json:"handler_p99_ms"`
+}
+
+// Pools returns what there is to see, the most urgent queue first.
+func (c *Consumer) Pools() []Pool {
+	pools := make([]Pool, len(c.queues))
+	for i, q := range c.queues {
+		pools[i] = q.pool()
+	}
+	return pools
+}
+
+func (q *queueWorkers) pool() Pool {
+	settings, _ := q.current()
+	subscribed, stalled := q.count()
+	p50, p99 := q.metrics.handlerTimes(q.queue)
+	p := Pool{
+		Queue: q.queue, Type: q.key,
+		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
+		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
+		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
+		HandlerP50: float64(p50.Microseconds()) / 1000, HandlerP99: float64(p99.Microseconds()) / 1000,
+	}
+	if failed := q.stats.failed.perSecond(); failed > 0 {
+		p.ErrorRate = failed / (failed + p.PerSecond)
+	}
+	return p
+}
+
+// ChangePool makes change to the pool of queue, in every replica within two
+// seconds, and in this one at once.
+func (c *Consumer) ChangePool(ctx context.Context, actor, queue string, change PoolChange) (Pool, error) {
+	for _, q := range c.queues {
+		if q.queue != queue {
+			continue
+		}
+		initial := c.initialPool()
+		wanted := change.Apply(initial)
+		if !within(wanted.Concurrency, 1, maxWorkers) {
+			return Pool{}, fault.NewInvalid("/concurrency", fmt.Sprintf("want 1 to %d", maxWorkers))
+		}
+		if !within(wanted.Prefetch, 1, maxPrefetch) {
+			return Pool{}, fault.NewInvalid("/prefetch", fmt.Sprintf("want 1 to %d", maxPrefetch))
+		}
+		settings, err := c.pools.ChangePool(ctx, actor, queue, initial, change)
+		if err != nil {
+			return Pool{}, fmt.Errorf("change pool: %w", err)
+		}
+		q.set(settings)
+		return q.pool(), nil
+	}
+	return Pool{}, fault.New(fault.NotFound, "no such queue")
+}
+
+// initialPool is what holds for a queue that no operator has touched.
+func (c *Consumer) initialPool() PoolSettings {
+	return PoolSettings{Concurrency: c.config.Workers, Prefetch: c.config.Prefetch}
+}
+
 // followPools applies what operators set, until ctx ends.
 func (c *Consumer) followPools(ctx context.Context) {
-	for pause(ctx, poolPoll) {
-		if c.deps.gate.isOpen() {
+	for backoff.Sleep(ctx, poolPoll) == nil {
+		if c.breaker.isClosed() {
 			c.refreshPools(ctx)
 		}
 	}
@@ -57,17 +147,17 @@ func (c *Consumer) refreshPools(ctx context.Context) {
 	settings, err := c.pools.PoolSettings(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.deps.log.Warn().Str("reason", failure.Describe(err)).Msg("read worker pools")
+			c.log.Warn().Str("error", failure.Describe(err)).Msg("reading worker pools failed, will retry")
 		}
 		return
 	}
-	for _, l := range c.lanes {
-		want, ok := settings[l.queue]
+	for _, q := range c.queues {
+		want, ok := settings[q.queue]
 		if !ok {
-			want = PoolSettings{Concurrency: l.tuning.Workers, Prefetch: l.tuning.Prefetch}
+			want = c.initialPool()
 		}
-		if l.crew.set(want) {
-			l.log.Info().Str("queue", l.queue).Int("concurrency", want.Concurrency).
+		if q.set(want) {
+			c.log.Info().Str("queue", q.queue).Int("concurrency", want.Concurrency).
 				Int("prefetch", want.Prefetch).Bool("paused", want.Paused).Msg("worker pool changed")
 		}
 	}

@@ -73,23 +73,28 @@ func keyring() *event.Keyring {
 }
 
 // An Option changes what a consumer is made of.
-type Option func(*consumer.Config)
+type Option func(*consumer.Config, *consumer.Dependencies)
 
-// Tuning is the service's own.
-func Tuning() consumer.Tuning {
-	return consumer.Tuning{
-		Prefetch: 10, Workers: 1, BatchSize: 10, ApplyTimeout: 10 * time.Second, StallAfter: 15 * time.Second,
-		MaxAttempts: 3, Backoff: consumer.Exponential,
-		Delays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
-	}
+// config is the service's own, with one worker.
+func config() consumer.Config {
+	c := consumer.Defaults()
+	c.Workers = 1
+	return c
 }
 
 // WithStore puts a store, most often one around the real one, in its place.
-func WithStore(s consumer.Store) Option { return func(c *consumer.Config) { c.Store = s } }
+func WithStore(s consumer.Store) Option {
+	return func(_ *consumer.Config, d *consumer.Dependencies) { d.Store = s }
+}
 
-// WithTuning changes the tuning.
-func WithTuning(change func(*consumer.Tuning)) Option {
-	return func(c *consumer.Config) { change(&c.Tuning) }
+// WithForwarder puts what wrap returns in the place of the forwarder.
+func WithForwarder(wrap func(consumer.Forwarder) consumer.Forwarder) Option {
+	return func(_ *consumer.Config, d *consumer.Dependencies) { d.Forwarder = wrap(d.Forwarder) }
+}
+
+// WithConfig changes the configuration.
+func WithConfig(change func(*consumer.Config)) Option {
+	return func(c *consumer.Config, _ *consumer.Dependencies) { change(c) }
 }
 
 // Start runs a consumer, and returns what stops it and waits for its end. It
@@ -109,7 +114,7 @@ func (h *Harness) Start(options ...Option) (c *consumer.Consumer, stop func()) {
 func (h *Harness) StartArchive() (stop func()) {
 	h.t.Helper()
 	archiver := deadletter.NewArchiver(h.Store, rabbit.Config{URL: h.URL, Name: "test archiver", Log: h.Log},
-		topology.New(h.Topology, Tuning().Ladder()))
+		topology.New(h.Topology, nil))
 	stopArchiver := h.run(archiver.Run)
 	stopReplayer := h.run(func(ctx context.Context) error { return Replay(ctx, h.URL, h.Store, h.Log) })
 	return func() { stopArchiver(); stopReplayer() }
@@ -143,17 +148,17 @@ func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *promet
 		return nil, err
 	}
 	p := &Process{}
-	t := topology.New(event.Topology{}, Tuning().Ladder())
+	t := topology.New(event.Topology{}, nil)
 	p.checker = topology.NewChecker(t, management, rabbit.Config{URL: url, Name: "test checker", Log: log})
 	p.forwarder = forwarder.New(rabbit.Config{URL: url, Name: "test forwarder", Log: log}, reg, p.checker.Unroutable)
-	cfg := consumer.Config{
-		Store: store, Pools: store, Announcer: deaf{}, Forwarder: p.forwarder, Keyring: keyring(), Topology: t, Tuning: Tuning(),
+	cfg, deps := config(), consumer.Dependencies{
+		Store: store, Pools: store, Announcer: silent{}, Forwarder: p.forwarder, Keyring: keyring(), Topology: t,
 		Rabbit: rabbit.Config{URL: url, Name: "test consumer", Log: log}, Log: log, Metrics: reg,
 	}
 	for _, o := range options {
-		o(&cfg)
+		o(&cfg, &deps)
 	}
-	p.Consumer, err = consumer.New(cfg)
+	p.Consumer, err = consumer.New(cfg, deps)
 	return p, err
 }
 
@@ -179,9 +184,10 @@ func Replay(ctx context.Context, url string, store *postgres.Store, log zerolog.
 	return deadletter.NewReplayer(store, fwd, log).Run(ctx)
 }
 
-type deaf struct{}
+// A silent announcer has no readers.
+type silent struct{}
 
-func (deaf) Announce(context.Context, notification.Batch) {}
+func (silent) Announce(notification.Batch) {}
 
 // Eventually waits until check has nothing more to wish for.
 func (h *Harness) Eventually(what string, check func() (missing string)) {

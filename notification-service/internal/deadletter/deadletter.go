@@ -13,10 +13,11 @@ package deadletter
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // State is where a dead letter stands.
@@ -32,11 +33,11 @@ const (
 
 // Failures that a client may be told about.
 var (
-	ErrNotFound = errors.New("no such dead letter")
-	ErrNoReplay = errors.New("no such replay")
-	ErrNotOpen  = errors.New("the dead letter is not open")
-	ErrNothing  = errors.New("no open dead letter matches")
-	ErrEnded    = errors.New("the replay has ended")
+	ErrNotFound error = fault.New(fault.NotFound, "no such dead letter")
+	ErrNoReplay error = fault.New(fault.NotFound, "no such replay")
+	ErrNotOpen  error = fault.New(fault.Conflict, "the dead letter is not open")
+	ErrNothing  error = fault.New(fault.Conflict, "no open dead letter matches")
+	ErrEnded    error = fault.New(fault.Conflict, "the replay has ended")
 )
 
 // Properties are the AMQP properties that a replay gives back.

@@ -8,13 +8,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
-
-// An InvalidError says why an edited body cannot be sent.
-type InvalidError struct{ Text string }
-
-// Error returns the text.
-func (e *InvalidError) Error() string { return e.Text }
 
 // An Edit is a new body for a dead letter.
 type Edit struct {
@@ -28,7 +23,7 @@ type Edit struct {
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 	var edited map[string]json.RawMessage
 	if err := json.Unmarshal(body, &edited); err != nil || edited == nil {
-		return Edit{}, &InvalidError{"body: want a JSON object"}
+		return Edit{}, fault.NewInvalid("/body", "want a JSON object")
 	}
 	unmask(edited, fields(e.Body))
 	whole, err := json.Marshal(edited)
@@ -36,8 +31,7 @@ func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 		return Edit{}, fmt.Errorf("encode edited body: %w", err)
 	}
 	if _, err := event.Decode(event.Key(e.Type), whole); err != nil {
-		refusal := failure.Undecodable(err)
-		return Edit{}, &InvalidError{refusal.Text}
+		return Edit{}, fault.NewInvalid("/body", failure.Undecodable(err).Text)
 	}
 	return Edit{Body: whole, ID: uuid.NewString(), Changes: diff(MaskBody(e.Body), MaskBody(whole))}, nil
 }

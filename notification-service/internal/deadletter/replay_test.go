@@ -78,7 +78,7 @@ func (m *moody) Apply(ctx context.Context, queue string, batch []consumer.Messag
 func fail(t *testing.T, r *consumertest.Harness, n int) *moody {
 	t.Helper()
 	m := &moody{Store: r.Store}
-	r.Start(consumertest.WithStore(m), consumertest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r.Start(consumertest.WithStore(m), consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
 	r.WaitSubscribed(1)
 	r.Publish(r.Votes(n, "alice")...)
 	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
@@ -95,7 +95,7 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	r := consumertest.New(t)
-	r.Start(consumertest.WithTuning(func(c *consumer.Tuning) { c.Prefetch = 200 }))
+	r.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
 	r.WaitSubscribed(1)
 	archiveMany(t, r, n)
 

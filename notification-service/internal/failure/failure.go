@@ -1,10 +1,19 @@
-// Package failure says what becomes of a message that could not be handled,
-// and how the message itself tells its story on the way: the class of the
-// failure, and the headers that retries, dead letters and replays carry.
+// Package failure says what becomes of a message that could not be handled:
+// the class of the failure, and the headers that retries, dead letters and
+// replays carry.
 //
 // It promises that no text it writes quotes a message or a row: errors of
 // parsers and databases do, and a dead letter is read by operators.
 package failure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+)
 
 // A Class sorts failures by what helps against them.
 type Class string
@@ -15,8 +24,8 @@ const (
 	Permanent Class = "permanent"
 	// Transient may succeed later.
 	Transient Class = "transient"
-	// Away means that the database cannot be used at all. It is nobody's
-	// failure: the message waits, and no attempt is spent on it.
+	// Away means that the database cannot be used at all. No message is the
+	// cause: it waits, and no attempt is spent on it.
 	Away Class = "away"
 	// Panicked means that the program broke on the message. It is retried,
 	// because the next program may not.
@@ -28,7 +37,7 @@ const (
 	Foreign Class = "foreign"
 )
 
-// Retryable tells whether another attempt makes sense.
+// Retryable reports whether another attempt makes sense.
 func (c Class) Retryable() bool { return c == Transient || c == Panicked }
 
 // An Error is a failure whose class and text are decided. Text is safe to
@@ -44,3 +53,46 @@ func (e *Error) Error() string { return e.Text }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Classify returns the class of err, which is not nil. What it does not know
+// is Transient: a mistake there costs some attempts, while the other mistake
+// costs a message.
+func Classify(err error) Class {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	switch pgpool.Classify(err) {
+	case pgpool.Away:
+		return Away
+	case pgpool.Permanent:
+		return Permanent
+	}
+	return Transient
+}
+
+// Describe returns a text for err that quotes neither a message nor a row.
+func Describe(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Text
+	}
+	if text := pgpool.Describe(err); text != "" {
+		return text
+	}
+	root := err
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		root = next
+	}
+	return fmt.Sprintf("internal error of type %T", root)
+}
+
+// Undecodable returns the permanent error of a body that event.Decode
+// refused. It names the field at fault and never its value.
+func Undecodable(err error) *Error {
+	text := "body breaks the contract"
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		text = fmt.Sprintf("body is not valid JSON at byte %d", e.Offset)
+	} else if e, ok := errors.AsType[*event.FieldError](err); ok {
+		text += fmt.Sprintf(": %s: want %s", e.Field, e.Want)
+	}
+	return &Error{Class: Permanent, Text: text, Err: err}
+}

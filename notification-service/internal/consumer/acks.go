@@ -1,0 +1,105 @@
+package consumer
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// ackHold is how long a message that is done waits for one below it that is
+// still on its way to a retry, so that one acknowledgement does for both. The
+// broker writes each acknowledgement to its log, and answers it with as many
+// deliveries: single ones cost it ten times as much, and come back as batches
+// of one. Where every tenth message fails, this decides the throughput.
+const ackHold = time.Millisecond
+
+// An ackTracker acknowledges the deliveries of a channel with as few frames as
+// possible. An acknowledgement may cover everything up to a tag, so the tracker
+// knows what is pending below.
+type ackTracker struct {
+	acknowledger amqp.Acknowledger
+	acked        func(n int, err error) // called after each acknowledgement
+
+	mu      sync.Mutex
+	unacked []pendingAck // in the order of their tags
+	timer   bool         // flush is due
+}
+
+// A pendingAck is a delivery that was not acknowledged yet.
+type pendingAck struct {
+	tag  uint64
+	done bool
+}
+
+// track adds deliveries, which must come in the order of their tags.
+func (a *ackTracker) track(jobs []*job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, j := range jobs {
+		a.unacked = append(a.unacked, pendingAck{tag: j.d.DeliveryTag})
+	}
+}
+
+// pending returns how many deliveries are not acknowledged.
+func (a *ackTracker) pending() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.unacked)
+}
+
+// done acknowledges jobs, at once or within ackHold.
+func (a *ackTracker) done(jobs ...*job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, j := range jobs {
+		if i := a.findLocked(j); i >= 0 {
+			a.unacked[i].done = true
+		}
+	}
+	a.ackLowestLocked()
+	if !a.timer && slices.ContainsFunc(a.unacked, func(p pendingAck) bool { return p.done }) {
+		a.timer = true
+		time.AfterFunc(ackHold, a.flush)
+	}
+}
+
+// ackLowestLocked acknowledges everything below the first that is not done.
+func (a *ackTracker) ackLowestLocked() {
+	n := slices.IndexFunc(a.unacked, func(p pendingAck) bool { return !p.done })
+	if n < 0 {
+		n = len(a.unacked)
+	}
+	if n > 0 {
+		a.acked(n, a.acknowledger.Ack(a.unacked[n-1].tag, n > 1))
+		a.unacked = slices.Delete(a.unacked, 0, n)
+	}
+}
+
+// flush acknowledges one by one what is done and waits for others.
+func (a *ackTracker) flush() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.timer = false
+	a.unacked = slices.DeleteFunc(a.unacked, func(p pendingAck) bool {
+		if p.done {
+			a.acked(1, a.acknowledger.Ack(p.tag, false))
+		}
+		return p.done
+	})
+}
+
+// forget drops a delivery that was settled otherwise.
+func (a *ackTracker) forget(j *job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.findLocked(j); i >= 0 {
+		a.unacked = slices.Delete(a.unacked, i, i+1)
+		a.ackLowestLocked()
+	}
+}
+
+func (a *ackTracker) findLocked(j *job) int {
+	return slices.IndexFunc(a.unacked, func(p pendingAck) bool { return p.tag == j.d.DeliveryTag })
+}

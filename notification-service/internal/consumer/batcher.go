@@ -1,0 +1,236 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// How long a batch waits at the most, counted from its first delivery.
+const (
+	// maxFill is for more to come when the broker seems to have it. After an
+	// acknowledgement the deliveries come one by one, and whoever takes the
+	// first few makes small transactions for as long as there is a backlog.
+	maxFill = time.Millisecond
+	// maxTurn is for another worker of the queue that has a batch in hand. Two
+	// small batches cost the database more than one that is as large as both.
+	maxTurn = 20 * time.Millisecond
+	// maxYield is for more urgent queues, so that an endless stream of those
+	// slows the others down and never stops them. It is also how long an urgent
+	// queue that makes no progress is waited for.
+	maxYield = 100 * time.Millisecond
+	// refill is how long the broker may take to send more of an urgent queue
+	// that has more, once all that was in hand is acknowledged.
+	refill = 2 * time.Millisecond
+)
+
+// A batcher makes batches of the deliveries of one subscription. It alone
+// decides when a batch begins:
+//
+//	        first delivery              nothing to wait for
+//	idle ───────────────────► gathering ───────────────────► in hand
+//	  ▲                         │   ▲                           │
+//	  │                         └───┘ a delivery comes          │
+//	  └──────────────────────────── done ◄──────────────────────┘
+//
+// A gathering batch waits as long as one of these holds:
+//
+//   - it is not full, the last batch was large, and 1 ms (or what
+//     CONSUMER_BATCH_WAIT says) is not over: the backlog fills it;
+//   - it is not full, another worker of the queue has a batch in hand, and
+//     20 ms are not over: it grows instead of going beside the other;
+//   - a more urgent queue makes progress, and 100 ms are not over.
+//
+// So a lone message never waits, and with a backlog batches are large.
+type batcher struct {
+	intake   chan *job // holds the prefetch, so that the pump never waits
+	size     int       // of a batch
+	prefetch int
+	fill     time.Duration // the wait for more that an operator asks for
+	turn     chan struct{} // holds one while a worker of the queue has a batch in hand
+	priority *priority
+	rank     int
+	pending  func() int // how many deliveries are handled and not acknowledged
+
+	large   bool // the last batch was: the broker seems to have more
+	hasTurn bool
+}
+
+func newBatcher(cfg Config, prefetch int, turn chan struct{}, p *priority, rank int, pending func() int) *batcher {
+	return &batcher{
+		intake: make(chan *job, prefetch), size: cfg.BatchSize, prefetch: prefetch, fill: cfg.BatchWait,
+		turn: turn, priority: p, rank: rank, pending: pending,
+	}
+}
+
+// add takes a delivery. The broker sends no more than the prefetch.
+func (b *batcher) add(j *job) {
+	b.priority.came(b.rank)
+	b.intake <- j
+}
+
+// end says that no more deliveries come.
+func (b *batcher) end() { close(b.intake) }
+
+// next returns the next batch once it should begin, and nothing when no more
+// deliveries come or ctx ends.
+func (b *batcher) next(ctx context.Context) []*job {
+	var batch []*job
+	select {
+	case j, ok := <-b.intake:
+		if !ok {
+			return nil
+		}
+		batch = append(batch, j)
+	case <-ctx.Done():
+		return nil
+	}
+	// What is on its way to a retry takes up prefetch until that is confirmed,
+	// and what fills its place does not come soon.
+	pending := b.pending()
+	limit := max(1, min(b.size, b.prefetch-pending))
+	fill := b.fill
+	if b.large && pending == 0 {
+		fill = max(fill, maxFill)
+	}
+	batch = b.gather(ctx, batch, limit, fill)
+	b.large = 2*len(batch) >= limit
+	return batch
+}
+
+// gather adds to batch what comes until the batch should begin.
+func (b *batcher) gather(ctx context.Context, batch []*job, limit int, fill time.Duration) []*job {
+	began := time.Now()
+	var timer *time.Timer
+	for {
+		for len(batch) < limit && len(b.intake) > 0 { // what has come already
+			batch = append(batch, <-b.intake)
+		}
+		waited := time.Since(began)
+		full, filled := len(batch) >= limit, waited >= fill
+		if !b.hasTurn && (full || filled) {
+			select {
+			case b.turn <- struct{}{}:
+				b.hasTurn = true
+			default:
+			}
+		}
+
+		urgent, changed := b.priority.wait(b.rank)
+		wait := min(urgent, maxYield-waited)
+		var intake chan *job
+		var turn chan struct{}
+		if !full {
+			intake = b.intake
+			switch {
+			case !filled:
+				wait = max(wait, fill-waited)
+			case !b.hasTurn:
+				wait, turn = max(wait, maxTurn-waited), b.turn
+			}
+		}
+		if wait <= 0 {
+			return batch
+		}
+
+		if timer == nil {
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+		} else {
+			timer.Reset(wait)
+		}
+		select {
+		case j, ok := <-intake:
+			if !ok { // the subscription is over
+				return batch
+			}
+			batch = append(batch, j)
+		case turn <- struct{}{}:
+			b.hasTurn = true
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			return batch
+		}
+	}
+}
+
+// done says that the batch of n deliveries is out of hand.
+func (b *batcher) done(n int) {
+	if b.hasTurn {
+		b.hasTurn = false
+		<-b.turn
+	}
+	// What fills half of the prefetch was hardly all that the broker has.
+	b.priority.done(b.rank, n, 2*n >= b.prefetch)
+}
+
+// discard drops what was never in a batch, once no more deliveries come.
+func (b *batcher) discard() {
+	for range b.intake {
+		b.priority.done(b.rank, 1, false)
+	}
+}
+
+// A priority lets the queues that residents wait for go first: a batch of a
+// later queue does not begin while deliveries of an earlier one are in hand
+// and make progress.
+type priority struct {
+	mu      sync.Mutex
+	ranks   []progress
+	changed chan struct{} // closed when a rank has nothing more in hand
+}
+
+// progress is what a priority knows of a rank.
+type progress struct {
+	inHand int       // deliveries
+	at     time.Time // the last progress
+	more   bool      // the broker seems to have more
+}
+
+func newPriority(ranks int) *priority {
+	return &priority{ranks: make([]progress, ranks), changed: make(chan struct{})}
+}
+
+// came notes that a delivery of rank is in hand.
+func (p *priority) came(rank int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.ranks[rank]
+	if r.inHand == 0 {
+		r.at = time.Now()
+	}
+	r.inHand++
+}
+
+// done notes that n deliveries of rank are out of hand. More says that the
+// broker seems to have others: then the later ranks wait for those to come. If
+// they did so after each lone delivery, a trickle would hold them up for most
+// of the time.
+func (p *priority) done(rank, n int, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.ranks[rank]
+	r.inHand -= n
+	r.at, r.more = time.Now(), more
+	if r.inHand == 0 {
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+}
+
+// wait returns for how long at the most to make way for more urgent ranks than
+// rank, and what is closed when that may have changed.
+func (p *priority) wait(rank int) (wait time.Duration, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.ranks[:rank] {
+		switch {
+		case r.inHand > 0:
+			wait = max(wait, maxYield-time.Since(r.at))
+		case r.more:
+			wait = max(wait, refill-time.Since(r.at))
+		}
+	}
+	return wait, p.changed
+}

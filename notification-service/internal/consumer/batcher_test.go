@@ -1,0 +1,146 @@
+package consumer
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A batch waits for more only when the one before was large, and never for
+// what cannot come because the prefetch is used up.
+func TestBatchFills(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		retrying := 0 // messages on their way to a retry
+		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), newPriority(1), 0, func() int { return retrying })
+		come := func(n int) {
+			for range n {
+				b.add(new(job))
+			}
+		}
+		take := func(what string, want int, after time.Duration) {
+			t.Helper()
+			began := time.Now()
+			got := len(b.next(t.Context()))
+			if took := time.Since(began); got != want || took != after {
+				t.Errorf("%s: %d taken after %v, want %d after %v", what, got, took, want, after)
+			}
+			b.done(got)
+		}
+
+		come(3)
+		take("a trickle", 3, 0)
+		come(6)
+		take("many at once", 6, 0)
+		come(4)
+		time.AfterFunc(maxFill/2, func() { come(6) })
+		take("after many, the rest comes soon", 10, maxFill/2)
+		come(2)
+		take("after many, no more comes", 2, maxFill)
+		come(2)
+		take("a trickle again", 2, 0)
+
+		retrying = 6
+		come(4)
+		take("four may come", 4, 0)
+		come(4)
+		take("four may come, after many", 4, 0)
+	})
+}
+
+// While another worker has a batch in hand, a small one grows; a full one, or
+// one that has waited for long, goes beside it.
+func TestBatchWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turn := make(chan struct{}, 1)
+		worker := func() *batcher {
+			return newBatcher(Config{BatchSize: 10}, 10, turn, newPriority(1), 0, func() int { return 0 })
+		}
+		take := func(what string, b *batcher, now, later, want int, after time.Duration) {
+			t.Helper()
+			for range now {
+				b.add(new(job))
+			}
+			time.AfterFunc(maxTurn/4, func() {
+				for range later {
+					b.add(new(job))
+				}
+			})
+			began := time.Now()
+			got := len(b.next(t.Context()))
+			if took := time.Since(began); got != want || took != after {
+				t.Errorf("%s: %d taken after %v, want %d after %v", what, got, took, want, after)
+			}
+		}
+		first := worker()
+		take("no other has a batch in hand", first, 1, 0, 1, 0)
+		take("the other is slow", worker(), 1, 2, 3, maxTurn)
+		take("it fills", worker(), 3, 7, 10, maxTurn/4)
+		take("it is full", worker(), 10, 0, 10, 0)
+		time.AfterFunc(maxTurn/2, func() { first.done(1) })
+		last := worker()
+		take("the other ends", last, 1, 2, 3, maxTurn/2)
+		if !last.hasTurn {
+			t.Error("the turn did not pass on")
+		}
+	})
+}
+
+// A later queue makes way for progress only, and never for long.
+func TestBatchYieldsToMoreUrgentQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPriority(2)
+		of := func(rank int) *batcher {
+			return newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, rank, func() int { return 0 })
+		}
+		urgent, later := of(0), of(1)
+		yielded := func(b *batcher) time.Duration {
+			b.add(new(job))
+			began := time.Now()
+			b.done(len(b.next(t.Context())))
+			return time.Since(began)
+		}
+		if took := yielded(later); took != 0 {
+			t.Errorf("yielded for %s to nobody", took)
+		}
+		p.came(0)
+		p.came(0)
+		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 2, false) })
+		if took := yielded(later); took != 20*time.Millisecond {
+			t.Errorf("yielded for %s, want the 20ms that it took", took)
+		}
+		p.came(0)
+		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 1, true) })
+		if took := yielded(later); took != 20*time.Millisecond+refill {
+			t.Errorf("yielded for %s, want the 20ms that it took and %s for more to come", took, refill)
+		}
+		p.came(0)
+		if took := yielded(later); took != maxYield {
+			t.Errorf("yielded for %s, want %s at the most", took, maxYield)
+		}
+		if took := yielded(later); took != 0 {
+			t.Errorf("yielded for %s to what makes no progress", took)
+		}
+		if took := yielded(urgent); took != 0 {
+			t.Errorf("the most urgent yielded for %s", took)
+		}
+	})
+}
+
+// A batch that yields is not idle meanwhile: it grows.
+func TestBatchGrowsWhileItYields(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPriority(2)
+		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, 1, func() int { return 0 })
+		p.came(0)
+		b.add(new(job))
+		time.AfterFunc(10*time.Millisecond, func() { b.add(new(job)); b.add(new(job)) })
+		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 1, false) })
+		if got := len(b.next(t.Context())); got != 3 {
+			t.Errorf("a batch of %d, want 3", got)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+)
+
+// How often an open breaker probes: soon at first, then at a rate that a
+// recovering database does not feel.
+const (
+	firstProbe = 250 * time.Millisecond
+	maxProbe   = 5 * time.Second
+)
+
+// A databaseBreaker stops all work while the database is away, and lets one
+// worker at a time try whether it is back. Without it an outage would spend
+// every message's attempts within a minute.
+//
+//	             the database is away
+//	 ┌─ closed ──────────────────────────► open ◄─────────────┐
+//	 │     ▲                                │                 │
+//	 │     │                   a delay is over, for one worker │ still away:
+//	 │     │                                ▼                 │ a longer delay
+//	work   └── it answers ◄──────────── half-open ────────────┘
+type databaseBreaker struct {
+	changed func(closed bool) // called on each change, under no lock
+
+	mu      sync.Mutex
+	state   breakerState
+	delays  backoff.Backoff
+	probeAt time.Time     // when an open breaker becomes half-open
+	left    chan struct{} // closed when the state is left
+}
+
+type breakerState int
+
+const (
+	closed   breakerState = iota // work flows
+	open                         // no work: the database is away
+	halfOpen                     // one worker probes
+)
+
+func newDatabaseBreaker(changed func(closed bool)) *databaseBreaker {
+	return &databaseBreaker{changed: changed, delays: backoff.Backoff{First: firstProbe, Max: maxProbe}, left: make(chan struct{})}
+}
+
+// enter returns once the database may be used. With probe it may be used for
+// one message only. The caller reports the result to record.
+func (b *databaseBreaker) enter(ctx context.Context) (probe bool, err error) {
+	for {
+		b.mu.Lock()
+		if b.state == closed {
+			b.mu.Unlock()
+			return false, nil
+		}
+		wait := time.Until(b.probeAt)
+		if b.state == open && wait <= 0 {
+			b.setLocked(halfOpen)
+			b.mu.Unlock()
+			return true, nil
+		}
+		state, left := b.state, b.left
+		b.mu.Unlock()
+
+		if state == halfOpen { // another worker probes
+			select {
+			case <-left:
+			case <-ctx.Done():
+				return false, ctx.Err()
+			}
+		} else if err := backoff.Sleep(ctx, wait); err != nil {
+			return false, err
+		}
+	}
+}
+
+// record takes what a use of the database found out about it.
+func (b *databaseBreaker) record(probe, away bool) {
+	b.mu.Lock()
+	before := b.state
+	switch {
+	case away && (probe || before == closed):
+		if before == closed {
+			b.delays.Reset()
+		}
+		b.probeAt = time.Now().Add(b.delays.Next())
+		b.setLocked(open)
+	case !away && probe:
+		b.setLocked(closed)
+	}
+	after := b.state
+	b.mu.Unlock()
+	if wasClosed, isClosed := before == closed, after == closed; wasClosed != isClosed {
+		b.changed(isClosed)
+	}
+}
+
+func (b *databaseBreaker) setLocked(s breakerState) {
+	b.state = s
+	close(b.left)
+	b.left = make(chan struct{})
+}
+
+// isClosed reports whether work flows.
+func (b *databaseBreaker) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == closed
+}

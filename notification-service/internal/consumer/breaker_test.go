@@ -1,0 +1,94 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBreakerLetsOneProbe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var changes []bool
+		b := newDatabaseBreaker(func(closed bool) { changes = append(changes, closed) })
+		if probe, err := b.enter(t.Context()); probe || err != nil {
+			t.Fatalf("a closed breaker: probe %t, error %v", probe, err)
+		}
+		b.record(false, true)
+		b.record(false, true) // a second worker found the same
+		entered := make(chan bool, 3)
+		for range 3 {
+			go func() {
+				probe, _ := b.enter(t.Context())
+				entered <- probe
+			}()
+		}
+		if probe := <-entered; !probe {
+			t.Fatal("the first to pass an open breaker is no probe")
+		}
+		synctest.Wait()
+		if len(entered) != 0 {
+			t.Fatal("more than one passed while another probes")
+		}
+		b.record(true, true)
+		if probe := <-entered; !probe {
+			t.Fatal("there is no probe after one that failed")
+		}
+		b.record(false, false) // begun before the outage
+		if b.isClosed() {
+			t.Fatal("only a probe closes the breaker")
+		}
+		b.record(true, false)
+		if probe := <-entered; probe {
+			t.Fatal("a probe through a closed breaker")
+		}
+		if !slices.Equal(changes, []bool{false, true}) {
+			t.Errorf("changes %v, want open and closed once each", changes)
+		}
+	})
+}
+
+func TestBreakerProbesLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newDatabaseBreaker(func(bool) {})
+		b.record(false, true)
+		probes, began := 0, time.Now()
+		for time.Since(began) < time.Minute {
+			if probe, err := b.enter(t.Context()); !probe || err != nil {
+				t.Fatalf("probe %t, error %v", probe, err)
+			}
+			if probes == 0 && time.Since(began) > 2*firstProbe {
+				t.Errorf("the first probe came after %s", time.Since(began))
+			}
+			probes++
+			b.record(true, true)
+		}
+		if probes < 12 || probes > 22 {
+			t.Errorf("%d probes in a minute, want about one in 5 s", probes)
+		}
+	})
+}
+
+func TestWorkerMayLeaveAnOpenBreaker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newDatabaseBreaker(func(bool) {})
+		b.record(false, true)
+		leaving, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() { _, err := b.enter(leaving); left <- err }()
+		synctest.Wait()
+		entered := make(chan bool)
+		go func() { probe, _ := b.enter(t.Context()); entered <- probe }()
+		leave()
+		if err := <-left; err == nil {
+			t.Error("a worker that was told to stop entered")
+		}
+		if probe := <-entered; !probe {
+			t.Error("the other one does not probe")
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package consumer
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestRetrySchedule(t *testing.T) {
+	t.Parallel()
+	s := time.Second
+	for _, tt := range []struct {
+		name string
+		c    Config
+		want []time.Duration
+	}{
+		{"default", Config{MaxAttempts: 3, Backoff: Exponential, Delays: []time.Duration{s, 5 * s, 30 * s}}, []time.Duration{s, 5 * s}},
+		{"more attempts than delays", Config{MaxAttempts: 5, Backoff: Exponential, Delays: []time.Duration{2 * s, 30 * s}}, []time.Duration{2 * s, 30 * s, 30 * s, 30 * s}},
+		{"linear", Config{MaxAttempts: 4, Backoff: Linear, Delays: []time.Duration{12 * s}}, []time.Duration{12 * s, 24 * s, 30 * s}},
+		{"one attempt", Config{MaxAttempts: 1, Delays: []time.Duration{s}}, []time.Duration{}},
+	} {
+		if got := tt.c.RetrySchedule(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: schedule %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestConfigNamesEveryFault(t *testing.T) {
+	t.Parallel()
+	var named []string
+	for _, fault := range (Config{BatchWait: -1, Backoff: "cubic", Delays: []time.Duration{time.Minute}}).Validate() {
+		named = append(named, fault.Variable)
+	}
+	for _, name := range []string{
+		"PREFETCH", "CONSUMER_WORKERS", "CONSUMER_BATCH_SIZE", "CONSUMER_BATCH_WAIT", "CONSUMER_TIMEOUT",
+		"CONSUMER_STALL_AFTER", "RETRY_MAX_ATTEMPTS", "RETRY_BACKOFF", "RETRY_DELAYS",
+	} {
+		if !slices.Contains(named, name) {
+			t.Errorf("no fault names %s", name)
+		}
+	}
+}

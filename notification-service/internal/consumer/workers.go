@@ -1,0 +1,207 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// Resubscribing is spaced like redialling: soon, then patiently.
+const (
+	firstResubscribe = 250 * time.Millisecond
+	maxResubscribe   = 10 * time.Second
+)
+
+// A queueWorkers is one queue with the workers of this replica. A worker is a
+// goroutine that keeps one subscription: a channel, its prefetch, and a batch
+// in hand.
+type queueWorkers struct {
+	queue  string
+	key    event.Key
+	rank   int // 0 goes first
+	config Config
+
+	// What the workers share, those of a queue or those of all.
+	store     Store
+	announcer Announcer
+	forwarder Forwarder
+	keyring   *event.Keyring
+	topology  *topology.Topology
+	breaker   *databaseBreaker
+	priority  *priority
+	turn      chan struct{} // holds one while a worker of the queue has a batch in hand
+	tags      atomic.Int64
+	stats     queueStats
+	metrics   *metrics
+	log       zerolog.Logger
+
+	mu       sync.Mutex
+	settings PoolSettings
+	changed  chan struct{} // closed when settings are
+	active   map[*subscription]struct{}
+}
+
+func newQueueWorkers(cfg Config, d Dependencies, key event.Key, rank int, p *priority, b *databaseBreaker, m *metrics) *queueWorkers {
+	return &queueWorkers{
+		queue: d.Topology.Names.Queue(key), key: key, rank: rank, config: cfg,
+		store: d.Store, announcer: d.Announcer, forwarder: d.Forwarder, keyring: d.Keyring, topology: d.Topology,
+		breaker: b, priority: p, turn: make(chan struct{}, 1), metrics: m, log: d.Log,
+		settings: PoolSettings{Concurrency: cfg.Workers, Prefetch: cfg.Prefetch},
+		changed:  make(chan struct{}), active: make(map[*subscription]struct{}),
+	}
+}
+
+// set changes the settings, and reports whether they differ from before.
+func (q *queueWorkers) set(s PoolSettings) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s == q.settings {
+		return false
+	}
+	q.settings = s
+	close(q.changed)
+	q.changed = make(chan struct{})
+	return true
+}
+
+// current returns the settings, and what is closed when they change.
+func (q *queueWorkers) current() (PoolSettings, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.settings, q.changed
+}
+
+// count returns how many workers are subscribed, and how many of them have had
+// their batch in hand for too long.
+func (q *queueWorkers) count() (subscribed, stalled int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for s := range q.active {
+		since := s.busySince.Load()
+		if since != 0 && time.Since(time.Unix(0, since)) > q.config.StallAfter {
+			stalled++
+		}
+	}
+	return len(q.active), stalled
+}
+
+// A worker is one that was started.
+type worker struct {
+	prefetch int
+	stop     context.CancelFunc
+}
+
+// run keeps as many workers on conn as the settings say, until ctx ends and
+// all have drained. Changing the prefetch replaces a worker: it belongs to the
+// consumer's channel.
+func (q *queueWorkers) run(ctx context.Context, conn *amqp.Connection) {
+	var workers []worker
+	var working sync.WaitGroup
+	defer working.Wait()
+	for {
+		settings, changed := q.current()
+		want := settings.Concurrency
+		if settings.Paused {
+			want = 0
+		}
+		workers = scale(workers, want, settings.Prefetch)
+		for len(workers) < want {
+			workerCtx, stop := context.WithCancel(ctx)
+			working.Go(func() { defer stop(); q.work(workerCtx, conn, settings.Prefetch) })
+			workers = append(workers, worker{settings.Prefetch, stop})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// scale stops all but want workers that have the right prefetch.
+func scale(workers []worker, want, prefetch int) (kept []worker) {
+	for _, w := range workers {
+		if w.prefetch == prefetch && len(kept) < want {
+			kept = append(kept, w)
+		} else {
+			w.stop()
+		}
+	}
+	return kept
+}
+
+// work keeps one subscription alive on conn until ctx ends. A subscription
+// that the broker ends is opened again: a consumer that was cancelled, or
+// whose channel was closed, would otherwise be silently dead.
+func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, prefetch int) {
+	delays := backoff.Backoff{First: firstResubscribe, Max: maxResubscribe}
+	for {
+		began := time.Now()
+		err := q.subscribe(ctx, conn, prefetch)
+		if ctx.Err() != nil || conn.IsClosed() {
+			return
+		}
+		if time.Since(began) > maxResubscribe {
+			delays.Reset()
+		}
+		delay := delays.Next()
+		q.metrics.resubscribed.WithLabelValues(q.queue).Inc()
+		q.log.Warn().Err(err).Str("queue", q.queue).Dur("delay", delay).Msg("subscription ended, will subscribe again")
+		if backoff.Sleep(ctx, delay) != nil {
+			return
+		}
+		if err := q.topology.Declare(conn); err != nil { // the queue may be what is missing
+			q.log.Error().Err(err).Msg("declaring the topology failed, will retry")
+		}
+	}
+}
+
+// subscribe consumes on a channel of its own until the subscription ends.
+func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, prefetch int) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	q.metrics.channelsOpened.Inc()
+	s := q.newSubscription(ch, prefetch)
+	q.mu.Lock()
+	q.active[s] = struct{}{}
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		delete(q.active, s)
+		q.mu.Unlock()
+	}()
+	return s.run(ctx)
+}
+
+func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscription {
+	h := &handler{
+		queue: q.queue, store: q.store, announcer: q.announcer, forwarder: q.forwarder,
+		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
+		topology: q.topology, stats: &q.stats, metrics: q.metrics, log: q.log,
+	}
+	h.acks = ackTracker{acknowledger: ch, acked: h.acked}
+	return &subscription{
+		ch: ch, queue: q.queue, tag: q.nextTag(), prefetch: prefetch,
+		reader:  reader{key: q.key, keyring: q.keyring},
+		batches: newBatcher(q.config, prefetch, q.turn, q.priority, q.rank, h.acks.pending),
+		handler: h, metrics: q.metrics, log: q.log,
+	}
+}
+
+// nextTag names a consumer so that an operator can tell who it is.
+func (q *queueWorkers) nextTag() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1))
+}

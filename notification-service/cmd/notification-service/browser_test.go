@@ -21,26 +21,26 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// page opens an EventSource and leaves it alone. It tells the test what it
-// hears.
+// page opens an EventSource and leaves it alone. It reports every event to the
+// test.
 const page = `<!doctype html><script>
-let telling = Promise.resolve();
-const tell = (e) => { telling = telling.then(() => fetch('/seen', {method: 'POST', body: JSON.stringify(e)})); };
+let reported = Promise.resolve();
+const report = (e) => { reported = reported.then(() => fetch('/seen', {method: 'POST', body: JSON.stringify(e)})); };
 const stream = new EventSource('/notifications/stream');
 for (const type of ['ready', 'notification', 'reset'])
-  stream.addEventListener(type, (e) => tell({Type: type, ID: e.lastEventId}));
-stream.addEventListener('error', () => { if (stream.readyState === EventSource.CLOSED) tell({Type: 'closed'}); });
+  stream.addEventListener(type, (e) => report({Type: type, ID: e.lastEventId}));
+stream.addEventListener('error', () => { if (stream.readyState === EventSource.CLOSED) report({Type: 'closed'}); });
 </script>`
 
-// A browser's own EventSource goes through three rolling restarts of two
-// replicas, and hears of everything once.
+// A browser's own EventSource gets each notification once, through three rolling
+// restarts of two replicas.
 func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 	t.Parallel()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed; `make test` installs it")
 	}
-	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
 	g := newGateway(t, c.start(), c.start())
 	p := c.publisher()
 	browse(t, chromium, g.server.URL)
@@ -157,8 +157,8 @@ func browse(t *testing.T, chromium, address string) {
 	})
 }
 
-// A gateway is one origin for the page and the replicas, as nginx is, and
-// hears from the page.
+// A gateway is one origin for the page and the replicas, as nginx is. It also
+// takes the page's reports.
 type gateway struct {
 	t        *testing.T
 	server   *httptest.Server
@@ -206,14 +206,14 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = w.Write([]byte("retry: 200\n\n")) // as nginx answers for nobody
+	_, _ = w.Write([]byte("retry: 200\n\n")) // as nginx answers while no replica does
 }
 
-// seen takes down what the page heard.
+// seen records an event that the page reports.
 func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
 	var e ssetest.Event
 	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
-		g.t.Errorf("the page says: %v", err)
+		g.t.Errorf("report of the page: %v", err)
 	}
 	if e.Type == "closed" {
 		g.t.Error("the browser gave up")
@@ -224,11 +224,11 @@ func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waitFor waits until the page has heard of n notifications, or of the first
+// waitFor waits until the page has had n notifications, at least the first
 // ready event.
 func (g *gateway) waitFor(n int) {
 	g.t.Helper()
-	eventually(g.t, "the page has heard of it", func() bool {
+	eventually(g.t, "the page has the notifications", func() bool {
 		return g.readies.Load() > 0 && g.ledger.Count().Received >= int64(n)
 	})
 }

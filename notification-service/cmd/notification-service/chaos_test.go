@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -60,37 +62,37 @@ func TestStreamChaos(t *testing.T) {
 	t.Parallel()
 	plan := planFromEnv()
 	db, broker := pgtest.StartServer(t), rabbittest.StartServer(t)
-	c := newCity(t, broker.URL(), db.Create(migrations.Notification), "STREAM_COMPARE_EVERY=1s", "DRAIN_WINDOW=500ms")
-	w := newWorld(t, c, plan)
+	on := newCluster(t, broker.URL(), db.Create(migrations.Notification), "STREAM_COMPARE_EVERY=1s", "DRAIN_WINDOW=500ms")
+	c := newChaos(t, on, plan)
 
 	ctx, calm := context.WithTimeout(t.Context(), plan.length)
 	defer calm()
 	var makers sync.WaitGroup
 	for range publishers {
-		makers.Go(func() { w.publish(ctx) })
+		makers.Go(func() { c.publish(ctx) })
 	}
-	makers.Go(func() { w.killReplicas(ctx) })
-	makers.Go(func() { w.loseAnnouncements(ctx, broker.ManagementURL()) })
+	makers.Go(func() { c.killReplicas(ctx) })
+	makers.Go(func() { c.loseAnnouncements(ctx, broker.ManagementURL()) })
 	makers.Go(func() {
-		sleep(ctx, plan.length/3)
+		_ = backoff.Sleep(ctx, plan.length/3)
 		broker.Stop()
 		broker.Start()
-		sleep(ctx, plan.length/4)
+		_ = backoff.Sleep(ctx, plan.length/4)
 		db.Stop()
 		db.Start()
 	})
 	makers.Wait()
-	w.settle()
-	w.report()
+	c.settle()
+	c.report()
 }
 
-// A world is three replicas with clients of several users.
-type world struct {
+// A chaos is three replicas with clients of several users.
+type chaos struct {
 	t        *testing.T
-	city     *city
+	cluster  *cluster
 	plan     chaosPlan
 	replicas []*replica
-	cutters  []*cutter
+	proxies  []*faultyProxy
 	clients  []*listener
 	expected []atomic.Int64 // notifications by user
 
@@ -103,43 +105,43 @@ type listener struct {
 	ledger ssetest.Ledger
 }
 
-func newWorld(t *testing.T, c *city, plan chaosPlan) *world {
+func newChaos(t *testing.T, on *cluster, plan chaosPlan) *chaos {
 	t.Helper()
-	w := &world{t: t, city: c, plan: plan, expected: make([]atomic.Int64, plan.users)}
+	c := &chaos{t: t, cluster: on, plan: plan, expected: make([]atomic.Int64, plan.users)}
 	for range 3 {
-		r := c.start()
-		w.replicas = append(w.replicas, r)
-		w.cutters = append(w.cutters, newCutter(t, fmt.Sprintf("127.0.0.1:%d", r.port), bytesUntilCut))
+		r := on.start()
+		c.replicas = append(c.replicas, r)
+		c.proxies = append(c.proxies, newFaultyProxy(t, fmt.Sprintf("127.0.0.1:%d", r.port), bytesUntilCut))
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var listening sync.WaitGroup
 	t.Cleanup(func() { cancel(); listening.Wait() })
 	for user := range plan.users {
-		token := w.replicas[0].token(userName(user), "resident")
+		token := c.replicas[0].token(userName(user), "resident")
 		for range plan.clients {
 			l := &listener{user: user}
-			w.clients = append(w.clients, l)
+			c.clients = append(c.clients, l)
 			first := make(chan struct{})
-			listening.Go(func() { w.listen(ctx, l, token, sync.OnceFunc(func() { close(first) })) })
+			listening.Go(func() { c.listen(ctx, l, token, sync.OnceFunc(func() { close(first) })) })
 			<-first
 		}
 	}
-	return w
+	return c
 }
 
 func userName(user int) string { return fmt.Sprintf("user%d", user) }
 
 // listen follows the stream until ctx ends, on whichever replica there is.
-func (w *world) listen(ctx context.Context, l *listener, token string, ready func()) {
+func (c *chaos) listen(ctx context.Context, l *listener, token string, ready func()) {
 	lastID := ""
 	for ctx.Err() == nil {
-		addr := w.cutters[rand.IntN(len(w.cutters))].addr
+		addr := c.proxies[rand.IntN(len(c.proxies))].addr
 		s, err := ssetest.Open(ctx, "http://"+addr+"/notifications/stream", lastID, "Authorization", "Bearer "+token)
 		if err != nil {
-			sleep(ctx, 20*time.Millisecond)
+			_ = backoff.Sleep(ctx, 20*time.Millisecond)
 			continue
 		}
-		w.connects.Add(1)
+		c.connects.Add(1)
 		for {
 			e, err := s.Next()
 			if err != nil {
@@ -150,15 +152,15 @@ func (w *world) listen(ctx context.Context, l *listener, token string, ready fun
 			ready()
 		}
 		s.Close()
-		sleep(ctx, rand.N(20*time.Millisecond)) // far less than it was told to
+		_ = backoff.Sleep(ctx, rand.N(20*time.Millisecond)) // far less than it was told to
 	}
 }
 
 // publish sends notifications until ctx ends. One whose confirmation is lost
 // is sent again under the same id, as the relay does.
-func (w *world) publish(ctx context.Context) {
-	p := w.city.publisher()
-	tick := time.NewTicker(publishers * time.Second / time.Duration(w.plan.rate))
+func (c *chaos) publish(ctx context.Context) {
+	p := c.cluster.publisher()
+	tick := time.NewTicker(publishers * time.Second / time.Duration(c.plan.rate))
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
@@ -166,49 +168,49 @@ func (w *world) publish(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		user := rand.IntN(w.plan.users)
+		user := rand.IntN(c.plan.users)
 		v := p.newVote(userName(user))
-		w.expected[user].Add(1)
+		c.expected[user].Add(1)
 		for p.send(context.WithoutCancel(ctx), v) != nil {
-			p = w.city.publisher() // waits until the broker is back
+			p = c.cluster.publisher() // waits until the broker is back
 		}
 	}
 }
 
 // killReplicas ends one after the other, mostly without warning.
-func (w *world) killReplicas(ctx context.Context) {
-	for i := 0; sleep(ctx, 300*time.Millisecond); i++ {
-		r := w.replicas[rand.IntN(len(w.replicas))]
+func (c *chaos) killReplicas(ctx context.Context) {
+	for i := 0; backoff.Sleep(ctx, 300*time.Millisecond) == nil; i++ {
+		r := c.replicas[rand.IntN(len(c.replicas))]
 		if i%4 == 3 {
 			r.stop()
 		} else {
 			r.kill()
 		}
-		w.kills.Add(1)
+		c.kills.Add(1)
 		r.start()
 	}
 }
 
 // loseAnnouncements cuts the connections that carry announcements, one at a time.
 // What is announced until they are back is lost.
-func (w *world) loseAnnouncements(ctx context.Context, management string) {
-	for sleep(ctx, 200*time.Millisecond) {
+func (c *chaos) loseAnnouncements(ctx context.Context, management string) {
+	for backoff.Sleep(ctx, 200*time.Millisecond) == nil {
 		for _, name := range announcementConnections(ctx, management) {
 			if rand.IntN(3) == 0 && deleteConnection(ctx, management, name) {
-				w.lost.Add(1)
+				c.lost.Add(1)
 			}
 		}
 	}
 }
 
 // settle waits until every client has what its user was sent.
-func (w *world) settle() {
-	for _, c := range w.cutters {
-		c.calm.Store(true)
+func (c *chaos) settle() {
+	for _, proxy := range c.proxies {
+		proxy.calm.Store(true)
 	}
-	eventually(w.t, "every client has everything", func() bool {
-		for _, l := range w.clients {
-			if l.ledger.Last() < w.expected[l.user].Load() {
+	eventually(c.t, "every client has everything", func() bool {
+		for _, l := range c.clients {
+			if l.ledger.Last() < c.expected[l.user].Load() {
 				return false
 			}
 		}
@@ -217,13 +219,13 @@ func (w *world) settle() {
 }
 
 // report holds what was received against what was sent.
-func (w *world) report() {
+func (c *chaos) report() {
 	var sum ssetest.Count
 	var expected int64
-	for _, l := range w.clients {
-		got, want := l.ledger.Count(), ssetest.Count{Received: w.expected[l.user].Load()}
+	for _, l := range c.clients {
+		got, want := l.ledger.Count(), ssetest.Count{Received: c.expected[l.user].Load()}
 		if got != want || l.ledger.Last() != want.Received {
-			w.t.Errorf("%s: got %+v and the last number %d, want each of %d notifications once", userName(l.user), got, l.ledger.Last(), want.Received)
+			c.t.Errorf("%s: got %+v and the last number %d, want each of %d notifications once", userName(l.user), got, l.ledger.Last(), want.Received)
 		}
 		expected += want.Received
 		sum.Received += got.Received
@@ -232,23 +234,11 @@ func (w *world) report() {
 		sum.Resets += got.Resets
 	}
 	var cuts int64
-	for _, c := range w.cutters {
-		cuts += c.cuts.Load()
+	for _, proxy := range c.proxies {
+		cuts += proxy.cuts.Load()
 	}
-	w.t.Logf("expected=%d received=%d missing=%d doubled=%d resets=%d connects=%d cuts=%d replicas_killed=%d announcement_connections_cut=%d",
-		expected, sum.Received, sum.Missing, sum.Doubled, sum.Resets, w.connects.Load(), cuts, w.kills.Load(), w.lost.Load())
-}
-
-// sleep waits for d and reports whether ctx still goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	c.t.Logf("expected=%d received=%d missing=%d doubled=%d resets=%d connects=%d cuts=%d replicas_killed=%d announcement_connections_cut=%d",
+		expected, sum.Received, sum.Missing, sum.Doubled, sum.Resets, c.connects.Load(), cuts, c.kills.Load(), c.lost.Load())
 }
 
 // announcementConnections returns the names of the connections that carry
@@ -274,4 +264,24 @@ func announcementConnections(ctx context.Context, management string) []string {
 
 func deleteConnection(ctx context.Context, management, name string) bool {
 	return askManagement(ctx, http.MethodDelete, management+"/api/connections/"+url.PathEscape(name), nil) == nil
+}
+
+// askManagement makes a request to the broker's management API.
+func askManagement(ctx context.Context, method, url string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
 }

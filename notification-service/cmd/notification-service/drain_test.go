@@ -21,7 +21,7 @@ func TestDrainOfManyClients(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("DRAIN_CLIENTS")); err == nil {
 		clients = n
 	}
-	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString(), "DRAIN_WINDOW=20s")
+	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString(), "DRAIN_WINDOW=20s")
 	r := c.start()
 	streams := make([]*ssetest.Stream, clients)
 	for i := range streams {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A cutter passes connections on to a server, and cuts each of them after
+// A faultyProxy passes connections on to a server, and cuts each of them after
 // some bytes of the answer: often in the middle of an event.
-type cutter struct {
+type faultyProxy struct {
 	addr string
 	to   string
 	most int64        // bytes that a connection may carry
@@ -18,14 +18,14 @@ type cutter struct {
 	cuts atomic.Int64 // so far
 }
 
-func newCutter(t testing.TB, to string, most int64) *cutter {
+func newFaultyProxy(t testing.TB, to string, most int64) *faultyProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() }) // ends the loop below
-	c := &cutter{addr: l.Addr().String(), to: to, most: most}
+	c := &faultyProxy{addr: l.Addr().String(), to: to, most: most}
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -38,7 +38,7 @@ func newCutter(t testing.TB, to string, most int64) *cutter {
 	return c
 }
 
-func (c *cutter) carry(client net.Conn) {
+func (c *faultyProxy) carry(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", c.to)
 	if err != nil {

@@ -26,11 +26,11 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// patience ends a test that could not have worked. Nothing is measured by it.
+// patience ends a test that would not succeed any more. It measures nothing.
 const patience = 2 * time.Minute
 
 // binary is the service, built once for all tests, with the race detector if
-// they have it: a race ends the process with an exit code of its own.
+// they have it: a race ends the process with its own exit code.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "notification-service")
 	if err != nil {
@@ -44,7 +44,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// raced tells whether the tests were built with the race detector.
+// raced reports whether the tests were built with the race detector.
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -53,13 +53,13 @@ func raced() bool {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // a leftover in the temporary folder harms nobody
+		_ = os.RemoveAll(filepath.Dir(path)) // a leftover in the temporary folder does no harm
 	}
 	os.Exit(code)
 }
 
-// A city is a broker and a database with replicas of the service.
-type city struct {
+// A cluster is a broker and a database with replicas of the service.
+type cluster struct {
 	t          testing.TB
 	rabbit, db string
 	env        []string
@@ -67,14 +67,14 @@ type city struct {
 	secret     string
 }
 
-func newCity(t testing.TB, rabbitURL, databaseURL string, env ...string) *city {
+func newCluster(t testing.TB, rabbitURL, databaseURL string, env ...string) *cluster {
 	t.Helper()
 	key := event.NewKey("k1")
 	keys, err := event.ParseKeyring(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &city{t: t, rabbit: rabbitURL, db: databaseURL, keys: keys, secret: strings.Repeat("secret", 6)}
+	c := &cluster{t: t, rabbit: rabbitURL, db: databaseURL, keys: keys, secret: strings.Repeat("secret", 6)}
 	c.env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
 		"DATABASE_URL=" + databaseURL, "RABBITMQ_URL=" + rabbitURL, "RECIPIENT_KEY=" + key,
@@ -86,15 +86,15 @@ func newCity(t testing.TB, rabbitURL, databaseURL string, env ...string) *city {
 
 // A replica is one process of the service. Started again, it keeps its port.
 type replica struct {
-	city *city
-	port int
-	cmd  *exec.Cmd
-	logs *syncBuffer
+	cluster *cluster
+	port    int
+	cmd     *exec.Cmd
+	logs    *syncBuffer
 }
 
-func (c *city) start() *replica {
+func (c *cluster) start() *replica {
 	c.t.Helper()
-	r := &replica{city: c, port: freePort(c.t), logs: &syncBuffer{}}
+	r := &replica{cluster: c, port: freePort(c.t), logs: &syncBuffer{}}
 	r.start()
 	c.t.Cleanup(func() {
 		r.kill()
@@ -107,14 +107,14 @@ func (c *city) start() *replica {
 
 // start runs the process and waits until it is ready.
 func (r *replica) start() {
-	t := r.city.t
+	t := r.cluster.t
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.cmd = exec.Command(path)
-	r.cmd.Env = append(r.city.env, fmt.Sprintf("HTTP_ADDR=127.0.0.1:%d", r.port), "OPERATIONS_ADDR=127.0.0.1:0")
+	r.cmd.Env = append(r.cluster.env, fmt.Sprintf("HTTP_ADDR=127.0.0.1:%d", r.port), "OPERATIONS_ADDR=127.0.0.1:0")
 	r.cmd.Stdout, r.cmd.Stderr = r.logs, r.logs
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -139,9 +139,9 @@ func (r *replica) kill() {
 
 // stop ends the process as an operator does, and returns its exit code.
 func (r *replica) stop() int {
-	r.city.t.Helper()
+	r.cluster.t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		r.city.t.Fatal(err)
+		r.cluster.t.Fatal(err)
 	}
 	_ = r.cmd.Wait() // the exit code says more
 	return r.cmd.ProcessState.ExitCode()
@@ -149,7 +149,7 @@ func (r *replica) stop() int {
 
 // token signs in at the development issuer.
 func (r *replica) token(sub, role string) string {
-	t := r.city.t
+	t := r.cluster.t
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"name": "Test", "role": role, "sub": sub})
 	if err != nil {
@@ -171,12 +171,12 @@ func (r *replica) token(sub, role string) string {
 
 // open connects to the user's stream.
 func (r *replica) open(token, lastID string) *ssetest.Stream {
-	r.city.t.Helper()
-	s, err := ssetest.Open(context.WithoutCancel(r.city.t.Context()), r.url("/notifications/stream"), lastID, "Authorization", "Bearer "+token)
+	r.cluster.t.Helper()
+	s, err := ssetest.Open(context.WithoutCancel(r.cluster.t.Context()), r.url("/notifications/stream"), lastID, "Authorization", "Bearer "+token)
 	if err != nil {
-		r.city.t.Fatal(err)
+		r.cluster.t.Fatal(err)
 	}
-	r.city.t.Cleanup(s.Close)
+	r.cluster.t.Cleanup(s.Close)
 	return s
 }
 
@@ -201,32 +201,32 @@ func expect(t testing.TB, s *ssetest.Stream, kind string) ssetest.Event {
 
 // A publisher sends votes as report-service does.
 type publisher struct {
-	city *city
-	pub  *rabbit.Publisher
+	cluster *cluster
+	pub     *rabbit.Publisher
 }
 
-func (c *city) publisher() *publisher {
+func (c *cluster) publisher() *publisher {
 	c.t.Helper()
-	p := &publisher{city: c}
-	eventually(c.t, "somebody takes votes", func() bool { return p.connect() == nil })
+	p := &publisher{cluster: c}
+	eventually(c.t, "a consumer is there", func() bool { return p.connect() == nil })
 	return p
 }
 
 // connect opens a connection and tries it out.
 func (p *publisher) connect() error {
-	ctx := context.WithoutCancel(p.city.t.Context())
-	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.city.rabbit, Name: "test"})
+	ctx := context.WithoutCancel(p.cluster.t.Context())
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: p.cluster.rabbit, Name: "test"})
 	if err != nil {
 		return err
 	}
 	if p.pub, err = rabbit.NewPublisher(conn, 256); err == nil {
-		err = p.vote(ctx, "nobody")
+		err = p.vote(ctx, "stranger")
 	}
 	if err != nil {
 		_ = conn.Close() // it is of no use
 		return err
 	}
-	p.city.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
+	p.cluster.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
 	return nil
 }
 
@@ -241,12 +241,12 @@ func (p *publisher) newVote(user string) amqp.Publishing {
 		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 	})
 	if err != nil {
-		p.city.t.Fatal(err)
+		p.cluster.t.Fatal(err)
 	}
 	return amqp.Publishing{
 		MessageId: uuid.NewString(), Type: string(event.VoteReceivedKey), ContentType: "application/json",
 		DeliveryMode: amqp.Persistent, Body: body,
-		Headers: amqp.Table{event.RecipientHeader: p.city.keys.Seal(report, user)},
+		Headers: amqp.Table{event.RecipientHeader: p.cluster.keys.Seal(report, user)},
 	}
 }
 

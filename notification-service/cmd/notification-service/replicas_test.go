@@ -9,11 +9,11 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
-// From the broker to the screen, and over the end of a process that nobody
-// announced.
+// A message arrives in the stream, also when the process is killed between the
+// message and the client's return.
 func TestFromBrokerToStream(t *testing.T) {
 	t.Parallel()
-	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
 	r := c.start()
 	p, token := c.publisher(), r.token("ann", "resident")
 	s := r.open(token, "")
@@ -38,10 +38,10 @@ func TestFromBrokerToStream(t *testing.T) {
 	}
 }
 
-// What one replica commits, the clients of another see.
-func TestReplicasTellEachOther(t *testing.T) {
+// The clients of one replica get what another commits.
+func TestReplicasAnnounce(t *testing.T) {
 	t.Parallel()
-	c := newCity(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
+	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
 	a, b := c.start(), c.start()
 	p, token := c.publisher(), a.token("ann", "resident")
 	onA, onB := a.open(token, ""), b.open(token, "")

@@ -80,11 +80,15 @@ type Draft struct {
 	Privacy     Privacy
 }
 
-// New files d: a pending report at its first version.
+// New files d: a pending report at its first version. Of an anonymous one the
+// reporter's name is dropped here: it is shown to nobody, and so kept nowhere.
 func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 	title := strings.TrimSpace(d.Title)
 	if title == "" {
 		return Filing{}, fault.NewInvalid("/title", "want more than white space")
+	}
+	if d.Privacy == Anonymous {
+		by.Name = ""
 	}
 	return Filing{
 		Report: Report{

@@ -102,6 +102,17 @@ func TestMoveIfMatch(t *testing.T) {
 	}
 }
 
+func TestNewDropsTheNameOfAnAnonymousReporter(t *testing.T) {
+	t.Parallel()
+	by := report.Reporter{ID: "ann", Name: "Ann"}
+	for privacy, want := range map[report.Privacy]report.Reporter{report.Public: by, report.Anonymous: {ID: "ann"}} {
+		filing, err := report.New(report.Draft{Title: "Pothole", Privacy: privacy}, by, time.Now())
+		if err != nil || filing.Reporter != want {
+			t.Errorf("%s: reporter %+v (error %v), want %+v", privacy, filing.Reporter, err, want)
+		}
+	}
+}
+
 // What JSON Schema's \S takes for text, and what is nothing but white space.
 func TestNewWantsATitle(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,2 @@
+-- What is forgotten stays so.
+select;

@@ -96,8 +96,27 @@ variables() {
   return "$missing"
 }
 
+# documents looks whether the files that the documents name exist: in backticks,
+# from the repository's top, and as links.
+documents() {
+  local file path missing=0 roots
+  roots=$(git ls-files | grep / | cut -d/ -f1 | sort -u | paste -sd '|')
+  for file in $(git ls-files -co --exclude-standard '*.md' ':!*/node_modules/*' ':!*/dist/*'); do
+    while read -r path; do
+      compgen -G "${path%%[#:]*}" >/dev/null || {
+        echo "$file: there is no $path"
+        missing=1
+      }
+    done < <(
+      grep -oE "\`($roots)/[A-Za-z0-9_./*-]+\`" "$file" | tr -d '\`'
+      grep -oE '\]\([^):#]+[^)]*\)' "$file" | grep -v '://' | sed -E "s|^\]\(([^)#]*).*|$(dirname "$file")/\1|"
+    )
+  done
+  return "$missing"
+}
+
 failed=0
-for check in formatting generated vet linters shell variables vulnerabilities; do
+for check in formatting generated vet linters shell variables documents vulnerabilities; do
   if out=$("$check" 2>&1); then
     echo "$check: ok${out:+ ($out)}"
   else

@@ -143,3 +143,28 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer
 	}
 	return result
 }
+
+// Start records that a message of queue, which a process had when it died, is
+// started again. It returns how often that happened, this time included.
+func (s *Store) Start(ctx context.Context, queue, messageID string) (int, error) {
+	var starts int
+	err := s.pool.QueryRow(ctx, `
+		insert into message_starts as s (queue, message_id, starts)
+		values ($1, $2, 1)
+		on conflict (queue, message_id) do update
+		set starts = s.starts + 1, started_at = now()
+		returning starts`, queue, messageID).Scan(&starts)
+	if err != nil {
+		return 0, fmt.Errorf("record start of message: %w", err)
+	}
+	return starts, nil
+}
+
+// Finish removes the starts of a message that has ended.
+func (s *Store) Finish(ctx context.Context, queue, messageID string) error {
+	_, err := s.pool.Exec(ctx, `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)
+	if err != nil {
+		return fmt.Errorf("remove starts of message: %w", err)
+	}
+	return nil
+}

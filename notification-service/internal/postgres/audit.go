@@ -7,9 +7,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 )
 
-// An auditEntry says who did what, to which dead letter, replay or queue.
+// An auditEntry says which operator did what, to which dead letter, replay or
+// queue.
 type auditEntry struct {
 	actor, action string
 	deadLetter    *int64
@@ -18,7 +21,7 @@ type auditEntry struct {
 	detail        json.RawMessage // nil is none
 }
 
-// audit notes e in the transaction of what it tells of.
+// audit writes e in the transaction of what it records.
 func audit(ctx context.Context, tx pgx.Tx, e auditEntry) error {
 	if e.detail == nil {
 		e.detail = json.RawMessage("{}")
@@ -31,4 +34,20 @@ func audit(ctx context.Context, tx pgx.Tx, e auditEntry) error {
 		return fmt.Errorf("write audit: %w", err)
 	}
 	return nil
+}
+
+// AuditLog returns what operators did, the latest first, below id before;
+// before 0 begins at the latest.
+func (s *Store) AuditLog(ctx context.Context, before int64, limit int) ([]deadletter.AuditEntry, error) {
+	rows, err := s.pool.Query(ctx, `
+		select id, at, actor, action, dead_letter_id, replay_id, queue, detail from operations_audit
+		where $1 = 0 or id < $1 order by id desc limit $2`, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read audit: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.AuditEntry])
+	if err != nil {
+		return nil, fmt.Errorf("read audit: %w", err)
+	}
+	return entries, nil
 }

@@ -12,6 +12,40 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 )
 
+// archiveSQL keeps one letter. The same letter may come twice, when the
+// archiver died between the commit and the ack: it is known by the moment of
+// its failure. One whose message has had its effect meanwhile is resolved.
+const archiveSQL = `
+with kept as (
+  insert into dead_letters as l (queue, message_id, type, body, properties, headers,
+    error_class, error, error_group, first_failed_at, failed_at, replay_id, state, closed_at)
+  select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from replays where id = $14),
+    case when done then 'resolved' else 'open' end, case when done then now() end
+  from (select exists (select from processed_messages where consumer = $1 and message_id = $2) as done) as p
+  where not exists (select from dead_letters where queue = $1 and message_id = $2 and failed_at = $11)
+  on conflict (queue, message_id) where state in ('open', 'replaying') do update
+  set deaths = l.deaths + 1, headers = excluded.headers, state = excluded.state, closed_at = excluded.closed_at,
+    error_class = excluded.error_class, error = excluded.error, error_group = excluded.error_group,
+    failed_at = excluded.failed_at
+  where l.failed_at < excluded.failed_at
+  returning id
+)
+insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error, replay_id)
+select id, $11, $12, $13, $7, $8, $14 from kept`
+
+// Archive keeps the letters in one transaction.
+func (s *Store) Archive(ctx context.Context, letters []deadletter.Letter) error {
+	batch := &pgx.Batch{}
+	for _, l := range letters {
+		batch.Queue(archiveSQL, l.Queue, l.MessageID, l.Type, l.Body, l.Properties, l.Headers,
+			l.Class, l.Error, l.Group, l.FirstFailedAt, l.FailedAt, l.Retries, l.RetryReason, l.Replay)
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("archive dead letters: %w", err)
+	}
+	return nil
+}
+
 // selectionSQL returns the condition of a selection. Its parameters are
 // numbered after the first taken ones.
 func selectionSQL(s deadletter.Selection, taken int) (string, []any) {
@@ -169,4 +203,37 @@ func only(s deadletter.Selection) *int64 {
 		return nil
 	}
 	return &s.IDs[0]
+}
+
+// Edit replaces an open dead letter by one with another body and another
+// message id, and closes the one that it was. The new one is open: a replay
+// sends it.
+func (s *Store) Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error) {
+	var child int64
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error,
+			  error_group, first_failed_at, failed_at, parent_id)
+			select queue, $2, type, $3, properties, headers, error_class, error, error_group, first_failed_at, failed_at, id
+			from dead_letters where id = $1 and state = 'open' for update
+			returning id`, id, e.ID, e.Body).Scan(&child)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return deadletter.ErrNotOpen
+		}
+		if err != nil {
+			return fmt.Errorf("write edited dead letter: %w", err)
+		}
+		_, err = tx.Exec(ctx, `
+			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $2 where id = $1`,
+			id, fmt.Sprintf("edited as %d", child))
+		if err != nil {
+			return fmt.Errorf("close edited dead letter: %w", err)
+		}
+		detail, err := json.Marshal(map[string]any{"edited_as": child, "changes": e.Changes})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit(ctx, tx, auditEntry{actor: actor, action: "edit", deadLetter: &id, detail: detail})
+	})
+	return child, err
 }

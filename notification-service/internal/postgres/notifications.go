@@ -11,47 +11,46 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
 
-// List returns the notifications of reader that stand before cursor, newest
-// first; all of them when cursor is nil. The page has everything that its
-// view counts and nothing that came later.
+// List returns the notifications of reader before cursor, newest first; all of
+// them when cursor is nil. The page has everything that its view counts and
+// nothing that came later.
 func (s *Store) List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error) {
 	view, err := s.View(ctx, reader)
 	if err != nil {
 		return notification.Page{}, err
 	}
-	before, err := pageStart(view, cursor)
-	if err != nil {
+	if err := checkCursor(view, cursor); err != nil {
 		return notification.Page{}, err
 	}
-	items, err := s.list(ctx, reader, before, unread, limit+1) // one more tells whether there is a next page
-	if err != nil {
-		return notification.Page{}, err
-	}
-	page := notification.Page{Items: items, View: view}
-	if len(items) > limit {
-		page.Items = items[:limit]
-		page.Next = pageEnd(view, before, page.Items)
-	}
-	return page, nil
-}
-
-// pageStart turns a cursor into the numbers below which the page lies.
-func pageStart(view notification.View, cursor notification.Cursor) ([]int64, error) {
-	if err := fits(view, cursor); err != nil {
-		return nil, err
-	}
-	before := make([]int64, len(view.Heads))
+	before := make([]int64, len(view.Heads)) // the numbers below which the page lies
 	for i, h := range view.Heads {
 		before[i] = h.Seq + 1
 		if cursor != nil {
 			before[i] = min(before[i], cursor[i].Seq)
 		}
 	}
-	return before, nil
+	items, err := s.list(ctx, reader, before, unread, limit+1) // one more tells whether there is a next page
+	if err != nil {
+		return notification.Page{}, err
+	}
+	page := notification.Page{Items: items, View: view}
+	if len(items) <= limit {
+		return page, nil
+	}
+	page.Items, page.Next = items[:limit], view.Cursor()
+	for i := range page.Next { // the next page lies below the lowest number of each stream
+		page.Next[i].Seq = before[i]
+		for _, item := range page.Items {
+			if item.Stream == view.Heads[i].Stream {
+				page.Next[i].Seq = min(page.Next[i].Seq, item.Seq)
+			}
+		}
+	}
+	return page, nil
 }
 
-// fits refuses a cursor that is not of the streams in view.
-func fits(view notification.View, cursor notification.Cursor) error {
+// checkCursor refuses a cursor that is not of the streams in view.
+func checkCursor(view notification.View, cursor notification.Cursor) error {
 	if cursor != nil && len(cursor) != len(view.Heads) {
 		return notification.ErrCursor
 	}
@@ -61,20 +60,6 @@ func fits(view notification.View, cursor notification.Cursor) error {
 		}
 	}
 	return nil
-}
-
-// pageEnd returns the cursor of the page after items.
-func pageEnd(view notification.View, before []int64, items []notification.Item) notification.Cursor {
-	next := view.Cursor()
-	for i := range next {
-		next[i].Seq = before[i]
-		for _, item := range items {
-			if item.Stream == view.Heads[i].Stream {
-				next[i].Seq = min(next[i].Seq, item.Seq)
-			}
-		}
-	}
-	return next
 }
 
 // list merges the streams by time, and never against the numbers of one of them:
@@ -112,10 +97,10 @@ func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
 	return i, err
 }
 
-// Mark notes whether reader has read the notification and returns it as it is
+// Mark sets whether reader has read the notification, and returns it as it is
 // now. It returns notification.ErrNotFound for one that is not his.
 func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
-	if _, err := s.View(ctx, reader); err != nil { // he may never have been here
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.Item{}, err
 	}
 	rows, err := s.pool.Query(ctx, `
@@ -143,14 +128,14 @@ func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UU
 	return item, nil
 }
 
-// MarkAll notes that reader has read everything up to cursor, or everything
-// there is when cursor is nil, and returns the view after that.
+// MarkAll marks everything up to cursor as read, or everything there is when
+// cursor is nil, and returns the view after that.
 func (s *Store) MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error) {
 	view, err := s.View(ctx, reader)
 	if err != nil {
 		return notification.View{}, err
 	}
-	if err := fits(view, cursor); err != nil {
+	if err := checkCursor(view, cursor); err != nil {
 		return notification.View{}, err
 	}
 	upTo := make([]int64, len(view.Heads))
@@ -160,16 +145,8 @@ func (s *Store) MarkAll(ctx context.Context, reader notification.Reader, cursor 
 			upTo[i] = min(upTo[i], cursor[i].Seq)
 		}
 	}
-	if err := s.raiseMarks(ctx, reader, upTo); err != nil {
-		return notification.View{}, err
-	}
-	return s.View(ctx, reader)
-}
-
-// raiseMarks moves the reader's marks up, never down, and forgets what he had
-// marked one by one below them.
-func (s *Store) raiseMarks(ctx context.Context, reader notification.Reader, upTo []int64) error {
-	_, err := s.pool.Exec(ctx, `
+	// Marks go up, never down, and replace what was marked one by one below them.
+	_, err = s.pool.Exec(ctx, `
 		with raised as (
 		  update read_marks m set seq = greatest(m.seq, want.seq)
 		  from unnest($2::text[], $3::bigint[]) as want (name, seq), streams s, streams me
@@ -180,7 +157,7 @@ func (s *Store) raiseMarks(ctx context.Context, reader notification.Reader, upTo
 		where r.reader = raised.reader and r.stream_id = raised.stream_id and r.seq <= raised.seq`,
 		reader.Own(), reader.Streams(), upTo)
 	if err != nil {
-		return fmt.Errorf("mark all as read: %w", err)
+		return notification.View{}, fmt.Errorf("mark all as read: %w", err)
 	}
-	return nil
+	return s.View(ctx, reader)
 }

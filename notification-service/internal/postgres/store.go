@@ -3,10 +3,23 @@
 // have read, and the dead letters.
 package postgres
 
-import "github.com/jackc/pgx/v5/pgxpool"
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
 
 // A Store is the notifications database. It is safe for concurrent use.
 type Store struct{ pool *pgxpool.Pool }
 
 // NewStore returns a Store on pool, which stays the caller's to close.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("ping database: %w", err)
+	}
+	return nil
+}

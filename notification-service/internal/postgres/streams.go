@@ -10,9 +10,9 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
 
-// View returns where the streams of reader stand and how much of them he has
-// not read. A stream or a reader that is new is written down first, so that
-// there is a position to resume from.
+// View returns the heads of reader's streams and how many notifications he has
+// not read. A new stream or reader is written first, so that there is a
+// position to resume from.
 func (s *Store) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
 	for range 2 {
 		view, err := s.view(ctx, reader)
@@ -26,10 +26,10 @@ func (s *Store) View(ctx context.Context, reader notification.Reader) (notificat
 	return notification.View{}, fmt.Errorf("view streams: a stream vanished while it was read")
 }
 
-// view may come back with fewer heads than streams: those that are new lack.
+// view omits the heads of new streams, and of all streams for a new reader.
 //
-// The numbers of a stream have no gaps, so what is unread is what lies above
-// the reader's mark, corrected by what he has marked one by one.
+// The numbers of a stream have no gaps, so the unread are those above the
+// reader's mark, corrected by what he has marked one by one.
 func (s *Store) view(ctx context.Context, reader notification.Reader) (notification.View, error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, s.last_seq,
@@ -61,10 +61,10 @@ func (s *Store) view(ctx context.Context, reader notification.Reader) (notificat
 	return view, nil
 }
 
-// enrol writes down the streams of reader and his marks in them. What stood
-// in a shared stream before its reader came counts as read.
+// enrol writes the streams of reader and his marks in them. What is in a shared
+// stream before its reader comes counts as read.
 func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
-	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which everyone locks
+	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which all transactions lock
 	batch := &pgx.Batch{}
 	batch.Queue(`
 		insert into streams (name)
@@ -82,7 +82,7 @@ func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
 	return nil
 }
 
-// Heads returns where the named streams stand. Those that are unknown lack.
+// Heads returns the heads of the named streams. Unknown streams are omitted.
 func (s *Store) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
 	rows, err := s.pool.Query(ctx, `
 		select name, epoch, last_seq from streams where name = any($1::text[])`, names)

@@ -7,7 +7,7 @@ SHELL := bash
 page := notification-service/internal/web/app
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate load bench bench-ingest bench-relay bench-consumer bench-sse \
+  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -56,6 +56,10 @@ test: ## formatting, linters and all tests with -race, on real servers
 
 test-quick: ## only the tests whose code changed
 	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')
+
+fuzz: ## 100,000 requests made from each OpenAPI document, valid and broken; FUZZ_SEED repeats a run
+	@eval "$$(scripts/stack test-up)" && FUZZ_REQUESTS=$${FUZZ_REQUESTS:-100000} FUZZ_SEED=$${FUZZ_SEED:-$$RANDOM} \
+	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e
 
 lint: ## formatting, vet, linters, shell scripts, known vulnerabilities
 	@scripts/lint.sh

@@ -1,0 +1,354 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// fuzzRequests are sent to each service unless FUZZ_REQUESTS says otherwise.
+	fuzzRequests = 3000
+	// fuzzClients send at the same time.
+	fuzzClients = 6
+	// slowAnswer is when a request counts as hanging. It is far above what any
+	// machine needs.
+	slowAnswer = 30 * time.Second
+)
+
+// TestAPIFuzz sends each service requests that its OpenAPI document allows, and
+// such that break it in one place or several. Whatever is asked, the answer is
+// never the service's fault: no 5xx, no broken connection, and each refusal is a
+// documented problem that shows nothing internal.
+//
+// The requests follow from FUZZ_SEED alone; a failure prints it.
+func TestAPIFuzz(t *testing.T) {
+	t.Parallel()
+	requests := int(numberFrom(t, "FUZZ_REQUESTS", fuzzRequests))
+	seed := numberFrom(t, "FUZZ_SEED", 1)
+	t.Logf("FUZZ_SEED=%d", seed)
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range 12 {
+		file(t, ana, fmt.Sprint("Pothole ", i))
+	}
+	problems := documentedProblems(t)
+	for _, p := range []*process{c.report, c.notification} {
+		t.Run(filepath.Base(p.path), func(t *testing.T) {
+			f := &fuzzer{
+				city: c, process: p, doc: c.describe(p), problems: problems,
+				tokens: []string{
+					"", ana.Token(), c.userOf("carl", "resident").Token(), c.userOf("olga", "official").Token(),
+					c.userOf("pavel", "operator").Token(), c.userOf("pavel", "operator").Token(),
+					"eyJhbGciOiJub25lIn0.e30.", "é", strings.Repeat("a", 5000),
+				},
+			}
+			f.operations = f.doc.operations(f.pathValues())
+			f.run(t, requests, uint64(seed))
+		})
+	}
+}
+
+func numberFrom(t *testing.T, variable string, otherwise int64) int64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		t.Fatalf("%s=%q: want a whole number above 0", variable, text)
+	}
+	return n
+}
+
+// documentedProblems returns the status of each problem in docs/problems.md.
+func documentedProblems(t *testing.T) map[string]int {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root(), "docs", "problems.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := make(map[string]int)
+	for _, m := range regexp.MustCompile(`(?m)^## ([a-z-]+)\n\n(\d{3})\.`).FindAllStringSubmatch(string(page), -1) {
+		problems[m[1]], _ = strconv.Atoi(m[2])
+	}
+	if len(problems) < 10 {
+		t.Fatalf("docs/problems.md documents %d problems: the test reads it wrongly", len(problems))
+	}
+	return problems
+}
+
+// A fuzzer makes up requests to one service.
+type fuzzer struct {
+	*city
+	process    *process
+	doc        document
+	operations []operation
+	problems   map[string]int
+	tokens     []string
+}
+
+func (f *fuzzer) run(t *testing.T, requests int, seed uint64) {
+	var sent, accepted atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range fuzzClients {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(worker)))
+			for sent.Add(1) <= int64(requests) && !t.Failed() {
+				r := f.request(random)
+				status, err := f.send(t.Context(), r)
+				if err != nil {
+					t.Errorf("%v\nrequest: %s", err, r)
+				}
+				if status/100 == 2 {
+					accepted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// Requests that are all refused at the door prove little about what is behind.
+	if share := float64(accepted.Load()) / float64(requests); share < 0.05 && !t.Failed() {
+		t.Errorf("%.1f %% of the requests were accepted: the test proves nothing about the handlers", 100*share)
+	}
+}
+
+// A fuzzed is a request that was made up.
+type fuzzed struct {
+	method, path string
+	body         []byte
+	header       http.Header
+}
+
+// String returns r for messages of failures.
+func (r fuzzed) String() string {
+	return fmt.Sprintf("%s %.300s %.400v %.300q", r.method, r.path, r.header, r.body)
+}
+
+// request returns an allowed request, or one that is broken once or twice.
+func (f *fuzzer) request(random *rand.Rand) fuzzed {
+	op := f.operations[random.IntN(len(f.operations))]
+	path, query, _ := strings.Cut(op.path, "?")
+	values, _ := url.ParseQuery(query)
+	r := fuzzed{method: op.method, header: http.Header{}}
+	if token := pick(random, f.tokens); token != "" {
+		r.header.Set("Authorization", "Bearer "+token)
+	}
+	if op.body != nil {
+		r.header.Set("Content-Type", "application/json")
+	}
+	body := op.body
+	for range random.IntN(3) {
+		switch random.IntN(9) {
+		case 0, 1, 2:
+			body = mutate(random, body)
+		case 3, 4:
+			name := pick(random, append(f.doc.queryNames(op), "z"))
+			for range 1 + random.IntN(2) { // a parameter may come twice
+				values.Add(name, pick(random, []string{"", "1", "2", hostileText(random), hostileText(random)}))
+			}
+		case 5:
+			parts := strings.Split(path, "/")
+			parts[1+random.IntN(len(parts)-1)] = url.PathEscape(hostileText(random))
+			path = strings.Join(parts, "/")
+		case 6:
+			r.header.Set(pick(random, []string{
+				"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID", "Accept", "Content-Type",
+				"Content-Encoding", "Traceparent", "X-Request-ID", "Cookie", "Origin", "Sec-Fetch-Site", "Range",
+			}), headerText(random))
+		case 7:
+			r.method = pick(random, []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"})
+		case 8:
+			if body == nil {
+				body = map[string]any{}
+			}
+			r.header.Set("Content-Type", pick(random, []string{"application/json; charset=utf-8", "text/plain", "application/xml", ""}))
+		}
+	}
+	if body != nil {
+		r.body, _ = json.Marshal(body)
+		switch random.IntN(12) {
+		case 0:
+			r.body = r.body[:random.IntN(len(r.body)+1)]
+		case 1:
+			r.body = []byte(pick(random, []string{
+				"null", "[]", `""`, "{}", "7", "{", "\xff", `{"a":1}{`, strings.Repeat("[", 9000), `{"title":"\ud800"}`, strings.Repeat(" ", 70_000),
+			}))
+		case 2: // numbers that JSON knows and Go may not
+			digits := regexp.MustCompile(`\d+`)
+			r.body = digits.ReplaceAllFunc(r.body, func([]byte) []byte {
+				return []byte(pick(random, []string{"10.0", "1e2", "1E400", "-0", "9223372036854775808", "2147483648", "0.5"}))
+			})
+		}
+	}
+	r.path = path
+	if len(values) > 0 {
+		r.path += "?" + values.Encode()
+	}
+	return r
+}
+
+// queryNames returns the names of op's query parameters.
+func (d document) queryNames(op operation) (names []string) {
+	method, path, _ := strings.Cut(op.template, " ")
+	paths, _ := d["paths"].(map[string]any)
+	parameters, _ := d.object(d.object(paths[path])[strings.ToLower(method)])["parameters"].([]any)
+	for _, p := range parameters {
+		if param := d.object(p); param["in"] == "query" {
+			names = append(names, fmt.Sprint(param["name"]))
+		}
+	}
+	return names
+}
+
+// mutate returns value with one thing in it replaced, removed or added.
+func mutate(random *rand.Rand, value any) any {
+	object, ok := value.(map[string]any)
+	if !ok || len(object) == 0 {
+		return hostileValue(random)
+	}
+	object = maps.Clone(object)
+	name := pick(random, slices.Sorted(maps.Keys(object)))
+	switch random.IntN(5) {
+	case 0:
+		delete(object, name)
+	case 1:
+		object[hostileText(random)] = hostileValue(random)
+	case 2:
+		object[name] = mutate(random, object[name])
+	default:
+		object[name] = hostileValue(random)
+	}
+	return object
+}
+
+func hostileValue(random *rand.Rand) any {
+	return pick(random, []any{
+		nil, true, false, 0, -1, 1, 1.5, 1e300, 2147483648, 1 << 53, "", "x", []any{}, []any{[]any{}}, map[string]any{}, map[string]any{"a": nil},
+		hostileText(random), hostileText(random), hostileText(random),
+	})
+}
+
+// hostileTexts have what programs trip over: quotes and commands of SQL, HTML and
+// shells, numbers at the edges of their types, characters without a width or
+// with a direction, and lengths.
+var hostileTexts = []string{
+	"", " ", "0", "-1", "01", "+1", "1.0", "1e3", "2147483648", "9223372036854775808", "NaN", "true", "TRUE", "null", "undefined",
+	"'", `"`, `\`, "' or 1=1 --", `"; drop table reports; --`, "%", "_", "${jndi:ldap://x}", "{{7*7}}", "<script>alert(1)</script>",
+	"../../etc/passwd", "..%2f..", "%00", "\x00", "a\x00b", "\n", "\r\nX: y", "\u200b", "\u202etxt", "\ufeff", "é", "e\u0301", "𝕏", "👩‍👩‍👧", "ﷺ",
+	"pending", "rejected", "upvote", "anonymous", "report.created", "queue.vote_received", "v1.a.1", "v1.0c0ffee0.1", "v1.0c0ffee0.9223372036854775808",
+	"0198c0de-0000-7000-8000-000000000001", "00000000-0000-0000-0000-000000000000", "{0198c0de-0000-7000-8000-000000000001}",
+	"106,-7,107,-6", "180,90,-180,-90", "1,2,3", "nan,nan,nan,nan", "2026-02-30T00:00:00Z", "0000-00-00", `"1"`, `W/"1"`, "*",
+}
+
+func hostileText(random *rand.Rand) string {
+	switch random.IntN(8) {
+	case 0:
+		return strings.Repeat(pick(random, hostileTexts), 1+random.IntN(300))
+	case 1:
+		return uuid.NewString()
+	}
+	return pick(random, hostileTexts)
+}
+
+// headerText is a text that net/http agrees to send.
+func headerText(random *rand.Rand) string {
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, hostileText(random))
+	return text[:min(len(text), 6000)]
+}
+
+func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
+
+// internals are pieces of text that only the inside of a service has.
+var internals = regexp.MustCompile(`SQLSTATE|strconv\.|pgconn|pgx|goroutine |\.go:\d|runtime error|json: |amqp|127\.0\.0\.1:\d|/root/|/tmp/|postgres://`)
+
+// send sends r and returns an error if the answer is not as documented.
+func (f *fuzzer) send(ctx context.Context, r fuzzed) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, slowAnswer)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.method, f.process.url()+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return 0, nil // nothing that could be sent
+	}
+	req.Header = r.header
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("no answer: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if mediaType == "text/event-stream" {
+		return resp.StatusCode, nil // it goes on; closing it is the client's right
+	}
+	answer, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return resp.StatusCode, fmt.Errorf("answer %d broke off: %w", resp.StatusCode, err)
+	case resp.StatusCode >= http.StatusInternalServerError:
+		return resp.StatusCode, fmt.Errorf("answered %d %.300s", resp.StatusCode, answer)
+	case resp.StatusCode < http.StatusBadRequest || r.method == http.MethodHead:
+		return resp.StatusCode, nil
+	}
+	var problem struct {
+		Type   string
+		Title  string
+		Status int
+	}
+	if err := json.Unmarshal(answer, &problem); err != nil || mediaType != "application/problem+json" {
+		// What net/http refuses before any handler is said in docs/problems.md.
+		if mediaType == "text/plain" && resp.Header.Get("X-Request-Id") == "" {
+			return resp.StatusCode, nil
+		}
+		return resp.StatusCode, fmt.Errorf("answered %d %s %.300q, want application/problem+json", resp.StatusCode, mediaType, answer)
+	}
+	name := problem.Type[strings.LastIndexByte(problem.Type, '#')+1:]
+	if f.problems[name] != resp.StatusCode || problem.Status != resp.StatusCode {
+		return resp.StatusCode, fmt.Errorf("answered %d %s, documented with status %d", resp.StatusCode, name, f.problems[name])
+	}
+	if found := internals.Find(answer); found != nil {
+		return resp.StatusCode, fmt.Errorf("the answer shows %q: %.300s", found, answer)
+	}
+	return resp.StatusCode, nil
+}
+
+// pathValues returns what can stand in the paths of the documents.
+func (f *fuzzer) pathValues() map[string][]string {
+	values := map[string][]string{"queue": {"queue.vote_received", "no.such"}, "id": {"1", uuid.NewString()}}
+	rows, err := f.reportDB.Query(f.t.Context(), `select id::text from reports union all select id::text from outbox_messages order by 1 limit 6`)
+	if err != nil {
+		f.t.Fatalf("collect ids: %v", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			f.t.Fatalf("collect ids: %v", err)
+		}
+		values["id"] = append(values["id"], id)
+	}
+	return values
+}

@@ -28,9 +28,7 @@ kill_replicas() {
     kill -KILL "$pid"
   done
   sleep 5
-  # A load comes from one address, and from people who act faster than people do.
-export GATEWAY_LIMITS=off REPORTS_PER_USER=off VOTES_PER_USER=off
-scripts/stack up
+  scripts/stack up
 }
 
 options=(-stack "$state" -out "$out")

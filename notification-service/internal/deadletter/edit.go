@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -21,15 +20,16 @@ type Edit struct {
 // NewEdit checks the body that an operator wrote for e against the contract.
 // What the operator was not shown is put back.
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
-	var edited map[string]json.RawMessage
-	if err := json.Unmarshal(body, &edited); err != nil || edited == nil {
+	edited, err := decodeJSON(body)
+	if _, object := edited.(map[string]any); err != nil || !object {
 		return Edit{}, fault.NewInvalid("/body", "want a JSON object")
 	}
-	unmask(edited, fields(e.Body))
-	whole, err := json.Marshal(edited)
+	original, _ := decodeJSON(e.Body) // which may be no JSON: then nothing is put back
+	edited, err = unmask(edited, original)
 	if err != nil {
-		return Edit{}, fmt.Errorf("encode edited body: %w", err)
+		return Edit{}, fault.NewInvalid("/body", "want masked values where they were, or others in their place")
 	}
+	whole := encodeJSON(edited)
 	if _, err := event.Decode(event.Key(e.Type), whole); err != nil {
 		return Edit{}, fault.NewInvalid("/body", failure.Undecodable(err).Text)
 	}

@@ -1,86 +1,169 @@
 package deadletter
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// masked stands where a person was named.
+// masked replaces what names a person.
 const masked = "•••"
 
-// personal are the fields that name a person.
-var personal = []string{"reporter_id", "reporter_name", "voter_id"}
+// personal are the fields that name a person, in the spelling of foldName.
+var personal = map[string]bool{"REPORTERID": true, "REPORTERNAME": true, "VOTERID": true}
 
-// personalText finds the same in what is no JSON.
-var personalText = regexp.MustCompile(`"(reporter_id|reporter_name|voter_id)"(\s*:\s*)("(?:[^"\\]|\\.)*"?|[^,}\s]*)`)
-
-// MaskBody returns a body as an operator may see it: as JSON where it is
-// JSON, otherwise as a string.
-func MaskBody(body []byte) json.RawMessage {
-	var value any
-	if json.Unmarshal(body, &value) == nil {
-		if shown, err := json.Marshal(maskValue(value)); err == nil {
-			return shown
+// foldName makes of a field's name what is equal for all of its spellings:
+// those that encoding/json takes for the same, and those of other programs,
+// such as voterId.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
 		}
-	}
-	text := personalText.ReplaceAllString(strings.ToValidUTF8(string(body), "\uFFFD"), `"$1"$2"`+masked+`"`)
-	shown, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // a string is always JSON
-	}
-	return shown
+		for { // the first of the letters that differ in case alone
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, name)
 }
 
-func maskValue(value any) any {
+// MaskBody returns a body as an operator may see it: as JSON where it is a
+// JSON object, otherwise as a string.
+func MaskBody(body []byte) json.RawMessage {
+	if value, err := decodeJSON(body); err == nil {
+		if object, ok := value.(map[string]any); ok {
+			return encodeJSON(mask(object))
+		}
+	}
+	return encodeJSON(maskText(strings.ToValidUTF8(string(body), "\uFFFD")))
+}
+
+// mask returns a copy of a JSON value without what names a person.
+func mask(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
+		object := make(map[string]any, len(v))
 		for name, item := range v {
-			if slices.Contains(personal, name) {
-				v[name] = masked
-			} else {
-				v[name] = maskValue(item)
+			if object[name] = masked; !personal[foldName(name)] {
+				object[name] = mask(item)
 			}
 		}
+		return object
 	case []any:
+		list := make([]any, len(v))
 		for i, item := range v {
-			v[i] = maskValue(item)
+			list[i] = mask(item)
+		}
+		return list
+	case string: // which may hold JSON of its own
+		text := strings.TrimSpace(v)
+		if text == "" || !strings.ContainsRune(`{["`, rune(text[0])) {
+			return v
+		}
+		if inner, err := decodeJSON([]byte(text)); err == nil {
+			return string(encodeJSON(mask(inner)))
+		}
+		if strings.Contains(text, "{") {
+			return maskText(v)
 		}
 	}
 	return value
 }
 
-// MaskHeaders returns headers as an operator may see them.
+// words are what a text that is no JSON may show: names of fields and the
+// values of closed sets. Any other word may name a person, however it is
+// quoted, escaped or misspelt.
+var words = regexp.MustCompile(`[\p{L}\p{M}\p{N}_@.+-]+`)
+
+var shownWords = []string{
+	"report_id", "report_version", "report_title", "new_status", "note", "reporter_id", "reporter_name", "category_id",
+	"category_name", "privacy_level", "voter_id", "vote_type", "new_score", "timestamp", "true", "false", "null",
+	string(event.Pending), string(event.InProgress), string(event.Resolved), string(event.Rejected),
+	string(event.Public), string(event.Anonymous), string(event.Upvote), string(event.Downvote),
+}
+
+func maskText(text string) string {
+	return words.ReplaceAllStringFunc(text, func(word string) string {
+		if slices.Contains(shownWords, word) {
+			return word
+		}
+		return masked
+	})
+}
+
+// MaskHeaders returns headers as an operator may see them: those that we or
+// the broker write, and only the names of others.
 func MaskHeaders(encoded json.RawMessage) json.RawMessage {
 	var headers map[string]json.RawMessage
 	if json.Unmarshal(encoded, &headers) != nil {
 		return json.RawMessage(`{}`)
 	}
-	if _, ok := headers[event.RecipientHeader]; ok {
-		headers[event.RecipientHeader] = json.RawMessage(`"sealed"`)
+	for name := range headers {
+		switch {
+		case name == event.RecipientHeader:
+			headers[name] = json.RawMessage(`"sealed"`)
+		case !failure.KnownHeader(name):
+			headers[name] = encodeJSON(masked)
+		}
 	}
-	shown, err := json.Marshal(headers)
-	if err != nil {
-		panic(err) // it was JSON before
-	}
-	return shown
+	return encodeJSON(headers)
 }
 
-// unmask puts back into an edited body what the editor was not shown.
-func unmask(edited, original map[string]json.RawMessage) {
-	for _, name := range personal {
-		var shown string
-		if json.Unmarshal(edited[name], &shown) != nil || shown != masked {
-			continue
+var errMasked = errors.New("a masked value was moved or copied")
+
+// unmask returns edited with the values of original wherever the editor left
+// what he was shown. A masked value anywhere else is an error.
+func unmask(edited, original any) (any, error) {
+	if reflect.DeepEqual(edited, mask(original)) {
+		return original, nil
+	}
+	switch e := edited.(type) {
+	case map[string]any:
+		o, _ := original.(map[string]any)
+		for name, item := range e {
+			kept, known := o[name]
+			if known && item == masked && personal[foldName(name)] {
+				e[name] = kept
+				continue
+			}
+			whole, err := unmask(item, kept)
+			if err != nil {
+				return nil, err
+			}
+			e[name] = whole
 		}
-		if kept, ok := original[name]; ok {
-			edited[name] = kept
+	case []any:
+		o, _ := original.([]any)
+		for i, item := range e {
+			var kept any
+			if i < len(o) {
+				kept = o[i]
+			}
+			whole, err := unmask(item, kept)
+			if err != nil {
+				return nil, err
+			}
+			e[i] = whole
+		}
+	case string:
+		if strings.Contains(e, masked) {
+			return nil, errMasked
 		}
 	}
+	return edited, nil
 }
 
 // A Change is a field that an edit changes. A field that is missing is null.
@@ -95,6 +178,12 @@ func diff(before, after json.RawMessage) []Change {
 	was, is := fields(before), fields(after)
 	all := maps.Clone(was)
 	maps.Copy(all, is)
+	orNull := func(value json.RawMessage) json.RawMessage {
+		if value == nil {
+			return json.RawMessage("null")
+		}
+		return value
+	}
 	changes := []Change{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if string(was[name]) != string(is[name]) {
@@ -113,9 +202,23 @@ func fields(body json.RawMessage) map[string]json.RawMessage {
 	return object
 }
 
-func orNull(value json.RawMessage) json.RawMessage {
-	if value == nil {
-		return json.RawMessage("null")
+// decodeJSON decodes one JSON value, with its numbers as they are written.
+func decodeJSON(text []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
 	}
-	return value
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return value, nil
+}
+
+func encodeJSON(value any) json.RawMessage {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	return encoded
 }

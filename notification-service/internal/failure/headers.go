@@ -2,6 +2,7 @@ package failure
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,14 +29,6 @@ const (
 	CycleHeader              = "x-death"                // the broker's own record
 )
 
-// brokerHeaders are the broker's records. A message that is published again
-// must not keep them: a queue that finds itself in x-death may drop the
-// message in silence, as a cycle.
-var brokerHeaders = []string{CycleHeader, "x-delivery-count", "x-acquired-count"}
-
-// brokerPrefixes begin the names of further such records.
-var brokerPrefixes = []string{"x-first-death-", "x-last-death-"}
-
 // A Record tells of a failed attempt at a delivery.
 type Record struct {
 	Queue string
@@ -61,7 +54,7 @@ func Retries(headers amqp.Table) int {
 
 // Retry returns the message to publish to a retry queue after r.
 func Retry(d *amqp.Delivery, r Record) amqp.Publishing {
-	msg := again(d)
+	msg := publishing(d)
 	msg.Headers[RetriesHeader] = int32(Retries(d.Headers) + 1)
 	msg.Headers[RetryReasonHeader] = string(r.Class) + ": " + r.Text
 	remember(msg.Headers, d, r)
@@ -70,7 +63,7 @@ func Retry(d *amqp.Delivery, r Record) amqp.Publishing {
 
 // DeadLetter returns the message to publish to the dead-letter exchange.
 func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
-	msg := again(d)
+	msg := publishing(d)
 	remember(msg.Headers, d, r)
 	msg.Headers[OriginalQueueHeader] = r.Queue
 	msg.Headers[FinalErrorHeader] = r.Text
@@ -80,29 +73,30 @@ func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
 	return msg
 }
 
+// lifeHeaders tell of the life that ended in a dead letter.
+var lifeHeaders = []string{
+	RetriesHeader, RetryReasonHeader, FirstFailedAtHeader, OriginalQueueHeader,
+	FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
+}
+
+// ourHeaders are those that the contract or this package defines.
+var ourHeaders = append([]string{event.RecipientHeader, event.TraceHeader, OriginalExchangeHeader, OriginalRoutingKeyHeader}, lifeHeaders...)
+
 // Replay strips headers of everything that belongs to the life which ended
 // in the dead letter, so that the message starts anew.
 func Replay(headers amqp.Table) amqp.Table {
-	fresh := Strip(headers)
-	for _, name := range []string{
-		RetriesHeader, RetryReasonHeader, FirstFailedAtHeader, OriginalQueueHeader,
-		FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
-	} {
-		delete(fresh, name)
+	first := Strip(headers)
+	for _, name := range lifeHeaders {
+		delete(first, name)
 	}
-	return fresh
+	return first
 }
 
 // Strip returns a copy of headers without the broker's own records.
 func Strip(headers amqp.Table) amqp.Table {
 	kept := make(amqp.Table, len(headers)+8)
 	maps.Copy(kept, headers)
-	for _, name := range brokerHeaders {
-		delete(kept, name)
-	}
-	maps.DeleteFunc(kept, func(name string, _ any) bool {
-		return strings.HasPrefix(name, brokerPrefixes[0]) || strings.HasPrefix(name, brokerPrefixes[1])
-	})
+	maps.DeleteFunc(kept, func(name string, _ any) bool { return isBrokers(name) })
 	return kept
 }
 
@@ -110,11 +104,7 @@ func Strip(headers amqp.Table) amqp.Table {
 // defines: what remains of a message whose other headers are too large.
 func Essential(headers amqp.Table) amqp.Table {
 	kept := make(amqp.Table)
-	for _, name := range []string{
-		event.RecipientHeader, event.TraceHeader, RetriesHeader, RetryReasonHeader,
-		OriginalExchangeHeader, OriginalRoutingKeyHeader, FirstFailedAtHeader, OriginalQueueHeader,
-		FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
-	} {
+	for _, name := range ourHeaders {
 		if value, ok := headers[name]; ok {
 			kept[name] = value
 		}
@@ -122,9 +112,21 @@ func Essential(headers amqp.Table) amqp.Table {
 	return kept
 }
 
-// again copies what belongs to the message. Its expiration does not: it was
+// KnownHeader reports whether the contract, this package or the broker defines
+// the header called name. Others may hold anything.
+func KnownHeader(name string) bool { return slices.Contains(ourHeaders, name) || isBrokers(name) }
+
+// isBrokers reports whether the header called name is the broker's record. A
+// message that is published again must not keep it: a queue that finds itself
+// in x-death may drop the message in silence, as a cycle.
+func isBrokers(name string) bool {
+	return name == CycleHeader || name == "x-delivery-count" || name == "x-acquired-count" ||
+		strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
+}
+
+// publishing copies what belongs to the message. Its expiration does not: it was
 // meant for the queue that the message has left.
-func again(d *amqp.Delivery) amqp.Publishing {
+func publishing(d *amqp.Delivery) amqp.Publishing {
 	return amqp.Publishing{
 		Headers:         Strip(d.Headers),
 		ContentType:     d.ContentType,

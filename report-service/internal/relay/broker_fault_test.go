@@ -33,7 +33,7 @@ func TestBrokerFaults(t *testing.T) {
 		{"frozen", server.Pause, server.Resume, isAway, 0},
 		{
 			"disk alarm", func() { server.SetDiskAlarm(true) }, func() { server.SetDiskAlarm(false) },
-			// For longer than a confirm may take, and the connection stands.
+			// For longer than a confirm may take, and the connection stays.
 			func(s relay.State) bool { return s.Blocked != "" }, 2 * time.Second,
 		},
 	} {
@@ -50,7 +50,7 @@ func TestBrokerFaults(t *testing.T) {
 			fault.break_()
 			waitFor(t, "the fault noticed", func() bool { return fault.noticed(r.State()) })
 			if r.Probe(t.Context()) == nil {
-				t.Error("the health check says that all is well")
+				t.Error("the health check reports no fault")
 			}
 			before := countRows(t, pool, "pending")
 			waitFor(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
@@ -63,14 +63,14 @@ func TestBrokerFaults(t *testing.T) {
 			_, doubled, inverted := arrived.figures()
 			failed := countRows(t, pool, "failed")
 			t.Logf("%d rows: 0 lost, %d failed, %d inverted, %d published twice", len(rows), failed, inverted, doubled-doubledBefore)
-			if failed != 0 || inverted != 0 || doubled-doubledBefore > 2*unmarked {
-				t.Errorf("%d failed, %d inverted, want none; %d doubled, want at most %d", failed, inverted, doubled-doubledBefore, 2*unmarked)
+			if failed != 0 || inverted != 0 || doubled-doubledBefore > 2*unrecorded {
+				t.Errorf("%d failed, %d inverted, want none; %d doubled, want at most %d", failed, inverted, doubled-doubledBefore, 2*unrecorded)
 			}
 			if s := r.State(); !s.Connected || s.Blocked != "" {
 				t.Errorf("state afterwards %+v, want connected and not blocked", s)
 			}
 			if fault.lasts > 0 && (r.State().Since != since || r.State().BlockedFor < fault.lasts) {
-				t.Errorf("connected since %v, before %v, blocked for %v: want the connection to stand all through the alarm",
+				t.Errorf("connected since %v, before %v, blocked for %v: want the same connection throughout the alarm",
 					r.State().Since, since, r.State().BlockedFor)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 )
 
 // Published rows go when their retention is over, judged by when they were
-// published; failed ones stay. All fit into one batch, so that one look tells.
+// published; failed ones stay. All fit into one batch.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
@@ -29,7 +29,7 @@ func TestRetention(t *testing.T) {
 }
 
 // Batches that take too long are halved until they fit, and grow again when
-// the trouble is over. Here somebody holds the lock of the row that comes first.
+// the cause is gone. Here another transaction locks the row that comes first.
 func TestCleaningGivesWay(t *testing.T) {
 	t.Parallel()
 	asked := new(statements)
@@ -56,7 +56,7 @@ func TestCleaningGivesWay(t *testing.T) {
 		return sizes
 	}
 	start(t, pool, url)
-	waitFor(t, "two batches given up", func() bool { return len(batches()) >= 3 })
+	waitFor(t, "two batches that took too long", func() bool { return len(batches()) >= 3 })
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
-// unmarked is what a crash may leave published and unmarked at most: a window
-// and a batch of marks.
-const unmarked = 512 + 1000
+// unrecorded is what a crash may leave published and unrecorded at most: a
+// window and a batch of results.
+const unrecorded = 512 + 1000
 
 // A relay that is killed a hundred times at random moments loses nothing and
 // inverts nothing; what it publishes twice is bounded.
@@ -47,8 +47,8 @@ func TestKilledAtRandom(t *testing.T) {
 
 			_, doubled, inverted := arrived.figures()
 			t.Logf("%d kills over %d rows: 0 lost, %d inverted, %d published twice", kills, len(rows), inverted, doubled)
-			if inverted > 0 || doubled > kills*unmarked {
-				t.Errorf("%d inverted, want 0; %d doubled, want at most %d", inverted, doubled, kills*unmarked)
+			if inverted > 0 || doubled > kills*unrecorded {
+				t.Errorf("%d inverted, want 0; %d doubled, want at most %d", inverted, doubled, kills*unrecorded)
 			}
 		})
 	}
@@ -85,8 +85,8 @@ func TestPausedPastItsLease(t *testing.T) {
 	_, doubled, inverted := arrived.figures()
 	t.Logf("successor done after %v; %d published twice at the takeover, %d after waking, %d inverted",
 		takenOver.Round(time.Second), before, doubled-before, inverted)
-	if before > unmarked || doubled != before || inverted != 0 {
+	if before > unrecorded || doubled != before || inverted != 0 {
 		t.Errorf("%d doubled at the takeover, want at most %d; %d after waking, want 0; %d inverted, want 0",
-			before, unmarked, doubled-before, inverted)
+			before, unrecorded, doubled-before, inverted)
 	}
 }

@@ -48,8 +48,8 @@ func TestDatabaseFaults(t *testing.T) {
 
 			_, doubled, inverted := arrived.figures()
 			t.Logf("%d rows: 0 lost, %d inverted, %d published twice", len(rows), inverted, doubled)
-			if inverted != 0 || doubled > unmarked {
-				t.Errorf("%d inverted, want 0; %d doubled, want at most %d", inverted, doubled, unmarked)
+			if inverted != 0 || doubled > unrecorded {
+				t.Errorf("%d inverted, want 0; %d doubled, want at most %d", inverted, doubled, unrecorded)
 			}
 			_ = r.stop()
 		})

@@ -9,7 +9,7 @@ import (
 )
 
 // A process that was paused between its own check and the write sends nothing:
-// the last look is at the socket.
+// the last check is at the socket.
 func TestGuardAfterThePause(t *testing.T) {
 	t.Parallel()
 	r := &Relay{leases: shards.NewLeases()}

@@ -28,8 +28,8 @@ func TestIdleCost(t *testing.T) {
 	arrived := receive(t, url, event.VoteReceivedKey)
 	start(t, pool, url)
 	arrived.wait(t, rows)
-	// The cleaner's look comes once a minute; its statements are not the question.
-	waitFor(t, "the cleaner's first look", func() bool { return len(asked.like("delete from outbox_messages")) > 0 })
+	// The cleaner runs once a minute; its statements are not what is measured.
+	waitFor(t, "the cleaner's first run", func() bool { return len(asked.like("delete from outbox_messages")) > 0 })
 	polls := func() int { return len(asked.like("pg_current_snapshot")) }
 	waitFor(t, "the pauses between polls to grow", func() bool {
 		before := polls()

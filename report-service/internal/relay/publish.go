@@ -56,7 +56,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			s.progress = now // the broker owed nothing until here
 		}
 		r.publishedAt = now
-		s.rows.move(r, inFlight) // before the bytes can move: the guard looks at it
+		s.rows.move(r, inFlight) // before any byte is sent, because the guard checks it
 		err := s.publisher.Publish(s.exchange, r.key, r.message(), func(o rabbit.Outcome) {
 			s.confirmations <- confirmation{r, o}
 		})

@@ -9,7 +9,7 @@ import (
 
 const (
 	// readGap separates the beginnings of two reads while rows trickle in: it
-	// bounds the reads per second, at a delay that nobody notices. When reads
+	// bounds the reads per second, at a delay that residents do not notice. When reads
 	// take long the machine is busy, and up to maxReadGap passes between them:
 	// there is better use for its time than many small reads.
 	readGap    = 4 * time.Millisecond

@@ -24,7 +24,7 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// A readRequest is what a read looks for.
+// A readRequest says what to read.
 type readRequest struct {
 	number     int64          // counts the reads of a session
 	leases     []shards.Lease // the shards to read

@@ -103,7 +103,7 @@ func TestLaterRowsWait(t *testing.T) {
 }
 
 // With the exchange deleted and made anew without its bindings, every message
-// comes back. The breaker holds them, no row fails, and all arrive in the end.
+// comes back. The circuit opens, no row fails, and all arrive in the end.
 func TestExchangeDeleted(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
@@ -116,9 +116,9 @@ func TestExchangeDeleted(t *testing.T) {
 	onBroker(t, url, func(ch *amqp.Channel) error {
 		return ch.ExchangeDelete(event.Topology{}.Exchange(), false, false)
 	})
-	waitFor(t, "votes held back", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
+	waitFor(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	if r.Probe(t.Context()) == nil {
-		t.Error("the health check says that all is well")
+		t.Error("the health check reports no fault")
 	}
 	waitFor(t, "several tries", func() bool { return countRows(t, pool, "pending") > 500 })
 	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
@@ -132,12 +132,12 @@ func TestExchangeDeleted(t *testing.T) {
 		t.Errorf("%d returned and %d nacked, want returned ones only", s.Returned, s.Nacked)
 	}
 	if failed != 0 || inverted != 0 || len(r.State().OpenCircuits) != 0 {
-		t.Errorf("%d failed, %d inverted, want none; still held back: %v", failed, inverted, r.State().OpenCircuits)
+		t.Errorf("%d failed, %d inverted, want none; still open: %v", failed, inverted, r.State().OpenCircuits)
 	}
 }
 
-// A queue that is full refuses with nacks. Its kind is held back, the other
-// kinds flow, and nothing fails.
+// A queue that is full refuses with nacks. The circuit of its routing
+// key opens, the others stay closed, and no row fails.
 func TestFullQueueSparesOthers(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
@@ -159,7 +159,7 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	}
 	insertMany(t, pool, votes)
 	r := start(t, pool, url, retryQuickly)
-	waitFor(t, "votes held back", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
+	waitFor(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	insertMany(t, pool, statuses)
 	updates.wait(t, statuses)
 
@@ -177,7 +177,7 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	}
 }
 
-// onBroker does something to the broker behind everyone's back.
+// onBroker changes something at the broker while the relay runs.
 func onBroker(t testing.TB, url string, do func(*amqp.Channel) error) {
 	t.Helper()
 	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})

@@ -14,8 +14,8 @@
 //
 // Rows go through these parts: a session, one per connection, reads them
 // (reader, watermark), publishes them (publish, breaker) and has the results
-// written (results). Their states are in row.go. docs/outbox.md is for whoever
-// operates it.
+// written (results). Their states are in row.go. docs/outbox.md is for its
+// operators.
 package relay
 
 import (
@@ -95,7 +95,7 @@ func New(cfg Config, deps Dependencies) *Relay {
 // blocks, and a wake-up may get lost: polling finds the rows then.
 func (r *Relay) Wake(committed shards.Set) { r.notifier.committed(committed) }
 
-// Run relays until ctx ends, then waits for the confirms that are under way,
+// Run relays until ctx ends, then waits for the confirms of what is in flight,
 // records what was published and releases its shards.
 func (r *Relay) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)

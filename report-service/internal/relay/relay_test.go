@@ -9,7 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// Everything arrives once and in order, and is marked.
+// Everything arrives once and in order, and its result is recorded.
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)

@@ -94,7 +94,7 @@ func shares(t testing.TB, pool *pgxpool.Pool) map[uuid.UUID]int {
 func owners(t testing.TB, pool *pgxpool.Pool) int { return len(shares(t, pool)) }
 
 // writeSteadily commits rows of fifty reports until the returned function is
-// called, which tells what was written.
+// called, which returns what was written.
 func writeSteadily(t testing.TB, pool *pgxpool.Pool) (stop func() []outboxRow) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

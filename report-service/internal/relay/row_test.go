@@ -28,7 +28,7 @@ func TestRowStates(t *testing.T) {
 		},
 		"lost":          func(t *rowTracker, r *row) { t.move(t.next(), inFlight); t.release(r) },
 		"unpublishable": func(t *rowTracker, r *row) { t.move(t.next(), recording); t.release(r) },
-		"held back":     func(t *rowTracker, _ *row) { t.release(t.next()) },
+		"circuit open":  func(t *rowTracker, _ *row) { t.release(t.next()) },
 		"session ended": func(t *rowTracker, _ *row) { t.move(t.next(), inFlight); t.close() },
 		"lease lost": func(t *rowTracker, _ *row) {
 			t.leases.Renew(nil, time.Now().Add(time.Hour))

@@ -142,7 +142,7 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// drain waits for the confirms that are under way; nothing new is published.
+// drain waits for the confirms of what is in flight; nothing new is published.
 // The results have their own time, in finish.
 func (s *session) drain() {
 	timeout := time.NewTimer(drainTimeout)
@@ -159,9 +159,10 @@ func (s *session) drain() {
 	}
 }
 
-// finish waits until all that was published is recorded: without limit, because
-// the database may be away, but once stopping is closed for drainTimeout, after
-// which it calls giveUp. The publisher is closed by then: no more confirms come.
+// finish waits until all that was published is recorded. That has no limit,
+// because the database may be away. Once stopping is closed the limit is
+// drainTimeout, after which finish calls giveUp. The publisher is closed by now,
+// so that no more confirms come.
 func (s *session) finish(stopping <-chan struct{}, giveUp context.CancelFunc) {
 	for len(s.confirmations) > 0 {
 		s.onConfirm(<-s.confirmations)

@@ -64,7 +64,7 @@ func TestRetryWakes(t *testing.T) {
 	arrived := receive(t, url, event.VoteReceivedKey)
 	r := start(t, pool, url, neverPolling)
 	store := outbox.NewStore(pool, r.Wake)
-	for range 3 { // the first might be found by the look at the start
+	for range 3 { // the first might be found by the read at the start
 		rows := newRows(2, 1)
 		for i := range rows {
 			insertFailed(t, pool, rows[i])
@@ -90,8 +90,8 @@ func insertFailed(t *testing.T, pool *pgxpool.Pool, row outboxRow) {
 	}
 }
 
-// A relay that may not talk to the others publishes as before.
-func TestRelayWithoutWakes(t *testing.T) {
+// A relay that cannot exchange wake-ups publishes as before.
+func TestRelayWithoutWakeups(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
@@ -105,7 +105,7 @@ func TestRelayWithoutWakes(t *testing.T) {
 	arrived.wait(t, rows)
 	waitEmpty(t, pool)
 	if s := r.State(); s.Connects != 1 {
-		t.Errorf("%d connections, want the first to stand", s.Connects)
+		t.Errorf("%d connections, want the first one only", s.Connects)
 	}
 }
 

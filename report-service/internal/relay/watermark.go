@@ -49,7 +49,7 @@ const (
 // Rows in progress are pending too, and watermarks rise past them: a read
 // would only leave them out one by one. When a row is released while it is
 // still pending, lower takes the watermark of its shard below it again. A read
-// that was started before cannot raise it, because it did not look there.
+// that was started before cannot raise it, because it did not read there.
 type watermark struct {
 	shards  [shards.Count]shardWatermark
 	highest int64 // seq seen so far

@@ -24,13 +24,13 @@ const (
 	renewTimeout = 3 * time.Second
 	// retryPause is the pause after a renewal that failed.
 	retryPause = 500 * time.Millisecond
-	// lookInterval is how often a replica looks whether another has died.
-	lookInterval = 400 * time.Millisecond
+	// deathCheckInterval is how often a replica checks whether another has died.
+	deathCheckInterval = 400 * time.Millisecond
 	// deadAfter is how long a replica must be without its session with the
 	// database to count as dead. One that lives has a new session before.
 	deadAfter = 700 * time.Millisecond
-	// reconnectGrace is how long after its own connection a replica takes nobody
-	// for dead: a restart of the database ends all sessions at once.
+	// reconnectGrace is how long after its own connection a replica counts no
+	// other as dead: a restart of the database ends all sessions at once.
 	reconnectGrace = 5 * time.Second
 	// sessionGrace is how long a replica publishes without its session. It is
 	// below deadAfter: by then its shards may be another's.
@@ -67,6 +67,7 @@ type Coordinator struct {
 	conn          *pgx.Conn // its own: a busy pool must not cost a lease
 	connectedAt   time.Time
 	holdsLock     bool
+	others        int                     // other living members at the last renewal
 	unlockedSince map[uuid.UUID]time.Time // members seen without the lock of their session
 }
 
@@ -101,7 +102,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			next = retryPause
 		}
 		for due := time.Now().Add(next); ctx.Err() == nil && time.Now().Before(due); {
-			if c.waitUntilDue(ctx, min(time.Until(due), lookInterval)) || c.freedByDeath(ctx) {
+			if c.waitUntilDue(ctx, min(time.Until(due), deathCheckInterval)) || c.freedByDeath(ctx) {
 				break
 			}
 		}
@@ -150,21 +151,26 @@ func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) (due
 	}
 }
 
-// freedByDeath reports whether another replica has died, and its shards are free.
+// freedByDeath frees the shards of replicas that have died, and reports whether
+// a renewal is due for it. A replica that is alone asks nothing: an idle relay
+// should cost the database next to nothing.
 func (c *Coordinator) freedByDeath(ctx context.Context) bool {
+	if c.conn == nil || c.others == 0 {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	released, err := c.releaseDead(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.cfg.Log.Warn().Err(err).Msg("looking for dead replicas failed, will retry")
+		c.cfg.Log.Warn().Err(err).Msg("checking for dead replicas failed, will retry")
 		c.disconnect(ctx)
 	}
 	return released || err != nil
 }
 
 // disconnect closes the connection, which may be half dead. The lock of its
-// session goes with it, so that the leases end soon, too: if the next connection
-// takes longer, the others take this replica for dead.
+// session is lost with it, so that the leases end soon, too: if the next
+// connection takes longer, the others count this replica as dead.
 func (c *Coordinator) disconnect(ctx context.Context) {
 	_ = c.conn.Close(ctx)
 	c.conn = nil
@@ -198,6 +204,7 @@ func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err er
 		return 0, err
 	}
 	c.leases.Renew(seen.leases, before.Add(c.cfg.Lease-c.cfg.Margin))
+	c.others = seen.others
 	owned, share := len(seen.leases), seen.share()
 	c.leases.setReleasing(owned - share)
 	if err := c.releaseShards(ctx, c.leases.takeDrained()); err != nil {

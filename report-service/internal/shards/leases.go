@@ -19,15 +19,16 @@ type Lease struct {
 //	          acquire                   surplus, or no broker
 //	free ───────────────► active ──────────────────────────► releasing
 //	 ▲                    │ ▲ │                               │ │ │
-//	 │                    │ │ └── renew                       │ │ │
+//	 │                    │ │ └── renewed                     │ │ │
 //	 │                    │ └────── the share grew again ─────┘ │ │
 //	 │◄──── expired ──────┴─────────────────────────────────────┘ │
 //	 │◄──── released, when no row is in progress ─────────────────┘
 //
 // Rows of an active lease are read and published. Of a releasing one, nothing
-// more is published, and what is in flight is waited for. When the replica
-// could not renew in time, all of its leases are expired at once: Valid is
-// false, long enough before the database says so.
+// more is published, and what is in flight is waited for. All leases of a
+// replica expire together: when it could not renew them in time, or half a
+// second after it lost its session with the database. Valid is false then,
+// before the shards can be another's.
 type Leases struct {
 	changed chan struct{} // holds a value after every change
 
@@ -229,8 +230,8 @@ func (l *Leases) notifyLocked() {
 	}
 }
 
-// notExpired compares by the monotonic clock, which nobody can set, and also by
-// the wall clock, which runs on while a virtual machine is suspended: whichever
+// notExpired compares by the monotonic clock, which cannot be set, and also by the
+// wall clock, which runs on while a virtual machine is suspended: whichever
 // comes first counts.
 func notExpired(until time.Time) bool {
 	now := time.Now()

@@ -48,18 +48,18 @@ func sessionLock(member uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(
 // ended, and reports whether there were any. A member that lives connects again
 // at once: only one that is seen without its lock for deadAfter is dead.
 func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error) {
-	if c.conn == nil || time.Since(c.connectedAt) < reconnectGrace {
+	if time.Since(c.connectedAt) < reconnectGrace {
 		return false, nil // after a restart of the database the others need a moment, too
 	}
 	rows, err := c.conn.Query(ctx, `
 		select member from relay_members
 		where member <> $1 and seen_until > now() and pg_try_advisory_xact_lock_shared(session_lock)`, c.cfg.ID)
 	if err != nil {
-		return false, fmt.Errorf("look for dead replicas: %w", err)
+		return false, fmt.Errorf("check for dead replicas: %w", err)
 	}
 	unlocked, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return false, fmt.Errorf("look for dead replicas: %w", err)
+		return false, fmt.Errorf("check for dead replicas: %w", err)
 	}
 	now, before := time.Now(), c.unlockedSince
 	c.unlockedSince = make(map[uuid.UUID]time.Time, len(unlocked))
@@ -113,8 +113,8 @@ func (m membership) share() int {
 // ended, and reads all shards, in one statement. A lease that has ended is not
 // extended, even if the shard is still free: it needs a new epoch.
 //
-// The lock of the session is asked for again each time: a pooler may have put a
-// statement into another session than the one before.
+// Each time it reads from pg_locks whether this session holds the lock: a pooler
+// may run a statement in another session than the one before.
 //
 // What a statement changes is not visible to the select beside it. So the
 // renewed leases are known by returning, and this replica, which may not be

@@ -68,12 +68,18 @@ const headersSQL = `m.headers->>'` + event.TraceHeader + `', m.headers->>'` + ev
 // planner sort, or walk the published history. not in (select unnest(…)) is
 // hashed once, also in a generic plan, which <> all(…) is not.
 //
+// The rows with an attempt are ordered by report_id, which only the index of
+// these rows is. Without it the planner may take the index of all pending rows,
+// and wade through what was published since vacuum last came by.
+//
 // A snapshot lists no transaction that began after the last one that ended; the
 // age of its xmax says how many those are.
 const readSQL = `
 	with head as materialized (
 		select s::text as snapshot, age(pg_snapshot_xmax(s)::xid) as unlisted,
-		       array(select distinct shard from outbox_messages where status = 'pending' and retry_count > 0) as delayed
+		       array(select distinct shard from (
+				select shard from outbox_messages where status = 'pending' and retry_count > 0 order by report_id
+		       ) d) as delayed
 		from pg_current_snapshot() s
 	)
 	select head.snapshot, head.unlisted, head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null, null, now(), 0

@@ -46,7 +46,7 @@ func Classify(err error) Class {
 
 func classifySQLState(code string) Class {
 	switch code {
-	case "57014", "55P03": // a statement was cancelled, a lock was not to be had
+	case "57014", "55P03", "25P03": // a statement was cancelled, a lock was not to be had, a transaction was idle
 		return Busy
 	case "25006": // read-only: a failover is on its way
 		return Away

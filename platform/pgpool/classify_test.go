@@ -33,6 +33,7 @@ func TestClassify(t *testing.T) {
 		{"serialization failure", sqlState("40001"), pgpool.Busy, true},
 		{"deadlock", sqlState("40P01"), pgpool.Busy, true},
 		{"lock timeout", sqlState("55P03"), pgpool.Busy, false},
+		{"idle transaction", sqlState("25P03"), pgpool.Busy, false},
 		{"statement timeout", sqlState("57014"), pgpool.Busy, false},
 		{"deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), pgpool.Busy, false},
 		{"shutting down", sqlState("57P01"), pgpool.Away, false},

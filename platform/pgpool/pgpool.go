@@ -23,11 +23,13 @@ const (
 
 // serverLimits end what hangs on the server's side, too. They are below the
 // deadlines of the services (10 s), so that it is the server that says what
-// happened.
+// happened. A process that is frozen in the middle of a transaction loses it:
+// others need not wait for its locks, and what it did not commit by then it
+// cannot commit when it goes on.
 var serverLimits = map[string]string{
 	"lock_timeout":                        "5s",
 	"statement_timeout":                   "8s",
-	"idle_in_transaction_session_timeout": "15s",
+	"idle_in_transaction_session_timeout": "5s",
 }
 
 // Open returns a pool of connections to the database at databaseURL, which

@@ -52,7 +52,7 @@ func TestSettings(t *testing.T) {
 		{"who we are", "application_name", "", "city-test"},
 		{"a lock", "lock_timeout", "", "5s"},
 		{"a statement", "statement_timeout", "", "8s"},
-		{"an idle transaction", "idle_in_transaction_session_timeout", "", "15s"},
+		{"an idle transaction", "idle_in_transaction_session_timeout", "", "5s"},
 		{"a statement, overridden", "statement_timeout", "statement_timeout=123s", "123s"},
 		{"who we are, overridden", "application_name", "application_name=other", "other"},
 	} {

@@ -38,20 +38,27 @@ type running struct {
 	logs *lockedBuffer
 }
 
-// start runs the service and returns once it answers.
-func start(t *testing.T, databaseURL, rabbitURL string) *running {
+// environment returns that of a service at an address of its own.
+func environment(t *testing.T, databaseURL, rabbitURL string) map[string]string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().String()
-	ln.Close()
+	defer ln.Close()
+	return map[string]string{
+		"HTTP_ADDR": ln.Addr().String(), "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL,
+		"RECIPIENT_KEY": event.NewKey("k1"), "AUTH_MODE": "dev", "AUTH_ISSUER": "tests", "AUTH_AUDIENCE": "tests",
+		"AUTH_JWT_SECRET": strings.Repeat("secret", 6),
+	}
+}
+
+// start runs the service and returns once it answers.
+func start(t *testing.T, databaseURL, rabbitURL string) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	r := &running{t: t, url: "http://" + addr, stop: stop, done: make(chan error, 1), logs: new(lockedBuffer), env: map[string]string{
-		"HTTP_ADDR": addr, "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL, "RECIPIENT_KEY": event.NewKey("k1"),
-		"AUTH_MODE": "dev", "AUTH_ISSUER": "tests", "AUTH_AUDIENCE": "tests", "AUTH_JWT_SECRET": strings.Repeat("secret", 6),
-	}}
+	r := &running{t: t, stop: stop, done: make(chan error, 1), logs: new(lockedBuffer), env: environment(t, databaseURL, rabbitURL)}
+	r.url = "http://" + r.getenv("HTTP_ADDR")
 	go func() { r.done <- run(ctx, r.getenv, r.logs) }()
 	t.Cleanup(stop)
 	r.eventually("it answers", func() bool {

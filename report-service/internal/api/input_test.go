@@ -183,6 +183,13 @@ func TestRefusals(t *testing.T) {
 	vote := func(token, id string) call {
 		return call{method: "POST", path: "/reports/" + id + "/vote", token: token, body: `{"vote_type":"upvote"}`}
 	}
+	voteAt := func(method, ifMatch string) call {
+		c := call{method: method, path: "/reports/" + id + "/vote", token: bob, headers: map[string]string{"If-Match": ifMatch}}
+		if method == "POST" {
+			c.body = `{"vote_type":"upvote"}`
+		}
+		return c
+	}
 	post := func(token string) call { return call{method: "POST", path: "/reports", token: token, body: newReport} }
 	keyed := post(ann)
 	keyed.headers = map[string]string{"Idempotency-Key": "with space"}
@@ -208,6 +215,9 @@ func TestRefusals(t *testing.T) {
 		{"no such method", call{method: "PUT", path: "/reports"}, 405, "method-not-allowed", nil},
 		{"stale version", move(olga, id, `{"status":"resolved"}`, `"9"`), 412, "stale-version", nil},
 		{"nonsense in If-Match", move(olga, id, `{"status":"resolved"}`, `9`), 400, "invalid-input", []string{"If-Match"}},
+		{"stale version of a vote", voteAt("POST", `"9"`), 412, "stale-version", nil},
+		{"stale version of a withdrawal", voteAt("DELETE", `"9"`), 412, "stale-version", nil},
+		{"nonsense in If-Match of a vote", voteAt("POST", `9`), 400, "invalid-input", []string{"If-Match"}},
 		{"illegal transition", move(olga, closed, `{"status":"pending","note":"x"}`, ""), 409, "illegal-transition", nil},
 		{"no note", move(olga, id, `{"status":"rejected"}`, ""), 400, "invalid-input", []string{"/note"}},
 		{"unknown status", move(olga, id, `{"status":"open"}`, ""), 400, "invalid-input", []string{"/status"}},

@@ -97,13 +97,13 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	move := report.Move{To: report.Status(req.Status), Note: req.Note, By: readerID(r)}
-	if header := r.Header.Values("If-Match"); len(header) > 0 {
-		if move.IfMatch, err = report.ParseIfMatch(strings.Join(header, ",")); err != nil {
-			return invalid("If-Match", err)
-		}
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
 	}
-	view, err := s.Store.Move(r.Context(), pathID(r), move)
+	view, err := s.Store.Move(r.Context(), pathID(r), report.Move{
+		To: report.Status(req.Status), Note: req.Note, By: readerID(r), IfMatch: versions,
+	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)
 	}
@@ -132,6 +132,19 @@ func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
 		list.Categories[i] = Category{ID: c.ID, Name: c.Name, Description: c.Description}
 	}
 	return service.Encode(w, http.StatusOK, list)
+}
+
+// ifMatch returns the versions at which the request may change a report.
+func ifMatch(r *http.Request) (report.Versions, error) {
+	header := r.Header.Values("If-Match")
+	if len(header) == 0 {
+		return report.Versions{}, nil
+	}
+	versions, err := report.ParseIfMatch(strings.Join(header, ","))
+	if err != nil {
+		return versions, invalid("If-Match", err)
+	}
+	return versions, nil
 }
 
 // pathID returns the id in the path, which the document let pass.

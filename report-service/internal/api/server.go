@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
@@ -29,6 +30,11 @@ import (
 // as an escape.
 const bodyLimit = 64 << 10
 
+// changeTimeout is how long a change may wait until it is decided. Most clients
+// have given up by then, and may have sent something else since. What the
+// process finds after it was frozen is refused as well.
+const changeTimeout = 5 * time.Second
+
 // A Store keeps reports.
 type Store interface {
 	Categories(ctx context.Context) ([]report.Category, error)
@@ -38,7 +44,7 @@ type Store interface {
 	History(ctx context.Context, id uuid.UUID) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
-	Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error)
+	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
 // An Outbox is what operators see and mend.
@@ -109,13 +115,13 @@ func (s *server) handlers() openapi.Handlers {
 	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
-		"createReport":     limited(reports, s.createReport),
+		"createReport":     limited(reports, change(s.createReport)),
 		"listMyReports":    s.listMyReports,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
-		"changeStatus":     s.changeStatus,
-		"vote":             limited(votes, s.vote),
-		"withdrawVote":     limited(votes, s.withdrawVote),
+		"changeStatus":     change(s.changeStatus),
+		"vote":             limited(votes, change(s.vote)),
+		"withdrawVote":     limited(votes, change(s.withdrawVote)),
 		"createDevToken":   s.Auth.IssueDevToken,
 
 		"outboxStats":          s.outboxStats,
@@ -129,6 +135,15 @@ func (s *server) handlers() openapi.Handlers {
 		handlers[id] = service.Timeout(h)
 	}
 	return handlers
+}
+
+// change gives h the deadline of a change.
+func change(h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	}
 }
 
 // limited refuses what a user does more often than l has it. What failed does

@@ -438,6 +438,9 @@ type CategoryFilter = []int32
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // Limit defines model for Limit.
 type Limit = int
 

@@ -27,7 +27,11 @@ func (s *server) withdrawVote(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vote) error {
 	id := pathID(r)
-	tally, err := s.Store.Vote(r.Context(), id, readerID(r), vote)
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	tally, err := s.Store.Vote(r.Context(), id, report.Ballot{Voter: readerID(r), Vote: vote, IfMatch: versions})
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}

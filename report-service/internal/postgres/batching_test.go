@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -108,6 +109,26 @@ func TestLockedReportsAreApart(t *testing.T) {
 	s.want("more on a locked one, and others", s.come(scope{a, "eve"}, scope{uuid.New(), "eve"}), 1)
 	s.now = s.now.Add(time.Minute)
 	s.want("the lock was granted", s.end(locked[0]), 1)
+}
+
+// A change is not decided after its deadline, also if no timer has fired. Once
+// taken it is made, however often its batch is halved.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	deadline := time.Now().Add(time.Minute)
+	late, taken := &request{deadline: deadline}, &request{deadline: deadline}
+	if !taken.take(deadline.Add(-1)) || !taken.take(deadline.Add(time.Hour)) {
+		t.Error("a request within its deadline is not taken, or not kept")
+	}
+	if late.take(deadline) || late.take(deadline.Add(-1)) || !errors.Is(late.err, errLate) {
+		t.Errorf("a request at its deadline is taken, or its outcome is %v", late.err)
+	}
+	if suspended := (&request{deadline: deadline}); suspended.take(deadline.Round(0)) {
+		t.Error("a request is taken that the wall clock alone knows to be late")
+	}
+	if !(&request{}).take(deadline) {
+		t.Error("a request without a deadline is not taken")
+	}
 }
 
 func TestWithdrawnRequestsAreDropped(t *testing.T) {

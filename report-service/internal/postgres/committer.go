@@ -61,7 +61,7 @@ type scope struct {
 //
 //	  do
 //	   │
-//	   ▼        the caller leaves
+//	   ▼        the caller leaves, or its deadline has passed
 //	waiting ───────────────────────► withdrawn: nothing is written
 //	   │  a batch has begun, and holds the lock on the report
 //	   ▼
@@ -73,12 +73,13 @@ type scope struct {
 // A request whose report another session has locked goes on waiting, in a
 // batch of that report alone, which waits for the lock.
 type request struct {
-	change  change
-	scope   scope
-	state   atomic.Int32
-	locked  bool // its report, by another session
-	err     error
-	outcome chan error
+	change   change
+	scope    scope
+	deadline time.Time // zero for none
+	state    atomic.Int32
+	locked   bool // its report, by another session
+	err      error
+	outcome  chan error
 }
 
 // The states of a request.
@@ -88,9 +89,23 @@ const (
 	taken
 )
 
-// take reports whether the change is to be made: its caller still waits.
-func (r *request) take() bool {
-	return r.state.CompareAndSwap(waiting, taken) || r.state.Load() == taken
+// errLate is the outcome of a change that was not decided by its deadline.
+var errLate = fault.New(fault.Unavailable, "the request has waited too long")
+
+// take reports whether the change is to be made: its caller still waits, and
+// its deadline has not passed by either clock. The context alone does not tell:
+// in a process that was frozen its timer fires late, and the monotonic clock
+// stops with the machine.
+func (r *request) take(now time.Time) bool {
+	if r.state.Load() == taken { // the batch was halved
+		return true
+	}
+	if !r.deadline.IsZero() && (!now.Before(r.deadline) || !now.Round(0).Before(r.deadline.Round(0))) {
+		r.state.CompareAndSwap(waiting, withdrawn)
+		r.err = errLate
+		return false
+	}
+	return r.state.CompareAndSwap(waiting, taken)
 }
 
 // A batch is the requests that share a transaction.
@@ -139,13 +154,14 @@ func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards
 // errEnded is the outcome of a change that comes after the end.
 var errEnded = fault.New(fault.Unavailable, "the service is stopping")
 
-// do has c made, together with others or alone, and returns its own outcome.
-// If the caller leaves before c is taken, nothing of it is written.
-func (c *committer) do(ctx context.Context, ch change) error {
+// do has a change made, together with others or alone, and returns its own
+// outcome. If ctx ends before the change is taken, nothing of it is written.
+func (c *committer) do(ctx context.Context, made change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
+	r := &request{change: made, scope: made.scope(), outcome: make(chan error, 1)}
+	r.deadline, _ = ctx.Deadline()
 	select {
 	case c.requests <- r:
 	case <-ctx.Done():
@@ -378,7 +394,7 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 	writes := &writeBatch{keys: c.keys}
 	for _, r := range requests {
 		r.locked = reads.missed(r.scope.subject)
-		if !r.locked && r.take() {
+		if !r.locked && r.take(time.Now()) {
 			r.err = r.change.write(writes)
 		}
 	}

@@ -40,13 +40,13 @@ func moved(f *report.Filing, c report.Change) *event.StatusUpdate {
 	}
 }
 
-func voted(f *report.Filing, voter string, vote report.Vote) *event.VoteReceived {
+func voted(f *report.Filing, b report.Ballot) *event.VoteReceived {
 	direction := event.Upvote
-	if vote == report.Downvote {
+	if b.Vote == report.Downvote {
 		direction = event.Downvote
 	}
 	return &event.VoteReceived{
 		Subject: subject(f, f.Version, f.UpdatedAt),
-		VoterID: voter, VoteType: direction, NewScore: new(f.Score),
+		VoterID: b.Voter, VoteType: direction, NewScore: new(f.Score),
 	}
 }

@@ -156,6 +156,11 @@ func (f *fixture) file(by report.Reporter, d report.Draft) report.Filing {
 	return *stored
 }
 
+// Vote casts a vote at any version.
+func (f *fixture) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error) {
+	return f.Store.Vote(ctx, id, report.Ballot{Voter: voter, Vote: vote})
+}
+
 // A row is an outbox row.
 type row struct {
 	ID      uuid.UUID

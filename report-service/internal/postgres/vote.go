@@ -10,9 +10,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Vote makes vote the voter's vote on a report; report.None withdraws it.
-func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error) {
-	c := &voteChange{trace: service.TraceFrom(ctx), id: id, voter: voter, vote: vote}
+// Vote casts a ballot on a report.
+func (s *Store) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
+	c := &voteChange{trace: service.TraceFrom(ctx), id: id, ballot: b}
 	if err := s.committer.do(ctx, c); err != nil {
 		return report.Tally{}, err
 	}
@@ -22,8 +22,7 @@ func (s *Store) Vote(ctx context.Context, id uuid.UUID, voter string, vote repor
 type voteChange struct {
 	trace  string
 	id     uuid.UUID
-	voter  string
-	vote   report.Vote
+	ballot report.Ballot
 	locked *lockedReport
 	voted  bool
 	before report.Vote
@@ -31,13 +30,13 @@ type voteChange struct {
 }
 
 // scope lets the votes of others on the same report be written together.
-func (c *voteChange) scope() scope { return scope{c.id, c.voter} }
+func (c *voteChange) scope() scope { return scope{c.id, c.ballot.Voter} }
 
 // read queues the lock first: only a later statement sees for certain what
 // the one who held it before has voted.
 func (c *voteChange) read(r *readBatch) {
 	c.locked, c.before = r.lock(c.id), report.None
-	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter).
+	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, key(c.id), c.ballot.Voter).
 		QueryRow(optional(&c.voted, &c.before))
 }
 
@@ -46,7 +45,7 @@ func (c *voteChange) write(w *writeBatch) error {
 		return err
 	}
 	filing := c.locked.Filing
-	ok, err := filing.Vote(c.voter, c.before, c.vote, time.Now())
+	ok, err := filing.Vote(c.ballot, c.before, time.Now())
 	if err != nil {
 		return err
 	}
@@ -54,13 +53,13 @@ func (c *voteChange) write(w *writeBatch) error {
 	if !ok {
 		return nil
 	}
-	if c.vote == report.None {
-		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.voter)
+	if c.ballot.Vote == report.None {
+		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.ballot.Voter)
 	} else {
-		if err := w.enqueue(voted(&filing, c.voter, c.vote), filing.Reporter.ID, c.trace); err != nil {
+		if err := w.enqueue(voted(&filing, c.ballot), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
-		w.votes = append(w.votes, voteRow{c.id, c.voter, c.vote, filing.UpdatedAt})
+		w.votes = append(w.votes, voteRow{c.id, c.ballot.Voter, c.ballot.Vote, filing.UpdatedAt})
 	}
 	c.locked.Filing = filing
 	w.update(c.locked)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ type Move struct {
 // is false when f is there already, and nothing is to be done.
 func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) {
 	if !m.IfMatch.Has(f.Version) {
-		return Change{}, false, fault.New(Stale, fmt.Sprintf("the report is at version %d by now", f.Version))
+		return Change{}, false, stale(f.Version)
 	}
 	if m.To == f.Status {
 		return Change{}, false, nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // Versions is a set of versions of a report, as an If-Match header names it.
@@ -16,6 +18,11 @@ type Versions struct {
 
 // Has reports whether v is in the set.
 func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
+
+// stale is the refusal of a change for which the report is at the wrong version.
+func stale(version int64) error {
+	return fault.New(Stale, fmt.Sprintf("the report is at version %d by now", version))
+}
 
 // ETag returns the entity tag of a report at version v.
 func ETag(v int64) string { return `"` + strconv.FormatInt(v, 10) + `"` }

@@ -16,21 +16,30 @@ const (
 	Upvote   Vote = +1
 )
 
-// Vote changes the vote of voter from before to after and the score with it;
-// ok is false when both are the same, and nothing is to be done.
+// A Ballot is what a resident wants to vote.
+type Ballot struct {
+	Voter   string
+	Vote    Vote     // None withdraws
+	IfMatch Versions // the versions at which it may happen
+}
+
+// Vote changes the voter's vote from before to that of the ballot, and the
+// score with it; ok is false when both are the same, and nothing is to be done.
 //
 // A withdrawn vote is not announced, so it leaves the version as it is.
-func (f *Filing) Vote(voter string, before, after Vote, now time.Time) (ok bool, err error) {
+func (f *Filing) Vote(b Ballot, before Vote, now time.Time) (ok bool, err error) {
 	switch {
-	case voter == f.Reporter.ID:
+	case b.Voter == f.Reporter.ID:
 		return false, fault.New(OwnReport, "you filed this report, and cannot vote on it")
 	case f.Status.Closed():
 		return false, fault.New(Closed, "the report is "+string(f.Status)+", and takes no votes")
-	case before == after:
+	case !b.IfMatch.Has(f.Version):
+		return false, stale(f.Version)
+	case before == b.Vote:
 		return false, nil
 	}
-	f.Score += int64(after) - int64(before)
-	if after == None {
+	f.Score += int64(b.Vote) - int64(before)
+	if b.Vote == None {
 		f.UpdatedAt = stored(now)
 		return true, nil
 	}

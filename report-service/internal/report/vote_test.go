@@ -34,7 +34,7 @@ func TestVote(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := filed(tt.status)
-			ok, err := f.Vote(tt.voter, tt.before, tt.after, now.Add(time.Minute))
+			ok, err := f.Vote(report.Ballot{Voter: tt.voter, Vote: tt.after}, tt.before, now.Add(time.Minute))
 			if got := fault.KindOf(err); got != tt.wantKind || (err != nil) != (tt.wantKind != "") {
 				t.Errorf("Vote: kind %q, want %q (error: %v)", got, tt.wantKind, err)
 			}
@@ -46,6 +46,23 @@ func TestVote(t *testing.T) {
 				t.Errorf("updated_at moved: %t, want %t", changed, tt.wantOK)
 			}
 		})
+	}
+}
+
+func TestVoteIfMatch(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]fault.Kind{`*`: "", `"7"`: "", `"6"`: report.Stale, `W/"7"`: report.Stale} {
+		versions, err := report.ParseIfMatch(header)
+		if err != nil {
+			t.Fatalf("ParseIfMatch(%s): %v", header, err)
+		}
+		for _, vote := range []report.Vote{report.Upvote, report.None} {
+			f := filed(report.Pending)
+			_, err := f.Vote(report.Ballot{Voter: "bob", Vote: vote, IfMatch: versions}, report.Downvote, now)
+			if got := fault.KindOf(err); got != want {
+				t.Errorf("vote %d with If-Match %s: kind %q, want %q", vote, header, got, want)
+			}
+		}
 	}
 }
 

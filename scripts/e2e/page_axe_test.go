@@ -56,7 +56,7 @@ func TestPageAccessible(t *testing.T) {
 		{"queues", oskar, "#/ops/queues", []browser.Action{browser.See("h2", "queue.")}},
 		{"outbox", oskar, "#/ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
 		{"dead letters", oskar, "#/ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
-		{"replay", oskar, "#/ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Try with")}},
+		{"replay", oskar, "#/ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
 		{"dead letter", oskar, "#/ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
 		{"edit", oskar, "#/ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
 		{"replays", oskar, "#/ops/replays", []browser.Action{browser.See(".empty", "replayed")}},

@@ -66,7 +66,7 @@ func TestPageReplaysGroup(t *testing.T) {
 	oskar.do(
 		browser.See(".rows strong", fmt.Sprintf("%d messages", letters)),
 		browser.Click(".rows button", "Replay"),
-		browser.Fill("Try with", "2"),
+		browser.Fill("Canary", "2"),
 		browser.Click("button", "Dry run"),
 		browser.See(".note", fmt.Sprintf("would send %d", letters)),
 		browser.Click("button.primary", "Replay"),

@@ -39,7 +39,7 @@ const screens: Record<string, Screen> = {
 export function App() {
   const { path } = route.value;
   const screen = screens[path[0] ?? ''] ?? screens['']!;
-  useArrival(path.join('/'), t(screen.title));
+  useAnnouncedPlace(path.join('/'), t(screen.title));
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -52,14 +52,14 @@ export function App() {
         </p>
       )}
       <main id="main" tabIndex={-1}>
-        <Guarded screen={screen} path={path} />
+        <RequireRole screen={screen} path={path} />
       </main>
       <Toasts />
     </>
   );
 }
 
-function Guarded({ screen: { view: View, roles }, path }: { screen: Screen; path: string[] }) {
+function RequireRole({ screen: { view: View, roles }, path }: { screen: Screen; path: string[] }) {
   const role = session.value?.role;
   if (roles && !role) return <SignInScreen path={path} />;
   if (roles?.length && role && !roles.includes(role)) return <p class="empty">{t('problem.forbidden')}</p>;
@@ -77,8 +77,8 @@ function skip(event: Event): void {
   document.getElementById('main')?.focus();
 }
 
-/** Says where the reader has come: in the title, and to a screen reader. */
-function useArrival(place: string, title: string): void {
+/** Tells where the reader is: in the title, and to a screen reader by the focus. */
+function useAnnouncedPlace(place: string, title: string): void {
   const first = useRef(true);
   useEffect(() => {
     document.title = `${title} · CityConnect`;

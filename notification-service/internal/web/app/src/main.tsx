@@ -5,16 +5,16 @@ import { render } from 'preact';
 import { App } from './app';
 import { preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
-import { loadEarly } from './screens/reports/reports';
+import { preloadReports } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
 import { loadConfig } from './state/config';
-import { followFeed } from './state/feed';
+import { subscribeToFeed } from './state/feed';
 import { announceFollowed } from './state/followed';
-import { followNotifications, loadNotifications } from './state/notifications';
+import { subscribeToNotifications, loadNotifications } from './state/notifications';
 import { loadSession, session } from './state/session';
 
 async function start(): Promise<void> {
-  loadEarly();
+  preloadReports();
   await Promise.all([loadConfig(), loadSession(), setLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
   if (location.search.includes('code=') || location.search.includes('error=')) {
     await (await import('./state/oidc')).finishSignIn();
@@ -23,10 +23,10 @@ async function start(): Promise<void> {
   render(<App />, document.getElementById('app')!);
 
   onChange((what) => what === 'session' && location.reload());
-  followFeed();
+  subscribeToFeed();
   announceFollowed();
   if (session.value) {
-    followNotifications();
+    subscribeToNotifications();
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});
   }

@@ -76,7 +76,7 @@ export async function must<T>(pending: Promise<Answer<T>>): Promise<T> {
   throw new Failure(asProblem(answer));
 }
 
-/** A gateway answers in its own way when nobody is behind it. */
+/** A gateway that reaches no service answers in its own format. */
 function asProblem({ error, response }: Answer<unknown>): Problem {
   if (typeof error === 'object' && error !== null && 'type' in error) return error as Problem;
   return { type: '#unavailable', title: response.statusText, status: response.status };

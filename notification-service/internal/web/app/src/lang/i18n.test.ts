@@ -40,9 +40,12 @@ describe('there is a word for', () => {
   test('every problem that a reader can meet', () => {
     const kinds = [...problems.matchAll(/^## ([\w-]+)$/gm)].map(([, kind]) => kind);
     expect(kinds.length).toBeGreaterThan(15);
-    // Those that only a mistake of the page could cause, and those that the server says better or a screen has words for.
-    const others = ['malformed-body', 'unsupported-media-type', 'body-too-large', 'cross-site', 'method-not-allowed'];
-    others.push('precondition-required', 'conflict', 'idempotency-key-reused');
+    // Those that only a mistake of the page could cause.
+    const mistakes = ['malformed-body', 'unsupported-media-type', 'body-too-large', 'cross-site', 'method-not-allowed'];
+    mistakes.push('precondition-required', 'malformed-request', 'uri-too-long', 'header-too-large', 'http-not-supported');
+    // Those that the server explains better, or a screen in words of its own.
+    const explained = ['conflict', 'idempotency-key-reused'];
+    const others = [...mistakes, ...explained];
     expect(kinds.filter((kind) => !isWord(`problem.${kind}`) && !others.includes(kind ?? ''))).toEqual([]);
   });
 });

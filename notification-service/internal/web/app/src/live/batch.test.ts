@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { gather, soon } from './batch';
+import { collect, debounce } from './batch';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('gather', () => {
+describe('collect', () => {
   test('hands items on together, in their order, 50 ms after the first', () => {
     const handle = vi.fn();
-    const add = gather<number>(handle);
+    const add = collect<number>(handle);
     add(1);
     vi.advanceTimersByTime(49);
     add(2);
@@ -20,7 +20,7 @@ describe('gather', () => {
   });
 });
 
-describe('soon', () => {
+describe('debounce', () => {
   const look = (state: DocumentVisibilityState) => {
     vi.spyOn(document, 'visibilityState', 'get').mockReturnValue(state);
     document.dispatchEvent(new Event('visibilitychange'));
@@ -28,7 +28,7 @@ describe('soon', () => {
 
   test('runs once for many calls, within the time', () => {
     const task = vi.fn();
-    const ask = soon(task, 1_000);
+    const ask = debounce(task, 1_000);
     for (let i = 0; i < 5; i++) ask();
     expect(task).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1_000);
@@ -41,7 +41,7 @@ describe('soon', () => {
   test('runs at a random moment, because every open page calls it at once', () => {
     const task = vi.fn();
     vi.spyOn(Math, 'random').mockReturnValue(0.25);
-    soon(task, 1_000)();
+    debounce(task, 1_000)();
     vi.advanceTimersByTime(249);
     expect(task).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
@@ -51,7 +51,7 @@ describe('soon', () => {
   test('waits until the page is looked at', () => {
     const task = vi.fn();
     look('hidden');
-    soon(task, 1_000)();
+    debounce(task, 1_000)();
     vi.advanceTimersByTime(60_000);
     expect(task).not.toHaveBeenCalled();
     look('visible');

@@ -1,8 +1,8 @@
-/** How long events gather before the page changes: a burst is one repaint. */
-const GATHER_MS = 50;
+/** For how long events are collected: a burst of them is one repaint. */
+const COLLECT_MS = 50;
 
 /** Returns a function that collects items and hands them on together. */
-export function gather<T>(handle: (items: T[]) => void): (item: T) => void {
+export function collect<T>(handle: (items: T[]) => void): (item: T) => void {
   let items: T[] = [];
   return (item) => {
     items.push(item);
@@ -11,28 +11,28 @@ export function gather<T>(handle: (items: T[]) => void): (item: T) => void {
       const ready = items;
       items = [];
       handle(ready);
-    }, GATHER_MS);
+    }, COLLECT_MS);
   };
 }
 
 /**
- * Returns a function that runs task soon after a call, once for many calls,
- * and not before somebody looks at the page.
+ * Returns a function that runs task once for many calls: at a random moment
+ * within the given time, and not while the page is hidden. At random, because
+ * every open page in the city gets the same event.
  */
-export function soon(task: () => void, withinMs: number): () => void {
-  let waiting = false;
+export function debounce(task: () => void, withinMs: number): () => void {
+  let planned = false;
   const run = () => {
     if (document.visibilityState !== 'visible') {
       document.addEventListener('visibilitychange', run, { once: true });
       return;
     }
-    waiting = false;
+    planned = false;
     task();
   };
   return () => {
-    if (waiting) return;
-    waiting = true;
-    // At random, since every open page in the city heard of the same thing.
+    if (planned) return;
+    planned = true;
     setTimeout(run, Math.random() * withinMs);
   };
 }

@@ -1,9 +1,9 @@
-/** What happens in the city, as it happens: the streams and their state. */
+/** The live streams, shared by all tabs, and how current they are. */
 import { signal } from '@preact/signals';
 
 import { recheckSession, session } from '../state/session';
 import { openStream, type Stream, type StreamEvent } from './stream';
-import { joinTabs, tellOthers, type StreamName, type Tidings } from './tabs';
+import { joinTabs, sendToTabs, type StreamName, type TabMessage } from './tabs';
 
 export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offline'; since: Date };
 
@@ -11,8 +11,10 @@ export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offl
 export const connection = signal<Connection>({ state: 'connecting', since: new Date() });
 
 type Listener = (event: StreamEvent) => void;
-const listeners: Record<StreamName, Set<Listener>> = { mine: new Set(), feed: new Set() };
-const changes = new Set<(what: 'session' | 'notifications') => void>();
+type Change = 'session' | 'notifications';
+
+const listeners: Record<StreamName, Set<Listener>> = { notifications: new Set(), feed: new Set() };
+const changeListeners = new Set<(what: Change) => void>();
 
 let streams: Partial<Record<StreamName, Stream>> = {};
 /** The last position in the user's own stream that any tab has seen. */
@@ -24,44 +26,44 @@ export function onStream(name: StreamName, listener: Listener): void {
 }
 
 /** Calls listener when another tab changed something that all tabs show. */
-export function onChange(listener: (what: 'session' | 'notifications') => void): void {
-  changes.add(listener);
+export function onChange(listener: (what: Change) => void): void {
+  changeListeners.add(listener);
 }
 
-export function tellOtherTabs(what: 'session' | 'notifications'): void {
-  tellOthers({ kind: 'changed', what });
+export function announceChange(what: Change): void {
+  sendToTabs({ kind: 'changed', what });
 }
 
 /** Sets where the user's own stream begins, before it is first opened. */
-export function startAfter(cursor: string): void {
+export function startAt(cursor: string): void {
   position ??= cursor;
 }
 
 export function startLive(): void {
-  joinTabs(follow, hear);
-  window.addEventListener('offline', () => show('offline'));
+  joinTabs(followStreams, onMessage);
+  window.addEventListener('offline', () => setConnection('offline'));
   window.addEventListener('online', () => {
-    show('reconnecting');
-    wake();
+    setConnection('reconnecting');
+    reconnect();
   });
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') wake();
+    if (document.visibilityState === 'visible') reconnect();
   });
 }
 
-function follow(tell: (tidings: Tidings) => void): () => void {
-  const names: StreamName[] = session.value ? ['mine', 'feed'] : ['feed'];
+function followStreams(send: (message: TabMessage) => void): () => void {
+  const names: StreamName[] = session.value ? ['notifications', 'feed'] : ['feed'];
   const live: Partial<Record<StreamName, boolean>> = {};
   for (const name of names) {
     streams[name] = openStream({
-      url: name === 'mine' ? '/notifications/stream' : '/feed/stream',
-      cursor: name === 'mine' ? position : undefined,
-      onEvent: (event) => tell({ kind: 'event', stream: name, event }),
+      url: `/${name}/stream`,
+      cursor: name === 'notifications' ? position : undefined,
+      onEvent: (event) => send({ kind: 'event', stream: name, event }),
       onLive: (up) => {
         live[name] = up;
         const all = names.every((n) => live[n]);
         // One that opens while the other does not changes nothing.
-        if (all || !up) tell({ kind: 'live', live: all });
+        if (all || !up) send({ kind: 'live', live: all });
       },
       // Only the user's own stream can end because the session did.
       mayReopen: async () => name === 'feed' || (await recheckSession()),
@@ -73,24 +75,24 @@ function follow(tell: (tidings: Tidings) => void): () => void {
   };
 }
 
-function hear(tidings: Tidings): void {
-  switch (tidings.kind) {
+function onMessage(message: TabMessage): void {
+  switch (message.kind) {
     case 'live':
-      show(tidings.live ? 'live' : navigator.onLine ? 'reconnecting' : 'offline');
+      setConnection(message.live ? 'live' : navigator.onLine ? 'reconnecting' : 'offline');
       break;
     case 'changed':
-      for (const listener of changes) listener(tidings.what);
+      for (const listener of changeListeners) listener(message.what);
       break;
     case 'event':
-      if (tidings.stream === 'mine') position = tidings.event.id;
-      for (const listener of listeners[tidings.stream]) listener(tidings.event);
+      if (message.stream === 'notifications') position = message.event.id;
+      for (const listener of listeners[message.stream]) listener(message.event);
   }
 }
 
-function show(state: Connection['state']): void {
+function setConnection(state: Connection['state']): void {
   if (connection.value.state !== state) connection.value = { state, since: new Date() };
 }
 
-function wake(): void {
-  for (const stream of Object.values(streams)) stream.wake();
+function reconnect(): void {
+  for (const stream of Object.values(streams)) stream.reconnect();
 }

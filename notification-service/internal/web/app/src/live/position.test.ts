@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
-import { ahead, furthest } from './position';
+import { isAhead, furthest } from './position';
 
-describe('ahead', () => {
+describe('isAhead', () => {
   test.each([
     ['the next event', 'v1.a.8', 'v1.a.7', true],
     ['the same event', 'v1.a.7', 'v1.a.7', false],
@@ -13,7 +13,7 @@ describe('ahead', () => {
     ['only the second of two streams moved', 'v1.a.7.r.3', 'v1.a.7.r.2', true],
     ['neither of two streams moved', 'v1.a.7.r.3', 'v1.a.7.r.3', false],
     ['one of two streams began anew', 'v1.a.7.s.1', 'v1.a.7.r.9', true],
-  ])('%s: %s after %s is %s', (_, id, other, want) => expect(ahead(id, other)).toBe(want));
+  ])('%s: %s after %s is %s', (_, id, other, want) => expect(isAhead(id, other)).toBe(want));
 });
 
 describe('furthest', () => {
@@ -30,7 +30,7 @@ describe('furthest', () => {
   test('is never behind either', () => {
     const [one, two] = ['v1.a.4.r.9', 'v1.a.6.r.3'];
     const most = furthest(one, two);
-    expect(ahead(one, most)).toBe(false);
-    expect(ahead(two, most)).toBe(false);
+    expect(isAhead(one, most)).toBe(false);
+    expect(isAhead(two, most)).toBe(false);
   });
 });

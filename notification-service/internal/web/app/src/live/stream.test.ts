@@ -134,12 +134,12 @@ test('a broken connection is left to the EventSource, which comes back by itself
   expect(FakeEventSource.made).toHaveLength(1);
 });
 
-describe('wake', () => {
+describe('reconnect', () => {
   test('opens at once what is not open', () => {
     open();
     FakeEventSource.last.emit('ready', 'v1.a.1');
     FakeEventSource.last.fail(false);
-    stream.wake();
+    stream.reconnect();
     expect(FakeEventSource.last.url).toContain('v1.a.1');
     expect(FakeEventSource.made).toHaveLength(2);
   });
@@ -147,14 +147,14 @@ describe('wake', () => {
   test('leaves an open stream alone', () => {
     open();
     FakeEventSource.last.emit('ready', 'v1.a.1');
-    stream.wake();
+    stream.reconnect();
     expect(FakeEventSource.made).toHaveLength(1);
   });
 
   test('does not open a closed stream', () => {
     open();
     stream.close();
-    stream.wake();
+    stream.reconnect();
     expect(FakeEventSource.made).toHaveLength(1);
   });
 });

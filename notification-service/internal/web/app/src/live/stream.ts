@@ -1,14 +1,14 @@
 /**
  * A client of CityConnect's event streams (docs/stream.md) that never gives
- * up: it stands alone, needs nothing but a browser, and may be copied.
+ * up. It needs nothing but a browser and may be copied.
  *
- * EventSource comes back by itself from most failures, with the position it
- * had. What it does not do is added here: notice a connection that is silent
- * although it looks open, start at a given position, and begin anew after an
- * answer that ends an EventSource for ever.
+ * EventSource reconnects by itself after most failures, with the position it
+ * had. Added here is what it does not do: notice a connection that is silent
+ * although it looks open, start at a given position, and reconnect after an
+ * answer that ends an EventSource permanently, such as a 503.
  */
 
-/** What the server sends; `hb` is kept back. */
+/** What the server sends; `hb`, its heartbeat, is not handed on. */
 export type StreamEvent = { type: 'ready' | 'notification' | 'reset'; data: unknown; id: string };
 
 export interface StreamOptions {
@@ -18,19 +18,19 @@ export interface StreamOptions {
   onEvent(event: StreamEvent): void;
   /** Called with true once the stream is open, with false once it is not. */
   onLive(live: boolean): void;
-  /** Asked before an ended stream is opened anew; false ends it for good. */
+  /** Asked before an ended stream is opened again; false ends it permanently. */
   mayReopen(): Promise<boolean>;
 }
 
 export interface Stream {
-  /** Tries at once, if the stream is not live: the network may be back. */
-  wake(): void;
+  /** Reconnects at once, unless the stream is open: the network may be back. */
+  reconnect(): void;
   close(): void;
 }
 
-/** The server writes at least every 22 s; two misses are a dead connection. */
+/** The server writes at least every 22 s: after two missed heartbeats the connection is dead. */
 const SILENCE_MS = 45_000;
-const RETRY_MS = { first: 1_000, most: 30_000 };
+const RETRY_MS = { first: 1_000, max: 30_000 };
 
 export function openStream(options: StreamOptions): Stream {
   let cursor = options.cursor ?? '';
@@ -41,7 +41,7 @@ export function openStream(options: StreamOptions): Stream {
   let attempt = 0;
   let closed = false;
 
-  const heard = (event: MessageEvent<string>) => {
+  const onMessage = (event: MessageEvent<string>) => {
     clearTimeout(watchdog);
     watchdog = window.setTimeout(reopen, SILENCE_MS);
     delay = RETRY_MS.first;
@@ -54,7 +54,7 @@ export function openStream(options: StreamOptions): Stream {
   const open = () => {
     const query = cursor && `?last_event_id=${encodeURIComponent(cursor)}`;
     source = new EventSource(options.url + query);
-    for (const type of ['ready', 'notification', 'reset', 'hb']) source.addEventListener(type, heard);
+    for (const type of ['ready', 'notification', 'reset', 'hb']) source.addEventListener(type, onMessage);
     source.onerror = () => {
       options.onLive(false);
       if (source?.readyState === EventSource.CLOSED) reopenLater();
@@ -75,23 +75,23 @@ export function openStream(options: StreamOptions): Stream {
     open();
   };
 
-  // Up to twice the delay, at random: a city's browsers must not return as one.
+  // Up to twice the delay, at random: a city's browsers must not reconnect at once.
   const reopenLater = () => {
     stop();
     const mine = attempt;
     retry = window.setTimeout(
       async () => {
-        const may = await options.mayReopen();
-        if (may && mine === attempt) open();
+        const allowed = await options.mayReopen();
+        if (allowed && mine === attempt) open();
       },
       delay * (1 + Math.random()),
     );
-    delay = Math.min(delay * 2, RETRY_MS.most);
+    delay = Math.min(delay * 2, RETRY_MS.max);
   };
 
   open();
   return {
-    wake: () => {
+    reconnect: () => {
       if (!closed && source?.readyState !== EventSource.OPEN) reopen();
     },
     close: () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { FakeBrowser, settled, type FakeTab } from '../testing/browser';
-import { joinTabs, type Tidings } from './tabs';
+import { joinTabs, type TabMessage } from './tabs';
 
 let browser: FakeBrowser;
 
@@ -11,16 +11,16 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** A tab that has joined, what it heard, and whether it follows the streams. */
+/** A tab that has joined, what it received, and whether it follows the streams. */
 async function join(tab: FakeTab) {
-  const joined = { tab, heard: [] as Tidings[], follows: 0, tell: (_: Tidings) => {} };
+  const joined = { tab, received: [] as TabMessage[], follows: 0, send: (_: TabMessage) => {} };
   joinTabs(
-    (tell) => {
+    (send) => {
       joined.follows++;
-      joined.tell = tell;
+      joined.send = send;
       return () => joined.follows--;
     },
-    (tidings) => joined.heard.push(tidings),
+    (message) => joined.received.push(message),
     tab,
   );
   await settled();
@@ -35,14 +35,14 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-const event = (id: string): Tidings => ({ kind: 'event', stream: 'mine', event: { type: 'notification', data: {}, id } });
+const event = (id: string): TabMessage => ({ kind: 'event', stream: 'notifications', event: { type: 'notification', data: {}, id } });
 
-test('one tab follows the streams, and all hear of every event once', async () => {
+test('one tab follows the streams, and all receive every event once', async () => {
   const [first, second, third] = [await join(browser.open()), await join(browser.open()), await join(browser.open('hidden'))];
   expect([first.follows, second.follows, third.follows]).toEqual([1, 0, 0]);
-  first.tell(event('v1.a.1'));
+  first.send(event('v1.a.1'));
   await settled();
-  for (const tab of [first, second, third]) expect(tab.heard.filter(({ kind }) => kind === 'event')).toEqual([event('v1.a.1')]);
+  for (const tab of [first, second, third]) expect(tab.received.filter(({ kind }) => kind === 'event')).toEqual([event('v1.a.1')]);
 });
 
 test('when the leading tab is closed the next one follows at once', async () => {
@@ -54,9 +54,9 @@ test('when the leading tab is closed the next one follows at once', async () => 
 
 test('a tab that comes later is told at once whether the streams are live', async () => {
   const first = await join(browser.open());
-  first.tell({ kind: 'live', live: true });
+  first.send({ kind: 'live', live: true });
   const second = await join(browser.open());
-  expect(second.heard).toEqual([{ kind: 'live', live: true }]);
+  expect(second.received).toEqual([{ kind: 'live', live: true }]);
 });
 
 describe('a frozen leader', () => {

@@ -6,34 +6,34 @@ import type { Plot, PlotOptions, Point } from './plot';
 interface Props extends PlotOptions {
   points?: Point[];
   picked?: { latitude: number; longitude: number } | undefined;
-  /** Gives the plot to whoever holds more than properties can say. */
+  /** Called with the plot, for what properties cannot do. */
   onReady?(plot: Plot): void;
 }
 
-/** After so long the map is begun, however busy the page is. */
+/** After this time the map is loaded, however busy the page is. */
 const IDLE_MS = 500;
 
-/** What everybody reads comes first; not every browser says when it is idle. */
+/** Text comes first; not every browser says when it is idle. */
 function whenIdle(task: () => void): void {
   if ('requestIdleCallback' in window) requestIdleCallback(task, { timeout: IDLE_MS });
   else setTimeout(task, IDLE_MS);
 }
 
-/** A map, once it is to be seen and its code has come. */
+/** A map, once it is visible and its code is loaded. */
 export function Map({ points = [], picked, onReady, ...options }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<Plot>();
   const [failed, setFailed] = useState(false);
-  // What a listener does may change, the plot stays.
+  // Listeners may change; the plot stays.
   const latest = useRef(options);
   latest.current = options;
 
   useEffect(() => {
     let made: Plot | undefined;
-    let gone = false;
-    let begun = false;
+    let removed = false;
+    let loading = false;
     const create = ({ createPlot }: typeof import('./plot')) => {
-      if (gone || !element.current) return;
+      if (removed || !element.current) return;
       const { label, onOpen, onPick, onMove } = latest.current;
       made = createPlot(element.current, {
         label,
@@ -47,13 +47,13 @@ export function Map({ points = [], picked, onReady, ...options }: Props) {
     // Without a size it is hidden, as on a phone that shows the list.
     const sizes = new ResizeObserver(([entry]) => {
       made?.resize();
-      if (begun || !entry?.contentRect.width) return;
-      begun = true;
+      if (loading || !entry?.contentRect.width) return;
+      loading = true;
       whenIdle(() => void import('./plot').then(create, () => setFailed(true)));
     });
     sizes.observe(element.current!);
     return () => {
-      gone = true;
+      removed = true;
       sizes.disconnect();
       made?.remove();
     };

@@ -11,7 +11,7 @@ import { Cards } from './reports/cards';
 
 const list = createList('mine');
 
-/** The reader's own reports, also the anonymous ones, and those he follows. */
+/** The user's own reports, also the anonymous ones, and those that the user follows. */
 export function MineScreen() {
   useEffect(() => {
     list.load(noFilters);

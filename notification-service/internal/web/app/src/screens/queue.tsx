@@ -13,7 +13,7 @@ import { StatusForm } from './report/status-form';
 
 const list = createList('all');
 
-/** What waits for the officials: one status at a time, the oldest first. */
+/** The officials' work: reports of one status, the oldest first. */
 export function QueueScreen() {
   const status = (STATUSES as readonly string[]).find((s) => s === route.value.query.get('status')) as Status | undefined;
   const shown = status ?? 'pending';
@@ -45,7 +45,7 @@ export function QueueScreen() {
           {t('more')}
         </button>
       )}
-      {moving && <Move id={moving} onClose={() => setMoving(undefined)} />}
+      {moving && <ChangeStatus id={moving} onClose={() => setMoving(undefined)} />}
     </>
   );
 }
@@ -71,7 +71,7 @@ function Row({ report, onMove }: { report: Report; onMove(): void }) {
   );
 }
 
-function Move({ id, onClose }: { id: string; onClose(): void }) {
+function ChangeStatus({ id, onClose }: { id: string; onClose(): void }) {
   const [open] = useState(() => createReport(id));
   useEffect(() => {
     void open.load();

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
-import { tellOtherTabs } from '../live/live';
+import { announceChange } from '../live/live';
 import { config } from '../state/config';
 import { signInAs, type Role } from '../state/session';
 import { Fault } from '../ui/problem';
@@ -9,7 +9,7 @@ import { href, route } from '../ui/router';
 
 const ROLES: Role[] = ['resident', 'official', 'operator'];
 
-/** Sign-in, on its own or in place of a screen that wants it. */
+/** Sign-in, on its own or in place of a screen that requires it. */
 export function SignInScreen({ path }: { path: string[] }) {
   const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : path.join('/');
   return (
@@ -27,9 +27,9 @@ export function SignInScreen({ path }: { path: string[] }) {
   );
 }
 
-/** The page begins anew as someone else: nothing of before may stay. */
+/** Loads the page again as another user: nothing of before may stay. */
 function arrive(to: string): void {
-  tellOtherTabs('session');
+  announceChange('session');
   location.replace(`/${href(to)}`);
   location.reload();
 }

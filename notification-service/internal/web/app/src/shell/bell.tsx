@@ -5,7 +5,7 @@ import { unread } from '../state/notifications';
 import { Icon } from '../ui/icons';
 import { Panel } from './panel';
 
-/** Above this the exact count helps nobody. */
+/** Above this the exact count is of no use. */
 const MANY = 99;
 
 export function Bell() {

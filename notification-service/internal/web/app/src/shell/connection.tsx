@@ -1,12 +1,12 @@
 import { language, t } from '../lang/i18n';
 import { connection } from '../live/live';
-import { tellExactly } from '../ui/time';
+import { showExactTime } from '../ui/time';
 
-/** Says honestly whether what is shown is current. */
+/** Whether what is shown is current. */
 export function ConnectionState() {
   const { state, since } = connection.value;
   return (
-    <span class="connection" data-state={state} onPointerEnter={tellExactly(since)} role="status">
+    <span class="connection" data-state={state} onPointerEnter={showExactTime(since)} role="status">
       {state === 'live' || state === 'connecting' ? t(`connection.${state}`) : t(`connection.${state}`, { time: timeOfDay(since) })}
     </span>
   );

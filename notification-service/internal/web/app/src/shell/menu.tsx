@@ -1,5 +1,5 @@
 import { languages, language, preferredLanguage, setLanguage, t } from '../lang/i18n';
-import { tellOtherTabs } from '../live/live';
+import { announceChange } from '../live/live';
 import { preferences, type Theme } from '../state/preferences';
 import { closeSession, session } from '../state/session';
 import { Modal } from '../ui/modal';
@@ -7,7 +7,7 @@ import { href, route } from '../ui/router';
 
 const THEMES: Theme[] = ['auto', 'light', 'dark'];
 
-/** Who one is, and how the page looks and speaks. */
+/** The account, the language and the appearance. */
 export function Menu({ onClose }: { onClose(): void }) {
   return (
     <Modal title={t('menu')} onClose={onClose}>
@@ -43,7 +43,7 @@ function Account({ onClose }: { onClose(): void }) {
 
 async function signOut(): Promise<void> {
   await closeSession();
-  tellOtherTabs('session');
+  announceChange('session');
   location.replace('/');
 }
 

@@ -62,23 +62,23 @@ function Group({ group, onClose, act }: GroupProps) {
         {newest.report_title}
       </a>
       <ul>
-        {folded(group).map((line) => (
-          <Line key={line[0].id} line={line} act={act} />
+        {groupVotes(group).map((events) => (
+          <Line key={events[0].id} events={events} act={act} />
         ))}
       </ul>
     </li>
   );
 }
 
-/** What is told in one line: one event, or votes that followed each other. */
-type Told = [Notification, ...Notification[]];
+/** One event, or votes that followed each other. */
+type Events = [Notification, ...Notification[]];
 
-function Line({ line, act }: { line: Told; act: GroupProps['act'] }) {
-  const [newest] = line;
-  const text = line.length > 1 ? tn('event.votes', line.length, { score: number(newest.score ?? 0) }) : describe(newest);
+function Line({ events, act }: { events: Events; act: GroupProps['act'] }) {
+  const [newest] = events;
+  const text = events.length > 1 ? tn('event.votes', events.length, { score: number(newest.score ?? 0) }) : describe(newest);
   const { read } = newest;
   return (
-    <li data-unread={!read} data-count={line.length}>
+    <li data-unread={!read} data-count={events.length}>
       <span class="what">
         {text}
         {newest.note && <q>{newest.note}</q>}
@@ -94,7 +94,7 @@ function Line({ line, act }: { line: Told; act: GroupProps['act'] }) {
         onClick={() =>
           act(
             mark(
-              line.map((n) => n.id),
+              events.map((n) => n.id),
               !read,
             ),
           )
@@ -104,9 +104,9 @@ function Line({ line, act }: { line: Told; act: GroupProps['act'] }) {
   );
 }
 
-/** Makes one line of votes that followed each other and are as read. */
-export function folded(group: Notification[]): Told[] {
-  const lines: Told[] = [];
+/** Puts votes on one line that followed each other and are all read, or all unread. */
+export function groupVotes(group: Notification[]): Events[] {
+  const lines: Events[] = [];
   for (const n of group) {
     const last = lines.at(-1);
     const [newest] = last ?? [];

@@ -2,7 +2,7 @@ import { t } from '../lang/i18n';
 import { dismiss, toasts } from '../state/toasts';
 import { Icon } from '../ui/icons';
 
-/** The region is always there: what is put into it later is read out. */
+/** The region always exists: what is added to it later is read out. */
 export function Toasts() {
   return (
     <div class="toasts" aria-live="polite" role="log" aria-label={t('toasts')}>

@@ -13,7 +13,7 @@ beforeEach(() => localStorage.clear());
 
 test('what is written survives a reload', async () => {
   const before = await begin();
-  before.change({ title: 'Dark crossing', category_id: 2, position: { latitude: 1, longitude: 2 } });
+  before.updateDraft({ title: 'Dark crossing', category_id: 2, position: { latitude: 1, longitude: 2 } });
   const { draft } = await begin();
   expect(draft.value).toEqual(before.draft.value);
   expect(draft.value.title).toBe('Dark crossing');
@@ -22,7 +22,7 @@ test('what is written survives a reload', async () => {
 describe('sending', () => {
   test('files what was written, and leaves an empty form with another key', async () => {
     const page = await begin();
-    page.change({
+    page.updateDraft({
       title: ' Dark crossing ',
       description: 'Since Monday',
       category_id: 2,
@@ -31,7 +31,7 @@ describe('sending', () => {
     });
     const { key } = page.draft.value;
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    expect(await page.file()).toEqual(report());
+    expect(await page.fileDraft()).toEqual(report());
     expect(post.mock.lastCall).toEqual([
       '/reports',
       {
@@ -49,22 +49,22 @@ describe('sending', () => {
     ['a request that is being worked on', 409, 'request-running'],
   ])('with %s is tried again under the same key, also after a reload', async (_, status, kind) => {
     let page = await begin();
-    page.change({ title: 'Dark crossing' });
+    page.updateDraft({ title: 'Dark crossing' });
     const { key } = page.draft.value;
     serve(page.reportService, 'POST', () => (status ? refused(status, kind) : Promise.reject(new TypeError('network'))));
-    expect(await page.file()).toBeUndefined();
+    expect(await page.fileDraft()).toBeUndefined();
     page = await begin();
     expect(page.draft.value).toMatchObject({ key, title: 'Dark crossing', sending: true });
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    await page.file();
+    await page.fileDraft();
     expect(post.mock.lastCall?.[1].params?.header).toEqual({ 'Idempotency-Key': key });
   });
 
   test('with a refusal gives the form back, with what is wrong', async () => {
     const page = await begin();
-    page.change({ title: 'Dark crossing' });
+    page.updateDraft({ title: 'Dark crossing' });
     serve(page.reportService, 'POST', () => refused(400, 'invalid-input', [{ pointer: '/title', detail: 'too short' }]));
-    await page.file();
+    await page.fileDraft();
     expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: false });
     expect(page.draftError.value).toMatchObject({ kind: 'invalid-input' });
   });
@@ -72,9 +72,9 @@ describe('sending', () => {
 
 test('starting over forgets everything, and the fault', async () => {
   const page = await begin();
-  page.change({ title: 'Dark crossing' });
+  page.updateDraft({ title: 'Dark crossing' });
   serve(page.reportService, 'POST', () => refused(400, 'invalid-input'));
-  await page.file();
+  await page.fileDraft();
   const { key } = page.draft.value;
   page.discardDraft();
   expect(page.draft.value.title).toBe('');

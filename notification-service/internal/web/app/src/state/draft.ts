@@ -32,7 +32,7 @@ const empty = (): Draft => ({
 export const draft = stored<Draft>('draft', empty());
 export const draftError = signal<unknown>();
 
-export function change(part: Partial<Draft>): void {
+export function updateDraft(part: Partial<Draft>): void {
   draft.value = { ...draft.value, ...part };
 }
 
@@ -45,8 +45,8 @@ export function discardDraft(): void {
  * Files the draft. When no answer comes it stays as it was sent, and trying
  * again is harmless.
  */
-export async function file(): Promise<Report | undefined> {
-  change({ sending: true });
+export async function fileDraft(): Promise<Report | undefined> {
+  updateDraft({ sending: true });
   draftError.value = undefined;
   const { key, position, category_id = 0, title, description, address, privacy_level } = draft.value;
   const body: NewReport = {
@@ -63,7 +63,7 @@ export async function file(): Promise<Report | undefined> {
     return report;
   } catch (error) {
     draftError.value = error;
-    if (!(error instanceof Failure) || !error.uncertain) change({ sending: false });
+    if (!(error instanceof Failure) || !error.uncertain) updateDraft({ sending: false });
     return undefined;
   }
 }

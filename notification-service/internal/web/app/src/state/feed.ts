@@ -1,31 +1,31 @@
-/** The public feed: what happens to any report, for whatever shows reports. */
+/** The public feed: every change of any report, for all that shows reports. */
 import type { FeedEvent, Report } from '../api/client';
-import { gather, soon } from '../live/batch';
+import { collect, debounce } from '../live/batch';
 import { onStream } from '../live/live';
 
 interface Watcher {
   /** Events in the order they came. */
   onEvents(events: FeedEvent[]): void;
-  /** The feed has no history: after a gap, what is shown is fetched anew. */
+  /** The feed has no history: after a gap, what is shown must be fetched again. */
   onGap(): void;
 }
 
-/** Within how long pages fetch anew after a gap that they all had. */
+/** All open pages have the same gap; they fetch within this time, at random. */
 const SPREAD_MS = 500;
 
 const watchers = new Set<Watcher>();
 
-/** Tells watcher of all that happens until the returned function is called. */
+/** Passes all events to watcher until the returned function is called. */
 export function watchFeed(watcher: Watcher): () => void {
   watchers.add(watcher);
   return () => watchers.delete(watcher);
 }
 
-export function followFeed(): void {
-  const events = gather<FeedEvent>((events) => {
+export function subscribeToFeed(): void {
+  const events = collect<FeedEvent>((events) => {
     for (const watcher of watchers) watcher.onEvents(events);
   });
-  const gap = soon(() => {
+  const gap = debounce(() => {
     for (const watcher of watchers) watcher.onGap();
   }, SPREAD_MS);
   onStream('feed', ({ type, data }) => {
@@ -35,17 +35,17 @@ export function followFeed(): void {
 }
 
 /** The report after events; the very same one if they change nothing. */
-export function applied(report: Report, events: FeedEvent[]): Report {
-  return events.reduce((now, event) => {
-    if (event.report_id !== now.id || event.report_version <= now.version) return now;
-    const status = event.status ?? now.status;
+export function applyEvents(report: Report, events: FeedEvent[]): Report {
+  return events.reduce((before, event) => {
+    if (event.report_id !== before.id || event.report_version <= before.version) return before;
+    const status = event.status ?? before.status;
     return {
-      ...now,
+      ...before,
       version: event.report_version,
       status,
       // An event does not say where the new status leads; the report does, once it is fetched.
-      transitions: status === now.status ? now.transitions : [],
-      score: event.score ?? now.score,
+      transitions: status === before.status ? before.transitions : [],
+      score: event.score ?? before.score,
       updated_at: event.happened_at,
     };
   }, report);

@@ -6,17 +6,17 @@ import { watchFeed } from './feed';
 import { stored } from './preferences';
 import { toast } from './toasts';
 
-/** Enough for a reader, and no burden on the browser. */
-const MOST = 200;
+/** My reports fetches each of them. */
+const MAX_FOLLOWED = 200;
 
 export const followed = stored<string[]>('followed', []);
 
 export function follow(id: string, on: boolean): void {
   const others = followed.value.filter((other) => other !== id);
-  followed.value = on ? [id, ...others].slice(0, MOST) : others;
+  followed.value = on ? [id, ...others].slice(0, MAX_FOLLOWED) : others;
 }
 
-/** Tells of status changes of followed reports while the page is looked at. */
+/** Announces changes of status of followed reports while the page is visible. */
 export function announceFollowed(): void {
   const onEvents = (events: FeedEvent[]) => {
     if (document.visibilityState !== 'visible') return;

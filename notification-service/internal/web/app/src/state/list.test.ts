@@ -4,11 +4,11 @@ import { reportService, type FeedEvent, type Report } from '../api/client';
 import { deferred, ok, refused, report, serve } from '../testing/api';
 import type { StreamEvent } from '../live/stream';
 
-// The feed of the test: what followFeed would hear from the stream.
+// The feed of the test: what subscribeToFeed would hear from the stream.
 const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));
 vi.mock('../live/live', () => ({ onStream: (_: string, listener: (event: StreamEvent) => void) => (streams.feed = listener) }));
 
-import { followFeed } from './feed';
+import { subscribeToFeed } from './feed';
 import { createList, noFilters } from './list';
 
 /** A day's report; the higher the day the newer. */
@@ -35,7 +35,7 @@ function happens(part: Partial<FeedEvent>): void {
 
 beforeEach(() => {
   vi.useFakeTimers();
-  followFeed();
+  subscribeToFeed();
 });
 afterEach(() => void vi.useRealTimers());
 

@@ -2,8 +2,8 @@
 import { batch, signal } from '@preact/signals';
 
 import { must, reportService, type FeedEvent, type Report, type Status } from '../api/client';
-import { soon } from '../live/batch';
-import { applied, watchFeed } from './feed';
+import { debounce } from '../live/batch';
+import { applyEvents, watchFeed } from './feed';
 
 export interface Filters {
   status: Status[];
@@ -16,9 +16,9 @@ export interface Filters {
 
 export const noFilters: Filters = { status: [], category: [], q: '', bbox: '', oldestFirst: false };
 
-const PAGE = 50;
-/** Within how long new reports are fetched, together. */
-const FRESH_MS = 2_000;
+const PAGE_SIZE = 50;
+/** New reports are fetched together, within this time. */
+const REFRESH_MS = 2_000;
 
 export function createList(of: 'all' | 'mine') {
   const reports = signal<Report[]>([]);
@@ -26,12 +26,12 @@ export function createList(of: 'all' | 'mine') {
   const state = signal<'loading' | 'ready' | 'failed'>('loading');
   const error = signal<unknown>();
   let filters = noFilters;
-  /** Answers to what is no longer asked are dropped. */
-  let asked = 0;
+  /** Counts requests: only the answer to the latest is shown. */
+  let requests = 0;
 
   const fetchPage = (cursor?: string) => {
     const query = {
-      limit: PAGE,
+      limit: PAGE_SIZE,
       status: filters.status,
       category: filters.category,
       ...(filters.q && { q: filters.q }),
@@ -43,20 +43,20 @@ export function createList(of: 'all' | 'mine') {
     return must(reportService.GET('/reports', { params: { query: all } }));
   };
 
-  const run = async (cursor: string | undefined, join: (page: Report[]) => Report[]) => {
-    const mine = ++asked;
+  const fetchInto = async (cursor: string | undefined, merge: (page: Report[]) => Report[]) => {
+    const request = ++requests;
     try {
       const page = await fetchPage(cursor);
-      if (mine !== asked) return;
+      if (request !== requests) return;
       batch(() => {
         // A fresh first page leaves the pages behind it where they are.
-        if (cursor || reports.value.length <= PAGE) next.value = page.next_cursor;
-        reports.value = join(page.reports);
+        if (cursor || reports.value.length <= PAGE_SIZE) next.value = page.next_cursor;
+        reports.value = merge(page.reports);
         state.value = 'ready';
         error.value = undefined;
       });
     } catch (failure) {
-      if (mine !== asked) return;
+      if (request !== requests) return;
       batch(() => {
         state.value = 'failed';
         error.value = failure;
@@ -64,20 +64,21 @@ export function createList(of: 'all' | 'mine') {
     }
   };
 
-  const load = (wanted: Filters) => {
-    // It may be on its way since the page began.
-    if (asked > 0 && state.value === 'loading' && JSON.stringify(wanted) === JSON.stringify(filters)) return;
-    filters = wanted;
+  const load = (newFilters: Filters) => {
+    // main.tsx may have asked for it before the screen did.
+    if (requests > 0 && state.value === 'loading' && JSON.stringify(newFilters) === JSON.stringify(filters)) return;
+    filters = newFilters;
     next.value = undefined;
     state.value = 'loading';
-    void run(undefined, (page) => page);
+    void fetchInto(undefined, (page) => page);
   };
-  const more = () => run(next.value, (page) => unique([...reports.value, ...page]));
-  const refresh = () => run(undefined, (page) => (reports.value.length > PAGE ? freshen(reports.value, page, filters.oldestFirst) : page));
-  const refreshSoon = soon(() => void refresh(), FRESH_MS);
+  const more = () => fetchInto(next.value, (page) => uniqueById([...reports.value, ...page]));
+  const refresh = () =>
+    fetchInto(undefined, (page) => (reports.value.length > PAGE_SIZE ? mergeFirstPage(reports.value, page, filters.oldestFirst) : page));
+  const refreshSoon = debounce(() => void refresh(), REFRESH_MS);
 
   const onEvents = (events: FeedEvent[]) => {
-    const changed = reports.value.map((report) => applied(report, events));
+    const changed = reports.value.map((report) => applyEvents(report, events));
     if (changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
     if (events.some(({ type }) => type !== 'report.vote.received')) refreshSoon();
   };
@@ -98,13 +99,13 @@ export function createList(of: 'all' | 'mine') {
 export type ReportList = ReturnType<typeof createList>;
 
 /** Puts a fresh first page in front of the pages that were loaded before. */
-function freshen(shown: Report[], page: Report[], oldestFirst: boolean): Report[] {
+function mergeFirstPage(shown: Report[], page: Report[], oldestFirst: boolean): Report[] {
   const last = page.at(-1);
   if (!last) return page;
-  const behind = (report: Report) => (oldestFirst ? report.created_at >= last.created_at : report.created_at <= last.created_at);
-  return unique([...page, ...shown.filter(behind)]);
+  const isBehind = (report: Report) => (oldestFirst ? report.created_at >= last.created_at : report.created_at <= last.created_at);
+  return uniqueById([...page, ...shown.filter(isBehind)]);
 }
 
-function unique(reports: Report[]): Report[] {
+function uniqueById(reports: Report[]): Report[] {
   return [...new Map(reports.map((report) => [report.id, report])).values()];
 }

@@ -6,14 +6,14 @@ import type { StreamEvent } from '../live/stream';
 const live = vi.hoisted(() => ({
   mine: (_: StreamEvent) => {},
   changed: (_: 'session' | 'notifications') => {},
-  startAfter: vi.fn(),
-  tellOtherTabs: vi.fn(),
+  startAt: vi.fn(),
+  announceChange: vi.fn(),
 }));
 vi.mock('../live/live', () => ({
   onStream: (_: string, listener: typeof live.mine) => (live.mine = listener),
   onChange: (listener: typeof live.changed) => (live.changed = listener),
-  startAfter: live.startAfter,
-  tellOtherTabs: live.tellOtherTabs,
+  startAt: live.startAt,
+  announceChange: live.announceChange,
 }));
 
 type Notifications = typeof import('./notifications');
@@ -26,7 +26,7 @@ beforeEach(async () => {
   page = await import('./notifications');
   ({ notificationService: service } = await import('../api/client'));
   ({ toasts } = await import('./toasts'));
-  page.followNotifications();
+  page.subscribeToNotifications();
 });
 
 const listed = (numbers: number[], unread_count: number, last_event_id: string, next_cursor?: string) =>
@@ -45,7 +45,7 @@ describe('what is unread', () => {
     serve(service, 'GET', () => listed([2, 1], 1, 'v1.a.2'));
     await page.loadNotifications();
     expect([shown(), page.unread.value]).toEqual([['n2', 'n1'], 1]);
-    expect(live.startAfter).toHaveBeenCalledWith('v1.a.2');
+    expect(live.startAt).toHaveBeenCalledWith('v1.a.2');
     arrives(3);
     expect([shown(), page.unread.value]).toEqual([['n3', 'n2', 'n1'], 2]);
   });
@@ -96,7 +96,7 @@ describe('marking', () => {
     expect(page.unread.value).toBe(1);
     await page.mark(['n2'], false);
     expect(page.unread.value).toBe(2);
-    expect(live.tellOtherTabs).toHaveBeenCalledWith('notifications');
+    expect(live.announceChange).toHaveBeenCalledWith('notifications');
   });
 
   test('a report that is looked at marks its own alone', async () => {

@@ -1,16 +1,16 @@
-/** What the user was told, and what of it is unread. */
+/** The user's notifications, and how many of them are unread. */
 import { batch, signal } from '@preact/signals';
 
 import { must, notificationService, type Notification } from '../api/client';
 import { describe } from '../ui/describe';
 import { href } from '../ui/router';
-import { onChange, onStream, startAfter, tellOtherTabs } from '../live/live';
-import { ahead, furthest } from '../live/position';
+import { onChange, onStream, startAt, announceChange } from '../live/live';
+import { isAhead, furthest } from '../live/position';
 import { toast } from './toasts';
 
-/** An open page holds no more; older ones are a request away. */
-const MOST = 200;
-const PAGE = 50;
+/** An open page keeps no more; older ones are a request away. */
+const MAX_SHOWN = 200;
+const PAGE_SIZE = 50;
 
 /** Newest first. */
 export const notifications = signal<Notification[]>([]);
@@ -18,38 +18,38 @@ export const unread = signal(0);
 /** Where older ones begin, if there are any. */
 export const older = signal<string | undefined>();
 
-/** Up to where the unread are counted. */
-let counted = '';
-/** What came while a page of the list was on its way, and may not be on it. */
-let meanwhile: Arrival[] | undefined;
+/** The position up to which `unread` counts. */
+let countedTo = '';
+/** What arrived while a page of the list was being fetched, and may not be on it. */
+let arrivedMeanwhile: Arrival[] | undefined;
 
 type Arrival = { notification: Notification; id: string };
 
 export async function loadNotifications(): Promise<void> {
-  const arrivals: Arrival[] = (meanwhile = []);
-  const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE } } }));
+  const arrivals: Arrival[] = (arrivedMeanwhile = []);
+  const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE_SIZE } } }));
   batch(() => {
     notifications.value = page.notifications;
     older.value = page.next_cursor;
-    count(page.unread_count, page.last_event_id);
-    for (const arrival of arrivals) take(arrival);
+    setUnread(page.unread_count, page.last_event_id);
+    for (const arrival of arrivals) add(arrival);
   });
-  if (meanwhile === arrivals) meanwhile = undefined;
-  startAfter(page.last_event_id);
+  if (arrivedMeanwhile === arrivals) arrivedMeanwhile = undefined;
+  startAt(page.last_event_id);
 }
 
-function count(unreadCount: number, upTo: string): void {
+function setUnread(unreadCount: number, upTo: string): void {
   unread.value = unreadCount;
-  counted = upTo;
+  countedTo = upTo;
 }
 
 export async function loadOlder(): Promise<void> {
   const cursor = older.value;
   if (!cursor) return;
-  const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE, cursor } } }));
-  if (older.value !== cursor) return; // pressed twice, or the list was loaded anew
+  const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE_SIZE, cursor } } }));
+  if (older.value !== cursor) return; // pressed twice, or the list was loaded again
   notifications.value = [...notifications.value, ...page.notifications];
-  older.value = notifications.value.length < MOST ? page.next_cursor : undefined;
+  older.value = notifications.value.length < MAX_SHOWN ? page.next_cursor : undefined;
 }
 
 export async function mark(ids: string[], read: boolean): Promise<void> {
@@ -62,7 +62,7 @@ export async function mark(ids: string[], read: boolean): Promise<void> {
     notifications.value = notifications.value.map((n) => byId.get(n.id) ?? n);
     unread.value += read ? -changed : changed;
   });
-  tellOtherTabs('notifications');
+  announceChange('notifications');
 }
 
 /** Marks a report's notifications as read, once it was looked at. */
@@ -73,38 +73,38 @@ export async function markReport(reportId: string): Promise<void> {
 
 export async function markAll(): Promise<void> {
   // What comes after what is shown stays unread.
-  const body = counted ? { last_event_id: counted } : {};
+  const body = countedTo ? { last_event_id: countedTo } : {};
   await must(notificationService.POST('/notifications/read-all', { body }));
   await loadNotifications();
-  tellOtherTabs('notifications');
+  announceChange('notifications');
 }
 
-/** Adds what is new; what was on its way twice, or counted before, is no more for that. */
-function take({ notification, id }: Arrival): boolean {
-  if (ahead(id, counted)) {
+/** Adds a notification unless it is shown already, and counts it unless it was counted. */
+function add({ notification, id }: Arrival): boolean {
+  if (isAhead(id, countedTo)) {
     unread.value++;
-    counted = furthest(id, counted);
+    countedTo = furthest(id, countedTo);
   }
   if (notifications.value.some((n) => n.id === notification.id)) return false;
-  notifications.value = [notification, ...notifications.value].slice(0, MOST);
-  if (notifications.value.length === MOST) older.value = undefined;
+  notifications.value = [notification, ...notifications.value].slice(0, MAX_SHOWN);
+  if (notifications.value.length === MAX_SHOWN) older.value = undefined;
   return true;
 }
 
 function receive(arrival: Arrival): void {
-  meanwhile?.push(arrival);
+  arrivedMeanwhile?.push(arrival);
   const { notification } = arrival;
-  if (!take(arrival) || document.visibilityState !== 'visible') return;
+  if (!add(arrival) || document.visibilityState !== 'visible') return;
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 
 /** Keeps the list current. */
-export function followNotifications(): void {
-  onStream('mine', ({ type, data, id }) => {
+export function subscribeToNotifications(): void {
+  onStream('notifications', ({ type, data, id }) => {
     if (type === 'notification') return receive({ notification: data as Notification, id });
     if (type === 'reset') return void loadNotifications();
     const ready = data as { unread_count: number; last_event_id: string };
-    count(ready.unread_count, ready.last_event_id);
+    setUnread(ready.unread_count, ready.last_event_id);
   });
   onChange((what) => {
     if (what === 'notifications') void loadNotifications();

@@ -1,31 +1,36 @@
 /**
  * Signing in with the city's own identity provider: the authorization code
- * flow with PKCE. What it gives is put into the session cookie at once, and
+ * flow with PKCE. The access token is put into the session cookie at once and
  * is kept nowhere else.
  */
 import * as oauth from 'oauth4webapi';
 
-import { tellOtherTabs } from '../live/live';
-import { config } from './config';
+import { announceChange } from '../live/live';
+import { config as pageConfig } from './config';
 import { openSession } from './session';
 
-/** What must be remembered while the reader is at the provider. */
-interface Errand {
+/** What must be remembered while the user is at the provider. */
+interface PendingSignIn {
   state: string;
   nonce: string;
   verifier: string;
-  /** Where he wanted to go. */
+  /** The address to return to. */
   hash: string;
 }
 
-const ERRAND = 'cityconnect.sign-in';
+const STORAGE_KEY = 'cityconnect.sign-in';
 
 function settings() {
-  if (config.auth.mode !== 'oidc') throw new Error('no identity provider is configured');
-  const issuer = new URL(config.auth.issuer);
-  // A provider on this very machine may do without TLS; nobody listens in between.
+  if (pageConfig.auth.mode !== 'oidc') throw new Error('no identity provider is configured');
+  const issuer = new URL(pageConfig.auth.issuer);
+  // A provider on this very machine needs no TLS.
   const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(issuer.hostname);
-  return { ...config.auth, issuer, client: { client_id: config.auth.client_id }, allow: { [oauth.allowInsecureRequests]: loopback } };
+  return {
+    ...pageConfig.auth,
+    issuer,
+    client: { client_id: pageConfig.auth.client_id },
+    allow: { [oauth.allowInsecureRequests]: loopback },
+  };
 }
 
 async function discover({ issuer, allow }: ReturnType<typeof settings>) {
@@ -36,56 +41,56 @@ async function discover({ issuer, allow }: ReturnType<typeof settings>) {
 const redirectURI = () => `${location.origin}/`;
 
 export async function beginSignIn(hash: string): Promise<void> {
-  const set = settings();
-  const server = await discover(set);
-  const errand: Errand = {
+  const config = settings();
+  const server = await discover(config);
+  const pending: PendingSignIn = {
     state: oauth.generateRandomState(),
     nonce: oauth.generateRandomNonce(),
     verifier: oauth.generateRandomCodeVerifier(),
     hash,
   };
-  sessionStorage.setItem(ERRAND, JSON.stringify(errand));
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(pending));
   const url = new URL(server.authorization_endpoint!);
   const query = {
-    client_id: set.client_id,
+    client_id: config.client_id,
     redirect_uri: redirectURI(),
     response_type: 'code',
-    scope: set.scope,
-    state: errand.state,
-    nonce: errand.nonce,
-    code_challenge: await oauth.calculatePKCECodeChallenge(errand.verifier),
+    scope: config.scope,
+    state: pending.state,
+    nonce: pending.nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
     code_challenge_method: 'S256',
   };
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   location.assign(url);
 }
 
-/** Called when the provider has sent the reader back to us. */
+/** Called when the provider has sent the user back. */
 export async function finishSignIn(): Promise<void> {
-  const errand = JSON.parse(sessionStorage.getItem(ERRAND) ?? 'null') as Errand | null;
-  sessionStorage.removeItem(ERRAND);
+  const pending = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null') as PendingSignIn | null;
+  sessionStorage.removeItem(STORAGE_KEY);
   let hash = '#/sign-in?failed=1';
   try {
-    if (errand) {
-      await openSession(await exchange(errand));
-      tellOtherTabs('session');
-      hash = errand.hash;
+    if (pending) {
+      await openSession(await exchange(pending));
+      announceChange('session');
+      hash = pending.hash;
     }
   } catch {
-    // Refused there, or too late here; the sign-in page says so.
+    // The provider refused, or it took too long; the sign-in page says so.
   }
   location.replace(`/${hash}`);
 }
 
-async function exchange(errand: Errand): Promise<string> {
-  const set = settings();
-  const server = await discover(set);
-  const params = oauth.validateAuthResponse(server, set.client, new URL(location.href), errand.state);
-  const response = await oauth.authorizationCodeGrantRequest(server, set.client, oauth.None(), params, redirectURI(), errand.verifier, {
-    ...set.allow,
+async function exchange(pending: PendingSignIn): Promise<string> {
+  const config = settings();
+  const server = await discover(config);
+  const params = oauth.validateAuthResponse(server, config.client, new URL(location.href), pending.state);
+  const response = await oauth.authorizationCodeGrantRequest(server, config.client, oauth.None(), params, redirectURI(), pending.verifier, {
+    ...config.allow,
   });
-  const tokens = await oauth.processAuthorizationCodeResponse(server, set.client, response, {
-    expectedNonce: errand.nonce,
+  const tokens = await oauth.processAuthorizationCodeResponse(server, config.client, response, {
+    expectedNonce: pending.nonce,
     requireIdToken: true,
   });
   return tokens.access_token;

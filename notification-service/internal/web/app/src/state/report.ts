@@ -1,14 +1,14 @@
-/** One report that stays current while it is looked at. */
+/** One report that stays current while it is shown. */
 import { batch, signal } from '@preact/signals';
 
 import { Failure, must, reportService, type FeedEvent, type HistoryEntry, type Report, type Status, type VoteType } from '../api/client';
-import { soon } from '../live/batch';
-import { applied, watchFeed } from './feed';
+import { debounce } from '../live/batch';
+import { applyEvents, watchFeed } from './feed';
 
-/** Within how long the timeline is fetched after a change of status. */
-const FRESH_MS = 200;
-/** How often a change of status is tried while votes come in. */
-const TRIES = 5;
+/** The timeline is fetched within this time after a change of status. */
+const REFRESH_MS = 200;
+/** How often a change of status is tried while votes arrive. */
+const MAX_TRIES = 5;
 
 export function createReport(id: string) {
   const report = signal<Report | undefined>();
@@ -31,7 +31,7 @@ export function createReport(id: string) {
       error.value = failure;
     }
   };
-  const refresh = soon(() => void load(), FRESH_MS);
+  const refresh = debounce(() => void load(), REFRESH_MS);
 
   /** An answer may be overtaken by an event. */
   const show = (fresh: Report) => {
@@ -39,11 +39,11 @@ export function createReport(id: string) {
   };
 
   const onEvents = (events: FeedEvent[]) => {
-    if (report.value) report.value = applied(report.value, events);
+    if (report.value) report.value = applyEvents(report.value, events);
     if (events.some((event) => event.report_id === id && event.type === 'report.status.updated')) refresh();
   };
 
-  /** Votes, or withdraws the vote that stands. */
+  /** Votes, or withdraws the same vote. */
   const vote = async (voteType: VoteType) => {
     const withdraw = report.value?.my_vote === voteType;
     const result = withdraw
@@ -60,8 +60,8 @@ export function createReport(id: string) {
   };
 
   /**
-   * Moves the report on, provided that its status is still what the official
-   * saw. Votes change the version too; they are no reason to stop him.
+   * Changes the status, unless another official was faster. Votes change the
+   * version as well; after them it is tried again.
    */
   const changeStatus = async (seen: Report, status: Status, note: string) => {
     let version = seen.version;
@@ -75,7 +75,7 @@ export function createReport(id: string) {
         if (!(failure instanceof Failure) || failure.kind !== 'stale-version') throw failure;
         await load();
         const now = report.value;
-        if (!now || now.status !== seen.status || tries === TRIES) throw failure;
+        if (!now || now.status !== seen.status || tries === MAX_TRIES) throw failure;
         version = now.version;
       }
     }

@@ -1,4 +1,4 @@
-/** Short messages that come, are read out, and go. */
+/** Short messages that appear, are read out, and disappear. */
 import { signal } from '@preact/signals';
 
 export interface Toast {
@@ -8,21 +8,21 @@ export interface Toast {
   href?: string;
 }
 
-/** More at once are noise; the panel has them all. */
-const MOST = 3;
+/** More at once distract; the panel of notifications has them all. */
+const MAX_SHOWN = 3;
 const SHOWN_MS = 7_000;
 
 export const toasts = signal<Toast[]>([]);
 const timers = new Map<number, number>();
 let last = 0;
 
-/** Shows text for a while. News about what a toast is about already go into that one. */
+/** Shows text for a while. A toast with the same link is replaced. */
 export function toast(text: string, href?: string): void {
   const shown = href ? toasts.value.find((each) => each.href === href) : undefined;
   const id = shown?.id ?? ++last;
   if (shown) toasts.value = toasts.value.map((each) => (each === shown ? { ...shown, text } : each));
   else toasts.value = [...toasts.value, href ? { id, text, href } : { id, text }];
-  for (const surplus of toasts.value.slice(0, -MOST)) dismiss(surplus.id);
+  for (const surplus of toasts.value.slice(0, -MAX_SHOWN)) dismiss(surplus.id);
   clearTimeout(timers.get(id));
   timers.set(
     id,

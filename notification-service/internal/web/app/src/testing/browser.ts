@@ -1,7 +1,7 @@
 /** Parts of a browser that jsdom and Node 18 do not have, for tests of several tabs. */
-import type { Surroundings } from '../live/tabs';
+import type { TabContext } from '../live/tabs';
 
-type Message = Parameters<Surroundings['channel']['postMessage']>[0];
+type Message = Parameters<TabContext['channel']['postMessage']>[0];
 
 /** Lets pending promises run. */
 export const settled = async () => {
@@ -81,11 +81,11 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** A tab, as `joinTabs` takes its surroundings. */
-export class FakeTab implements Surroundings {
+/** A tab, as `joinTabs` takes its tabContext. */
+export class FakeTab implements TabContext {
   frozen = false;
-  readonly channel: Surroundings['channel'];
-  readonly locks: Surroundings['locks'];
+  readonly channel: TabContext['channel'];
+  readonly locks: TabContext['locks'];
   readonly document: { visibilityState: DocumentVisibilityState };
 
   constructor(browser: FakeBrowser, visibilityState: DocumentVisibilityState) {

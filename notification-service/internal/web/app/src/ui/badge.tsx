@@ -3,7 +3,7 @@ import { t } from '../lang/i18n';
 
 export const STATUSES: readonly Status[] = ['pending', 'in_progress', 'resolved', 'rejected'];
 
-/** Says where a report stands, in colour and in words. */
+/** The status of a report, in colour and in words. */
 export function Badge({ status }: { status: Status }) {
   return (
     <span class="badge" data-status={status}>

@@ -1,7 +1,7 @@
 import type { FeedEvent, Notification } from '../api/client';
 import { number, t } from '../lang/i18n';
 
-/** Says in a few words what happened to a report. */
+/** What happened to a report, in a few words. */
 export function describe(event: Notification | FeedEvent): string {
   switch (event.type) {
     case 'report.created':

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
 
-/** A component whose code comes when it is first shown. */
+/** A component whose code is loaded when it is first shown. */
 export function lazily<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let Loaded: ComponentType<P> | undefined;
   return function Lazy(props: P) {

@@ -12,7 +12,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A dialog of the browser's own: it keeps the focus in, and Escape closes it. */
+/** The browser's own dialog: it keeps the focus inside, and Escape closes it. */
 export function Modal({ title, onClose, drawer, children }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();

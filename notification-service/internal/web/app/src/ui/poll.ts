@@ -1,40 +1,41 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** How often figures are read that no stream brings. */
+/** How often figures are read that no stream sends. */
 export const POLL_MS = 2_000;
 
 export interface Polled<T> {
   value: T | undefined;
   error: unknown;
-  again(): void;
+  /** Reads now. */
+  refresh(): void;
 }
 
-/** Reads something again and again while somebody looks at it. */
+/** Reads something every POLL_MS while the page is visible. */
 export function usePoll<T>(read: () => Promise<T>, deps: unknown[] = []): Polled<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
-  const [asked, ask] = useState(0);
+  const [refreshes, setRefreshes] = useState(0);
   useEffect(() => {
     let timer: number;
-    let gone = false;
+    let stopped = false;
     const tick = async () => {
       if (document.visibilityState === 'visible') {
         await read().then(
           (fresh) => {
-            if (gone) return;
+            if (stopped) return;
             setValue(fresh);
             setError(undefined);
           },
-          (failure: unknown) => !gone && setError(failure),
+          (failure: unknown) => !stopped && setError(failure),
         );
       }
-      if (!gone) timer = window.setTimeout(tick, POLL_MS);
+      if (!stopped) timer = window.setTimeout(tick, POLL_MS);
     };
     void tick();
     return () => {
-      gone = true;
+      stopped = true;
       clearTimeout(timer);
     };
-  }, [...deps, asked]);
-  return { value, error, again: () => ask(asked + 1) };
+  }, [...deps, refreshes]);
+  return { value, error, refresh: () => setRefreshes(refreshes + 1) };
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../api/client';
 import { isWord, t } from '../lang/i18n';
 
-/** Says in the reader's language what went wrong. */
+/** What went wrong, in the reader's language. */
 export function explain(error: unknown): string {
   if (!(error instanceof Failure)) return t('problem.internal');
   const key = `problem.${error.kind}`;
@@ -9,7 +9,7 @@ export function explain(error: unknown): string {
   return error.problem?.detail ?? error.problem?.title ?? t('problem.internal');
 }
 
-/** A failure where it happened, announced to whoever cannot see it. */
+/** A failure, shown where it happened and announced to screen readers. */
 export function Fault({ error, retry }: { error: unknown; retry?: () => void }) {
   if (!error) return null;
   return (

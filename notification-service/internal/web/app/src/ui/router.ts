@@ -1,4 +1,4 @@
-/** Addresses after the #, so that every one of them is the same file. */
+/** Addresses are in the hash, so that the server has one file for all of them. */
 import { computed, signal } from '@preact/signals';
 
 const hash = signal(location.hash);
@@ -19,7 +19,7 @@ export function go(path: string): void {
   location.hash = href(path);
 }
 
-/** Changes the query in place: a filter is no page of its own. */
+/** Changes the query in place: a filter is not a step in the history. */
 export function setQuery(change: Record<string, string>): void {
   const { path, query } = route.value;
   const next = Object.fromEntries([...query, ...Object.entries(change)].filter(([, value]) => value !== ''));

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 
 import { setLanguage } from '../lang/i18n';
-import { ago, exactly, now } from './time';
+import { ago, exactTime, now } from './time';
 
 afterEach(() => setLanguage('en'));
 
@@ -39,7 +39,7 @@ describe('how long ago', () => {
 
 test('the exact time is in the chosen language', async () => {
   const date = new Date(2026, 4, 3, 9, 5);
-  expect(exactly(date)).toMatch(/^May 3, 2026, 9:05\sAM$/);
+  expect(exactTime(date)).toMatch(/^May 3, 2026, 9:05\sAM$/);
   await setLanguage('id');
-  expect(exactly(date)).toBe('3 Mei 2026, 09.05');
+  expect(exactTime(date)).toBe('3 Mei 2026, 09.05');
 });

@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 
 import { language } from '../lang/i18n';
 
-/** Now, to the half minute: all times on the page age together. */
+/** Now, to the half minute: all times on the page change together. */
 export const now = signal(Date.now());
 setInterval(() => (now.value = Date.now()), 30_000);
 
@@ -16,7 +16,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** Made once a language, and not before it is wanted: making one takes much longer than using it. */
+/** Made once a language, when first used: making one takes much longer than using it. */
 const since = computed(() => new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' }));
 const exact = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }));
 
@@ -27,24 +27,24 @@ export function ago(date: Date): string {
   return since.value.format(-Math.floor(seconds / size), unit);
 }
 
-export function exactly(date: Date): string {
+export function exactTime(date: Date): string {
   return exact.value.format(date);
 }
 
-/** Shows the exact time when somebody points at an element. */
-export function tellExactly(date: Date) {
+/** A listener that puts the exact time into the tooltip of an element. */
+export function showExactTime(date: Date) {
   return (event: { currentTarget: HTMLElement }) => {
-    event.currentTarget.title = exactly(date);
+    event.currentTarget.title = exactTime(date);
   };
 }
 
-/** The time since at; with full, the exact time stands beside it. */
+/** How long ago something was; with full, the exact time beside it. */
 export function Time({ at, full }: { at: string | Date; full?: boolean }) {
   const date = new Date(at);
   return (
-    <time dateTime={date.toISOString()} onPointerEnter={tellExactly(date)}>
+    <time dateTime={date.toISOString()} onPointerEnter={showExactTime(date)}>
       {ago(date)}
-      {full && <span class="quiet"> · {exactly(date)}</span>}
+      {full && <span class="quiet"> · {exactTime(date)}</span>}
     </time>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { Failure } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { categories } from '../../state/categories';
-import { change, discardDraft, draft, draftError, file } from '../../state/draft';
+import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 import { go, href } from '../../ui/router';
@@ -11,21 +11,21 @@ import { Duplicates } from './duplicates';
 import { Place } from './place';
 import { Privacy } from './privacy';
 
-/** How soon a report that found no answer is sent again. */
-const AGAIN_MS = 5_000;
+/** How soon a report without an answer is sent again. */
+const RESEND_MS = 5_000;
 
 async function send(): Promise<void> {
-  const report = await file();
+  const report = await fileDraft();
   if (!report) return;
   toast(t('new.filed'), href(`reports/${report.id}`));
   go(`reports/${report.id}`);
 }
 
-/** Files a report. Whatever is typed survives a reload and a lost network. */
+/** Files a report. What is typed survives a reload and a lost connection. */
 export function CreateScreen() {
   const { title, description, category_id, sending } = draft.value;
   const error = draftError.value;
-  useEffect(() => sendUntilAnswered(), []);
+  useEffect(() => resendUntilAnswered(), []);
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>{t('new')}</h1>
@@ -39,7 +39,7 @@ export function CreateScreen() {
         <fieldset class="bare" disabled={sending}>
           <label class="field">
             <span>{t('category')}</span>
-            <select required value={category_id ?? ''} onChange={(e) => change({ category_id: Number(e.currentTarget.value) })}>
+            <select required value={category_id ?? ''} onChange={(e) => updateDraft({ category_id: Number(e.currentTarget.value) })}>
               <option value="" disabled>
                 {t('category.choose')}
               </option>
@@ -61,14 +61,14 @@ export function CreateScreen() {
               pattern=".*\S.*"
               title={t('new.title-hint')}
               value={title}
-              onInput={(e) => change({ title: e.currentTarget.value })}
+              onInput={(e) => updateDraft({ title: e.currentTarget.value })}
             />
             <small>{t('new.title-hint')}</small>
             <FieldFault pointer="/title" />
           </label>
           <label class="field">
             <span>{t('new.description')}</span>
-            <textarea rows={5} maxLength={4000} value={description} onInput={(e) => change({ description: e.currentTarget.value })} />
+            <textarea rows={5} maxLength={4000} value={description} onInput={(e) => updateDraft({ description: e.currentTarget.value })} />
             <FieldFault pointer="/description" />
           </label>
           <Privacy />
@@ -78,7 +78,7 @@ export function CreateScreen() {
           <button class="primary" disabled={sending && !error}>
             {t(sending ? 'new.again' : 'new.file')}
           </button>
-          <button type="button" class="link" onClick={sending ? () => change({ sending: false }) : discardDraft}>
+          <button type="button" class="link" onClick={sending ? () => updateDraft({ sending: false }) : discardDraft}>
             {t(sending ? 'new.edit' : 'new.discard')}
           </button>
         </div>
@@ -88,7 +88,7 @@ export function CreateScreen() {
   );
 }
 
-/** What became of sending; a report that was filed before it was edited is found in "mine". */
+/** The result of sending; a report that was filed before it was edited is among the user's own. */
 function Outcome({ sending, error }: { sending: boolean; error: unknown }) {
   if (error instanceof Failure && error.kind === 'idempotency-key-reused') {
     return (
@@ -113,12 +113,12 @@ function FieldFault({ pointer }: { pointer: string }) {
   return fault ? <small class="fault">{fault}</small> : null;
 }
 
-/** Sends again what has had no answer, also after a reload. */
-function sendUntilAnswered(): () => void {
+/** Sends a report again that had no answer, also after a reload. */
+function resendUntilAnswered(): () => void {
   const again = () => draft.value.sending && navigator.onLine && void send();
   again();
   window.addEventListener('online', again);
-  const timer = setInterval(again, AGAIN_MS);
+  const timer = setInterval(again, RESEND_MS);
   return () => {
     clearInterval(timer);
     window.removeEventListener('online', again);

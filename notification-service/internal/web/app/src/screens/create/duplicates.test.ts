@@ -2,10 +2,10 @@ import { expect, test, vi } from 'vitest';
 
 vi.mock('../../live/live', () => ({ onStream: () => {} }));
 
-import { around } from './duplicates';
+import { boundingBox } from './duplicates';
 
 const box = (latitude: number, longitude: number) =>
-  around({ latitude, longitude }).split(',').map(Number) as [number, number, number, number];
+  boundingBox({ latitude, longitude }).split(',').map(Number) as [number, number, number, number];
 
 test('the area is 150 m to each side, also where meridians are closer', () => {
   for (const latitude of [0, -6.9, 60]) {

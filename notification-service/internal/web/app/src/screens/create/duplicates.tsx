@@ -10,14 +10,14 @@ import { Badge } from '../../ui/badge';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 
-/** How near a report of the same kind is likely to be the same: in metres. */
+/** A report of the same category within so many metres is probably the same. */
 const NEAR_M = 150;
 const METRES_PER_DEGREE = 111_320;
-const MOST = 3;
+const MAX_SHOWN = 3;
 
 type Position = { latitude: number; longitude: number };
 
-/** Open reports nearby: to vote for one of them helps more than one more of them. */
+/** Open reports nearby: a vote for one of them helps more than another report. */
 export function Duplicates() {
   const { position, category_id } = draft.value;
   const [near, setNear] = useState<Report[]>([]);
@@ -34,28 +34,28 @@ export function Duplicates() {
     };
   }, [position?.latitude, position?.longitude, category_id]);
   if (near.length === 0) return <div role="status" />;
-  const gone = (id: string) => setNear(near.filter((report) => report.id !== id));
+  const remove = (id: string) => setNear(near.filter((report) => report.id !== id));
   return (
     <section class="panel stack" role="status" aria-label={t('duplicates')}>
       <h2>{t('duplicates')}</h2>
       <p class="quiet">{t('duplicates.hint')}</p>
       <ul class="rows">
         {near.map((report) => (
-          <Duplicate key={report.id} report={report} onGone={() => gone(report.id)} />
+          <Duplicate key={report.id} report={report} onVoted={() => remove(report.id)} />
         ))}
       </ul>
     </section>
   );
 }
 
-function Duplicate({ report, onGone }: { report: Report; onGone(): void }) {
+function Duplicate({ report, onVoted }: { report: Report; onVoted(): void }) {
   const voteInstead = async () => {
     const params = { path: { id: report.id } };
     try {
       await must(reportService.POST('/reports/{id}/vote', { params, body: { vote_type: 'upvote' } }));
       follow(report.id, true);
       toast(t('duplicates.voted'), href(`reports/${report.id}`));
-      onGone();
+      onVoted();
     } catch (error) {
       toast(explain(error));
     }
@@ -80,14 +80,14 @@ function Duplicate({ report, onGone }: { report: Report; onGone(): void }) {
 }
 
 async function find(at: Position, category: number): Promise<Report[]> {
-  const query = { bbox: around(at), category: [category], status: ['pending', 'in_progress'] as const, limit: 20 };
+  const query = { bbox: boundingBox(at), category: [category], status: ['pending', 'in_progress'] as const, limit: 20 };
   const page = await must(reportService.GET('/reports', { params: { query: { ...query, status: [...query.status] } } }));
-  return page.reports.toSorted((a, b) => distance(a, at) - distance(b, at)).slice(0, MOST);
+  return page.reports.toSorted((a, b) => distance(a, at) - distance(b, at)).slice(0, MAX_SHOWN);
 }
 
-export function around({ latitude, longitude }: Position): string {
+export function boundingBox({ latitude, longitude }: Position): string {
   const high = NEAR_M / METRES_PER_DEGREE;
-  // Meridians meet at the poles; nobody reports from there, and none divides by nought.
+  // Meridians meet at the poles: without a minimum the width would be infinite there.
   const wide = high / Math.max(0.01, Math.cos((latitude * Math.PI) / 180));
   const box = [longitude - wide, latitude - high, longitude + wide, latitude + high];
   return box.map((degrees, i) => clamp(degrees, i % 2 === 0 ? 180 : 90).toFixed(5)).join(',');

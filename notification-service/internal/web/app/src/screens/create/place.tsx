@@ -3,18 +3,18 @@ import { useRef, useState } from 'preact/hooks';
 import { t } from '../../lang/i18n';
 import { Map } from '../../map/map';
 import type { Plot } from '../../map/plot';
-import { change, draft } from '../../state/draft';
+import { draft, updateDraft } from '../../state/draft';
 import { Icon } from '../../ui/icons';
 
-/** A device that cannot find itself by then will not. */
+/** A device that has no position by then will not get one. */
 const LOCATE_MS = 15_000;
 
-/** Where it is: by a click, by the keyboard, by the device or in words. */
+/** The place of the problem: by a click, by keyboard, by the device or in words. */
 export function Place() {
   const plot = useRef<Plot | null>(null);
   const [failed, setFailed] = useState(false);
   const { position, address } = draft.value;
-  const pick = (picked: { latitude: number; longitude: number }) => change({ position: picked });
+  const pick = (picked: { latitude: number; longitude: number }) => updateDraft({ position: picked });
   const locate = () => {
     setFailed(false);
     navigator.geolocation.getCurrentPosition(
@@ -48,7 +48,12 @@ export function Place() {
       </p>
       <label class="field">
         <span>{t('place.address')}</span>
-        <input maxLength={300} autocomplete="street-address" value={address} onInput={(e) => change({ address: e.currentTarget.value })} />
+        <input
+          maxLength={300}
+          autocomplete="street-address"
+          value={address}
+          onInput={(e) => updateDraft({ address: e.currentTarget.value })}
+        />
       </label>
     </fieldset>
   );

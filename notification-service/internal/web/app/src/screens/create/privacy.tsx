@@ -1,5 +1,5 @@
 import { t } from '../../lang/i18n';
-import { change, draft } from '../../state/draft';
+import { draft, updateDraft } from '../../state/draft';
 
 const LEVELS = ['public', 'anonymous'] as const;
 const READERS = ['everyone', 'officials', 'operators', 'you'] as const;
@@ -17,7 +17,7 @@ export function Privacy() {
               type="radio"
               name="privacy"
               checked={chosen === level}
-              onChange={() => change({ privacy_level: level })}
+              onChange={() => updateDraft({ privacy_level: level })}
               aria-describedby="who-sees-what"
             />
             <span>

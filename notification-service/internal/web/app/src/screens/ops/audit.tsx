@@ -14,7 +14,7 @@ interface Entry {
   href?: string;
 }
 
-/** What operators did in both services, the latest first. */
+/** What operators did in both services, newest first. */
 async function read(): Promise<Entry[]> {
   const query = { params: { query: { limit: 100 } } };
   const [dead, outbox] = await Promise.all([
@@ -45,7 +45,7 @@ export function Audit() {
   const audit = usePoll(read);
   return (
     <div class="stack">
-      <Fault error={audit.error} retry={audit.again} />
+      <Fault error={audit.error} retry={audit.refresh} />
       {audit.value?.length === 0 && <p class="empty">{t('audit.none')}</p>}
       <ul class="rows">
         {audit.value?.map((entry) => (

@@ -22,7 +22,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'audit', name: 'audit', view: Audit },
 ];
 
-/** What operators work with, a tab for each part of the pair. */
+/** The operators' console, a tab for each part. */
 export function Console({ path }: { path: string[] }) {
   const section = sections.find((each) => each.path === path[1]) ?? sections[0];
   return (

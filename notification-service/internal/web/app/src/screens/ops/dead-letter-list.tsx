@@ -22,7 +22,7 @@ export function DeadLetterList() {
       <a class="back" href={href('ops/dead-letters')}>
         <Icon name="back" /> {t('dead.groups')}
       </a>
-      <Fault error={found.error} retry={found.again} />
+      <Fault error={found.error} retry={found.refresh} />
       {query.error_group && <h2>{query.error_group}</h2>}
       {found.value && letters.length === 0 && <p class="empty">{t('dead.none')}</p>}
       <ul class="rows">
@@ -53,7 +53,7 @@ export function DeadLetterList() {
 
 type Query = Record<string, string | undefined>;
 
-/** Reads all pages anew: while somebody looks at them, letters come and go. */
+/** Reads all pages again: dead letters come and go while the list is shown. */
 async function readPages(asked: Query, pages: number) {
   const letters: DeadLetter[] = [];
   let cursor: string | undefined;

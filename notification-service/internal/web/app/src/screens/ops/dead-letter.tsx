@@ -10,7 +10,7 @@ import { Time } from '../../ui/time';
 import { EditForm } from './edit-form';
 import { Reason } from './reason';
 
-/** One dead letter: what it said, why it lies here, and what can be done. */
+/** One dead letter: its content, why it failed, and what can be done. */
 export function DeadLetterDetail({ id }: { id: number }) {
   const params = { path: { id } };
   const letter = usePoll(() => must(notificationService.GET('/admin/dlq/messages/{id}', { params })), [id]);
@@ -20,7 +20,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
       <a class="back" href={href('ops/dead-letters')}>
         <Icon name="back" /> {t('dead.groups')}
       </a>
-      <Fault error={letter.error} retry={letter.again} />
+      <Fault error={letter.error} retry={letter.refresh} />
       {found && (
         <>
           <h2 class="wrap">{found.error}</h2>
@@ -34,7 +34,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
             {found.close_reason && <span>{found.close_reason}</span>}
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>
-          {found.state === 'open' && <Acts letter={found} onDone={letter.again} />}
+          {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
           <Part name={t('dead.body')} value={found.body} />
           <Part name={t('dead.headers')} value={found.headers} />
           <Part name={t('dead.properties')} value={found.properties} />
@@ -45,7 +45,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
   );
 }
 
-function Acts({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
+function Actions({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
   const [open, setOpen] = useState<'edit' | 'discard'>();
   const [error, setError] = useState<unknown>();
   const params = { path: { id: letter.id } };

@@ -26,8 +26,8 @@ export function DeadLetters({ path: [id] }: { path: string[] }) {
 function Groups() {
   const groups = usePoll(readGroups);
   const stats = usePoll(readStats);
-  const fault = <Fault error={groups.error ?? stats.error} retry={groups.again} />;
-  // All at once: nothing moves away from under a finger.
+  const fault = <Fault error={groups.error ?? stats.error} retry={groups.refresh} />;
+  // Shown all at once, so that nothing moves while it is being clicked.
   const queues = stats.value?.items;
   if (!queues || !groups.value) return fault;
   const sum = (of: 'open' | 'replaying' | 'resolved' | 'discarded') => queues.reduce((total, queue) => total + queue[of], 0);
@@ -52,7 +52,7 @@ function Groups() {
       {groups.value.items.length === 0 && <p class="empty">{t('dead.none')}</p>}
       <ul class="rows">
         {groups.value.items.map((group) => (
-          <Group key={`${group.queue} ${group.error_class} ${group.error_group}`} group={group} onDone={groups.again} />
+          <Group key={`${group.queue} ${group.error_class} ${group.error_group}`} group={group} onDone={groups.refresh} />
         ))}
       </ul>
     </div>

@@ -1,4 +1,4 @@
-/** A number with its name; a warning one wants somebody's attention. */
+/** A number with its name; with warn it asks for attention. */
 export function Figure({ label, value, warn }: { label: string; value: string; warn?: boolean }) {
   return (
     <div class="figure" data-warn={warn}>

@@ -17,8 +17,8 @@ const readFailed = () => must(reportService.GET('/admin/outbox/messages', { para
 export function Outbox() {
   const stats = usePoll(readStats);
   const failed = usePoll(readFailed);
-  const fault = <Fault error={stats.error ?? failed.error} retry={stats.again} />;
-  // All at once: nothing moves away from under a finger.
+  const fault = <Fault error={stats.error ?? failed.error} retry={stats.refresh} />;
+  // Shown all at once, so that nothing moves while it is being clicked.
   if (!stats.value || !failed.value) return fault;
   const { messages } = failed.value;
   return (
@@ -27,12 +27,12 @@ export function Outbox() {
       <Backlog stats={stats.value} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
-        <RetryAll messages={messages} onDone={failed.again} />
+        <RetryAll messages={messages} onDone={failed.refresh} />
       </div>
       {messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
       <ul class="rows">
         {messages.map((message) => (
-          <Failed key={message.id} message={message} onDone={failed.again} />
+          <Failed key={message.id} message={message} onDone={failed.refresh} />
         ))}
       </ul>
     </div>

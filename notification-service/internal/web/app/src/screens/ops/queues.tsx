@@ -9,24 +9,24 @@ import { Figure } from './figure';
 
 const read = () => must(notificationService.GET('/admin/workers'));
 
-/** The queues with their workers, and what the topology doctor found. */
+/** The queues with their workers, and how the broker's topology differs. */
 export function Queues() {
   const pools = usePoll(read);
   return (
     <div class="stack">
-      <Fault error={pools.error} retry={pools.again} />
+      <Fault error={pools.error} retry={pools.refresh} />
       {pools.value && <Findings findings={pools.value.findings} />}
       {pools.value && <Charts pools={pools.value} />}
       <ul class="pools">
         {pools.value?.items.map((pool) => (
-          <Pool key={pool.queue} pool={pool} onDone={pools.again} />
+          <Pool key={pool.queue} pool={pool} onDone={pools.refresh} />
         ))}
       </ul>
     </div>
   );
 }
 
-/** How the broker differs from what it should be, and what mends it. */
+/** How the broker differs from what it should be, and the remedy. */
 function Findings({ findings }: { findings: WorkerPools['findings'] }) {
   if (findings.length === 0) return null;
   return (

@@ -10,7 +10,7 @@ interface Props {
   onClose(): void;
 }
 
-/** Asks why, for the audit, before something is given up for good. */
+/** Asks for a reason, for the audit, before something is discarded. */
 export function Reason({ title, onSubmit, onClose }: Props) {
   const [reason, setReason] = useState('');
   const [error, setError] = useState<unknown>();

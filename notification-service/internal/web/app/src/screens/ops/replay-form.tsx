@@ -12,24 +12,24 @@ interface Props {
   onClose(): void;
 }
 
-/** A few go first: what they show decides about the rest. */
+/** This many are replayed first; the rest only if they succeed. */
 const CANARY = 5;
 const RATE = 50;
 
-/** Orders the replay of many: how fast, and with how many to try it first. */
+/** Starts the replay of many: how fast, and how many as a canary. */
 export function ReplayForm({ selection, count, onClose }: Props) {
   const [canary, setCanary] = useState(Math.min(CANARY, count));
   const [rate, setRate] = useState(RATE);
   const [limit, setLimit] = useState(0);
-  const [rehearsed, setRehearsed] = useState<number>();
+  const [dryRunCount, setDryRunCount] = useState<number>();
   const [error, setError] = useState<unknown>();
 
-  const order = async (dryRun: boolean) => {
+  const start = async (dryRun: boolean) => {
     try {
       const body = { selection, canary, rate_per_s: rate, limit, dry_run: dryRun };
       const answer = await must(notificationService.POST('/admin/dlq/replays', { body }));
       setError(undefined);
-      if ('would_send' in answer) setRehearsed(answer.would_send);
+      if ('would_send' in answer) setDryRunCount(answer.would_send);
       else {
         onClose();
         go('ops/replays');
@@ -44,22 +44,22 @@ export function ReplayForm({ selection, count, onClose }: Props) {
         class="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          void order(false);
+          void start(false);
         }}
       >
         <p class="quiet">{t('replay.hint')}</p>
-        <Amount label={t('replay.canary')} hint={t('replay.canary-hint')} max={1000} value={canary} onChange={setCanary} />
-        <Amount label={t('replay.rate')} hint={t('replay.rate-hint')} max={10000} value={rate} onChange={setRate} />
-        <Amount label={t('replay.limit')} hint={t('replay.limit-hint')} max={1000000} value={limit} onChange={setLimit} />
-        {rehearsed !== undefined && (
+        <NumberField label={t('replay.canary')} hint={t('replay.canary-hint')} max={1000} value={canary} onChange={setCanary} />
+        <NumberField label={t('replay.rate')} hint={t('replay.rate-hint')} max={10000} value={rate} onChange={setRate} />
+        <NumberField label={t('replay.limit')} hint={t('replay.limit-hint')} max={1000000} value={limit} onChange={setLimit} />
+        {dryRunCount !== undefined && (
           <p class="note" role="status">
-            {t('replay.would', { count: number(rehearsed) })}
+            {t('replay.would', { count: number(dryRunCount) })}
           </p>
         )}
         <Fault error={error} />
         <div class="bar">
           <button class="primary">{t('replay')}</button>
-          <button type="button" onClick={() => order(true)}>
+          <button type="button" onClick={() => start(true)}>
             {t('replay.dry-run')}
           </button>
         </div>
@@ -68,7 +68,7 @@ export function ReplayForm({ selection, count, onClose }: Props) {
   );
 }
 
-interface AmountProps {
+interface NumberFieldProps {
   label: string;
   hint: string;
   max: number;
@@ -76,7 +76,7 @@ interface AmountProps {
   onChange(value: number): void;
 }
 
-function Amount({ label, hint, max, value, onChange }: AmountProps) {
+function NumberField({ label, hint, max, value, onChange }: NumberFieldProps) {
   return (
     <label class="field">
       <span>{label}</span>

@@ -8,7 +8,7 @@ import { Time } from '../../ui/time';
 
 const read = () => must(notificationService.GET('/admin/dlq/replays'));
 
-const ACTS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
+const ACTIONS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
   running: ['pause', 'cancel'],
   paused: ['resume', 'cancel'],
   stopped: ['resume', 'cancel'],
@@ -16,16 +16,16 @@ const ACTS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
   done: [],
 };
 
-/** The latest replays, as they go. */
+/** The latest replays and their progress. */
 export function Replays() {
   const replays = usePoll(read);
   return (
     <div class="stack">
-      <Fault error={replays.error} retry={replays.again} />
+      <Fault error={replays.error} retry={replays.refresh} />
       {replays.value?.items.length === 0 && <p class="empty">{t('replays.none')}</p>}
       <ul class="rows">
         {replays.value?.items.map((replay) => (
-          <Row key={replay.id} replay={replay} onDone={replays.again} />
+          <Row key={replay.id} replay={replay} onDone={replays.refresh} />
         ))}
       </ul>
     </div>
@@ -34,7 +34,7 @@ export function Replays() {
 
 function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
   const [error, setError] = useState<unknown>();
-  const steer = (action: 'pause' | 'resume' | 'cancel') =>
+  const send = (action: 'pause' | 'resume' | 'cancel') =>
     must(notificationService.POST('/admin/dlq/replays/{id}/{action}', { params: { path: { id: replay.id, action } } })).then(
       onDone,
       setError,
@@ -57,8 +57,8 @@ function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
         <Fault error={error} />
       </div>
       <div class="bar">
-        {ACTS[replay.state].map((action) => (
-          <button key={action} type="button" onClick={() => steer(action)}>
+        {ACTIONS[replay.state].map((action) => (
+          <button key={action} type="button" onClick={() => send(action)}>
             {t(`replays.${action}`)}
           </button>
         ))}

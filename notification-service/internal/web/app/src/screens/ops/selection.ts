@@ -1,14 +1,14 @@
 import type { DeadLetterSelection, FailureClass } from '../../api/client';
 
-/** What of a dead letter a selection may name, as it stands in an address or a group. */
-export interface Narrowing {
+/** The fields of a dead letter that a selection may name, from an address or a group. */
+export interface SelectionFields {
   queue?: string | undefined;
   error_class?: string | undefined;
   error_group?: string | undefined;
 }
 
-/** Leaves out what is not narrowed. */
-export function selectionOf({ queue, error_class, error_group }: Narrowing): DeadLetterSelection {
+/** Omits the fields that are not given. */
+export function selectionOf({ queue, error_class, error_group }: SelectionFields): DeadLetterSelection {
   return {
     ...(queue && { queue }),
     ...(error_class && { error_class: error_class as FailureClass }),

@@ -17,7 +17,7 @@ import { StatusForm } from './status-form';
 import { Timeline } from './timeline';
 import { Votes } from './votes';
 
-/** One report: what, where, how it stands and how that came about. */
+/** One report: what, where, its status and its history. */
 export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
   const open = useMemo(() => createReport(id), [id]);
   useEffect(() => {
@@ -89,7 +89,7 @@ function Where({ report }: { report: Report }) {
   );
 }
 
-/** What is looked at is read. */
+/** Marks the notifications of the shown report as read. */
 function useSeen(id: string): void {
   const fresh = notifications.value.filter((n) => n.report_id === id && !n.read).length;
   useEffect(() => {

@@ -11,8 +11,8 @@ interface Props {
 }
 
 /**
- * Moves a report on. The official decides on what he saw: when somebody else
- * was faster, he is told, and keeps what he wrote.
+ * Changes a report's status. When another official was faster the form says
+ * so, keeps the note, and asks for a new decision.
  */
 export function StatusForm({ open, report, onDone }: Props) {
   const [status, setStatus] = useState<Status>();

@@ -3,7 +3,7 @@ import { t } from '../../lang/i18n';
 import { Badge } from '../../ui/badge';
 import { Time } from '../../ui/time';
 
-/** How the report came to where it stands, oldest first. */
+/** The report's changes of status, oldest first. */
 export function Timeline({ history }: { history: HistoryEntry[] }) {
   return (
     <section aria-labelledby="timeline">

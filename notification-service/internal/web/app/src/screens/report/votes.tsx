@@ -10,7 +10,7 @@ import { href, route } from '../../ui/router';
 
 const BUTTONS = { upvote: 'up', downvote: 'down' } as const;
 
-/** The score, and the reader's own vote: pressing it again withdraws it. */
+/** The score, and the user's own vote: pressing it again withdraws it. */
 export function Votes({ open, report }: { open: OpenReport; report: Report }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();

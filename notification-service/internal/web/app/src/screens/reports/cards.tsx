@@ -10,7 +10,7 @@ import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 
-/** A list of reports, as far as it was loaded. */
+/** The pages of a list of reports that were loaded. */
 export function Cards({ list, empty }: { list: ReportList; empty: string }) {
   const reports = list.reports.value;
   const state = list.state.value;
@@ -33,7 +33,7 @@ export function Cards({ list, empty }: { list: ReportList; empty: string }) {
   );
 }
 
-/** Notes in the browser's own timeline when the first list could be used. */
+/** Marks in the browser's own timeline when the first list was drawn. */
 function markUsable(): void {
   if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
@@ -59,7 +59,7 @@ function Card({ report }: { report: Report }) {
   );
 }
 
-/** Those reports that say where they are, for a map. */
+/** The reports that have a position, as points of a map. */
 export function located(reports: Report[]): Point[] {
   return reports.flatMap(({ id, title, status, latitude, longitude }) =>
     latitude === undefined || longitude === undefined ? [] : [{ id, label: title, status, latitude, longitude }],

@@ -7,10 +7,10 @@ import { STATUSES } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
 import { setQuery } from '../../ui/router';
 
-/** How long a reader pauses who has typed what he is looking for. */
+/** After a pause of this length the search begins. */
 const TYPED_MS = 300;
 
-/** What the list is narrowed to. It stands in the address, to be shared. */
+/** The filters of the list. They are in the address, so that it can be shared. */
 export function FilterBar({ filters }: { filters: Filters }) {
   const narrowed = filters.status.length + filters.category.length > 0 || filters.q + filters.bbox !== '';
   const toggle = (status: string, on: boolean) =>

@@ -9,7 +9,7 @@ import { go, route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
 import { Cards, located } from './cards';
 
-/** Kept from visit to visit, so that coming back shows at once what was there. */
+/** Kept between visits of the screen, which then shows it at once. */
 const list = createList('all');
 
 function filters(): Filters {
@@ -23,8 +23,8 @@ function filters(): Filters {
   };
 }
 
-/** Asks for the list before the page itself is there, if that is where it leads. */
-export function loadEarly(): void {
+/** Fetches the list before the page is drawn, if it is the first screen. */
+export function preloadReports(): void {
   if (route.value.path.length === 0) list.load(filters());
 }
 
@@ -59,7 +59,7 @@ export function ReportsScreen() {
   );
 }
 
-/** The map of the list; moving it narrows the list, if the reader likes. */
+/** The map of the list. On request the list is narrowed to the area shown. */
 function AreaMap({ bbox }: { bbox: string }) {
   const shown = useRef('');
   const points = located(list.reports.value);

@@ -29,11 +29,20 @@ const (
 // script, and scripts watch for silence.
 var heartbeat = &frame{bytes: []byte("event: hb\ndata: 1\n\n"), idAt: len("event: hb\ndata: 1\n")}
 
-// notificationFrame encodes n for all clients of its stream.
+// notificationFrame encodes n for all clients of its stream. What clients get is
+// the JSON object of n's data, with id, time and read mark in front.
 func notificationFrame(n notification.Notification, committed time.Time) *frame {
 	b := make([]byte, 0, len(n.Data)+192)
-	b = append(b, "event: "+eventNotification+"\ndata: "...)
-	b = appendNotification(b, n)
+	b = append(b, "event: "+eventNotification+"\ndata: {\"id\":\""...)
+	b = append(b, n.ID.String()...)
+	b = append(b, `","created_at":"`...)
+	b = n.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","read":false`...)
+	fields := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(n.Data), []byte("{")))
+	if len(fields) > 1 { // more than the closing brace
+		b = append(b, ',')
+	}
+	b = appendLine(b, fields)
 	b = append(b, '\n')
 	idAt := len(b)
 	b = appendID(b, notification.Cursor{{Epoch: n.Epoch, Seq: n.Seq}})
@@ -49,21 +58,6 @@ func feedFrame(d notification.Data, committed time.Time) (*frame, error) {
 	}
 	b := appendEvent(make([]byte, 0, len(data)+32), eventNotification, data)
 	return &frame{bytes: append(b, '\n'), idAt: len(b), committed: committed}, nil
-}
-
-// appendNotification appends the JSON object that a client gets: id, time and
-// read mark of the notification, followed by its data.
-func appendNotification(b []byte, n notification.Notification) []byte {
-	b = append(b, `{"id":"`...)
-	b = append(b, n.ID.String()...)
-	b = append(b, `","created_at":"`...)
-	b = n.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `","read":false`...)
-	fields := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(n.Data), []byte("{")))
-	if len(fields) > 1 { // more than the closing brace
-		b = append(b, ',')
-	}
-	return appendLine(b, fields)
 }
 
 // appendEvent appends an event up to its id and its end.

@@ -145,8 +145,8 @@ func (h *Hub) endTopic(t *topic) {
 }
 
 // acquireTopic returns the topic of a stream for a client that is about to
-// join it. From here on the topic notes what happens in the stream. Each call
-// is followed by one of releaseTopic.
+// join it. From here on the topic records what is delivered to the stream.
+// Removing the client releases the topic.
 func (h *Hub) acquireTopic(name notification.Stream) *topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,14 +157,6 @@ func (h *Hub) acquireTopic(name notification.Stream) *topic {
 	}
 	t.users++
 	return t
-}
-
-func (h *Hub) releaseTopic(t *topic) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if t.users--; t.users == 0 {
-		t.unusedSince = time.Now()
-	}
 }
 
 // removeUnusedTopics removes the topics that have had no client for a while.
@@ -203,15 +195,18 @@ func (h *Hub) admit(c *client) bool {
 func (h *Hub) remove(c *client) {
 	for _, s := range c.subscriptions() {
 		s.topic.leave(s)
-		if s.topic != h.feed {
-			h.releaseTopic(s.topic)
-		}
 	}
 	h.wheel.remove(c)
 	h.mu.Lock()
 	delete(h.clients, c)
 	if c.kind == kindFeed {
 		h.feedClients--
+	} else {
+		for _, s := range c.subscriptions() {
+			if s.topic.users--; s.topic.users == 0 {
+				s.topic.unusedSince = time.Now()
+			}
+		}
 	}
 	if h.allGone != nil && len(h.clients) == 0 {
 		close(h.allGone)

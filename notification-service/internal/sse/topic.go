@@ -20,7 +20,15 @@ const (
 )
 
 // A topic is a stream that has clients. It passes on a sequence without gaps:
-// in whatever order it accepts notifications, its clients get n+1 after n.
+// in whatever order it accepts notifications, its clients get n+1 after n. Here
+// it waits for 43 and 44, and knows that there is a 47:
+//
+//	 passed on               missing   early   known to exist
+//	… 38 39 40 41 42          43 44    45 46         47
+//	   └─── ring ──┴─ last                       seen ┘
+//
+// 43 and 44 arrive by announcements, or the hub reads them from the database;
+// then 45 and 46 follow at once. 47 is read when the hub compares.
 type topic struct {
 	name notification.Stream
 

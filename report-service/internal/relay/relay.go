@@ -114,7 +114,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			},
 		}
 		err := rabbit.Supervise(ctx, cfg, func(session context.Context, conn *amqp.Connection) error {
-			return r.publish(session, conn, ctx.Done())
+			return r.runSession(session, conn, ctx.Done())
 		})
 		if err != nil {
 			return fmt.Errorf("relay: %w", err)
@@ -134,9 +134,9 @@ func (r *Relay) guard() error {
 	return nil
 }
 
-// publish runs a session on a live connection. Stopping is closed when the
-// relay is to end, and ctx ends then, too, or with the connection.
-func (r *Relay) publish(ctx context.Context, conn *amqp.Connection, stopping <-chan struct{}) error {
+// runSession publishes over a live connection until ctx ends, with the relay or
+// with the connection. Stopping is closed when it is the relay that ends.
+func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping <-chan struct{}) error {
 	for _, exchange := range []string{r.deps.Topology.Exchange(), r.deps.Topology.DeadLetterExchange()} {
 		if err := rabbit.DeclareExchange(conn, exchange, "topic"); err != nil {
 			return err
@@ -153,20 +153,20 @@ func (r *Relay) publish(ctx context.Context, conn *amqp.Connection, stopping <-c
 	// The order below is that of a row: no more of them are read, the confirms
 	// come, the publisher reports those without one as lost, and the results are
 	// written.
-	results, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	resultCtx, stopResults := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopResults()
 	s := r.newSession(conn, publisher)
-	go s.results.run(results)
-	work, stop := context.WithCancel(results)
+	go s.results.run(resultCtx)
+	workCtx, stopWork := context.WithCancel(resultCtx)
 	// Also while the rest drains: requests may still be committing.
-	r.notifiers.Go(func() { r.notifier.run(work, conn) })
-	err = s.run(ctx, work)
+	r.notifiers.Go(func() { r.notifier.run(workCtx, conn) })
+	err = s.run(ctx, workCtx)
 	if err == nil {
 		s.drain()
 	}
-	stop()
+	stopWork()
 	publisher.Close()
-	s.finish(stopping, giveUp)
+	s.finish(stopping, stopResults)
 	return err
 }
 

@@ -58,9 +58,9 @@ type session struct {
 	progress     time.Time
 }
 
-// run publishes until ctx ends or the session is broken. Reads and probes go on
-// under work.
-func (s *session) run(ctx, work context.Context) error {
+// run publishes until ctx ends or the session is broken. Reads and probes have
+// workCtx, which ends later.
+func (s *session) run(ctx, workCtx context.Context) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	// Reading comes before publishing, so that the database works on the next
@@ -68,8 +68,8 @@ func (s *session) run(ctx, work context.Context) error {
 	for ctx.Err() == nil {
 		now := time.Now()
 		if s.mayRead() {
-			s.startProbe(work, now)
-			s.startRead(work, now)
+			s.startProbe(workCtx, now)
+			s.startRead(workCtx, now)
 		}
 		more, err := s.publish(now)
 		if err != nil {
@@ -161,9 +161,9 @@ func (s *session) drain() {
 
 // finish waits until all that was published is recorded. That has no limit,
 // because the database may be away. Once stopping is closed the limit is
-// drainTimeout, after which finish calls giveUp. The publisher is closed by now,
-// so that no more confirms come.
-func (s *session) finish(stopping <-chan struct{}, giveUp context.CancelFunc) {
+// drainTimeout, after which finish calls stopResults. The publisher is closed by
+// now, so that no more confirms come.
+func (s *session) finish(stopping <-chan struct{}, stopResults context.CancelFunc) {
 	for len(s.confirmations) > 0 {
 		s.onConfirm(<-s.confirmations)
 	}
@@ -171,7 +171,7 @@ func (s *session) finish(stopping <-chan struct{}, giveUp context.CancelFunc) {
 	select {
 	case <-s.results.done:
 	case <-stopping:
-		timer := time.AfterFunc(drainTimeout, giveUp)
+		timer := time.AfterFunc(drainTimeout, stopResults)
 		<-s.results.done
 		timer.Stop()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A read begins at once after a full one, soon after a wake-up, and otherwise
@@ -52,5 +54,17 @@ func TestReadsMakeWay(t *testing.T) {
 		if s.gap != want {
 			t.Errorf("after a read of %v: %v until the next, want %v", took, s.gap, want)
 		}
+	}
+}
+
+// A replica whose shards are all being released waits for a change, even if a
+// wake-up came before.
+func TestNoReadWithoutShards(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := &session{cfg: Defaults(), leases: shards.NewLeases(), schedule: readSchedule{began: now.Add(-time.Second), triggered: true}}
+	s.startRead(t.Context(), now)
+	if wait := s.schedule.due().Sub(now); s.reading || wait != s.cfg.PollMax {
+		t.Errorf("reading %v, due in %v; want no read before %v", s.reading, wait, s.cfg.PollMax)
 	}
 }

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Walks a running stack through confirms, idempotency, delayed retry, dead
-# letters and replay, and prints what it sees. RABBITMQ_URL names the broker;
-# the native stack's own is found by itself.
+# letters and replay, and prints what it sees. RABBITMQ_URL names the broker and
+# RECIPIENT_KEY is the services'; the native stack's own are found by themselves.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 state=${STACK_DIR:-$PWD/.stack}
 
-secret=$state/native/secrets/notification/rabbitmq_url
-if [[ -z ${RABBITMQ_URL:-} && -r $secret ]]; then
-  RABBITMQ_URL=$(<"$secret")
-fi
-export RABBITMQ_URL=${RABBITMQ_URL:-}
+for name in RABBITMQ_URL RECIPIENT_KEY; do
+  secret=$state/native/secrets/notification/${name,,}
+  if [[ -z ${!name:-} && -r $secret ]]; then
+    printf -v "$name" %s "$(<"$secret")"
+  fi
+  export "$name=${!name:-}"
+done
 GATEWAY_URL=${GATEWAY_URL:-$(scripts/stack address)} exec go run ./scripts/cmd/features "$@"

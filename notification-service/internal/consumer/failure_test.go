@@ -75,6 +75,7 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 		"message_id is missing":                      bad(func(m *consumertest.Message) { m.ID = "" }),
 		"message type does not belong in this queue": bad(func(m *consumertest.Message) { m.Type = "secret-canary" }),
 		"recipient does not open":                    bad(func(m *consumertest.Message) { m.Headers = amqp.Table{event.RecipientHeader: "v1.secret-canary.AAAA"} }),
+		"recipient header is missing":                bad(func(m *consumertest.Message) { m.Headers = nil }),
 		"recipient header is not a string":           bad(func(m *consumertest.Message) { m.Headers = amqp.Table{event.RecipientHeader: int32(7)} }),
 		"body is too large": bad(func(m *consumertest.Message) {
 			m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`)

@@ -81,17 +81,18 @@ func (r reader) read(d *amqp.Delivery) (Message, error) {
 	return Message{ID: d.MessageId, Effect: notification.Of(m, recipient)}, nil
 }
 
-// recipient opens the sealed recipient. Without one, the body of a public
-// report names its reporter.
+// recipient opens the sealed recipient, which report-service adds to every
+// message. Whoever is named in the body is not believed: everyone with rights at
+// the broker can write a body.
 func (r reader) recipient(m event.Message, headers amqp.Table) (string, error) {
-	about := m.About()
+	report := m.About().ReportID
 	switch sealed := headers[event.RecipientHeader].(type) {
 	case nil:
-		return about.ReporterID, nil
+		return "", refuse("recipient header is missing")
 	case string:
-		return r.open(about.ReportID, sealed)
+		return r.open(report, sealed)
 	case []byte:
-		return r.open(about.ReportID, string(sealed))
+		return r.open(report, string(sealed))
 	}
 	return "", refuse("recipient header is not a string")
 }

@@ -66,6 +66,7 @@ func (w *walk) publish(ctx context.Context, exchange, key string, l letter) erro
 	confirm, err := w.publisher.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, amqp.Publishing{
 		MessageId: l.id, Type: string(event.ReportCreatedKey), Body: l.body, ContentType: "application/json",
 		DeliveryMode: amqp.Persistent, Timestamp: time.Now(),
+		Headers: amqp.Table{event.RecipientHeader: w.keyring.Seal(l.report, "features-walk")},
 	})
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)

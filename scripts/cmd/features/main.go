@@ -43,6 +43,7 @@ func main() {
 // A walk is the stack, and those who look at it.
 type walk struct {
 	topology  event.Topology
+	keyring   *event.Keyring
 	broker    *amqp.Connection
 	publisher *amqp.Channel // in confirm mode
 	returned  chan amqp.Return
@@ -63,7 +64,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
-	w := &walk{topology: topology, out: out}
+	keyring, err := event.ParseKeyring(getenv("RECIPIENT_KEY"))
+	if err != nil {
+		return fmt.Errorf("set RECIPIENT_KEY to the stack's: %w", err)
+	}
+	w := &walk{topology: topology, keyring: keyring, out: out}
 	if err := w.connect(ctx, getenv, *gateway); err != nil {
 		return err
 	}

@@ -67,7 +67,10 @@ type handler struct {
 	forwarding sync.WaitGroup
 }
 
-// handle brings every job of the batch to its outcome.
+// handle brings every job of the batch to its outcome, in the order of what
+// happened as far as the batch knows it: what was delivered before goes first,
+// and changes of one report by their version, so that the last one shown is the
+// present one. Between batches of several workers there is no order.
 func (h *handler) handle(work context.Context, batch []*job) {
 	h.acks.track(batch)
 	var first, duplicates, redelivered []*job
@@ -85,12 +88,27 @@ func (h *handler) handle(work context.Context, batch []*job) {
 			first = append(first, j)
 		}
 	}
+	sortByVersion(redelivered)
+	for _, j := range redelivered {
+		h.applyIsolated(work, j)
+	}
+	sortByVersion(first)
 	h.applyBatch(work, first)
 	for _, j := range duplicates {
 		h.applyBatch(work, []*job{j})
 	}
-	for _, j := range redelivered {
-		h.applyIsolated(work, j)
+}
+
+// sortByVersion puts the jobs of each report into the order of its versions, in
+// the places that they have together. A batch is too small for more than this.
+func sortByVersion(jobs []*job) {
+	for i, a := range jobs {
+		for k, b := range jobs[i+1:] {
+			if b.msg.Effect.Feed.ReportID == a.msg.Effect.Feed.ReportID && b.msg.Effect.Feed.ReportVersion < a.msg.Effect.Feed.ReportVersion {
+				jobs[i], jobs[i+1+k] = b, a
+				a = b
+			}
+		}
 	}
 }
 

@@ -31,6 +31,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
+// heartbeat is that of the consumer's connection. The broker gives back what a
+// frozen replica has in hand after two to three of them. Five seconds is the
+// least that RabbitMQ advises: below, a busy machine is soon taken for a dead
+// one, and each time that happens everything in hand is delivered again, to run
+// alone.
+const heartbeat = 5 * time.Second
+
 // Dependencies are what a Consumer works with.
 type Dependencies struct {
 	Store     Store
@@ -64,7 +71,7 @@ func New(cfg Config, d Dependencies) (*Consumer, error) {
 	m := newMetrics(d.Metrics)
 	c := &Consumer{config: cfg, topology: d.Topology, pools: d.Pools, rabbit: d.Rabbit, metrics: m, log: d.Log}
 	c.breaker = newDatabaseBreaker(c.breakerChanged)
-	c.rabbit.Metrics = d.Metrics
+	c.rabbit.Metrics, c.rabbit.Heartbeat = d.Metrics, heartbeat
 	keys := event.Keys()
 	priority := newPriority(len(keys))
 	for rank, key := range keys {

@@ -2,6 +2,8 @@ package consumer_test
 
 import (
 	"bytes"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
 func TestChannelClosedByTheBroker(t *testing.T) {
@@ -25,6 +28,35 @@ func TestChannelClosedByTheBroker(t *testing.T) {
 	r.WaitEffects(rounds * each)
 	r.CheckStreams(rounds * each)
 	t.Logf("%d messages, channels closed %d times: %d effects", rounds*each, rounds, r.Effects())
+}
+
+// A frozen replica keeps its messages from the others until the broker misses
+// its heartbeats.
+func TestFrozenReplicaIsMissedSoon(t *testing.T) {
+	t.Parallel()
+	h := consumertest.New(t)
+	h.Start()
+	h.WaitSubscribed(1)
+	u, err := url.Parse(h.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	management := rabbittest.Management(t, rabbittest.SharedManagementURL(t))
+	h.Eventually("heartbeat of the consumer's connection", func() string {
+		connections, err := management.ListVhostConnections(strings.TrimPrefix(u.Path, "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range connections {
+			if c.ClientProperties["connection_name"] == "test consumer" && c.Timeout > 0 {
+				if c.Timeout > 5 {
+					t.Errorf("is %d s, want 5 at the most", c.Timeout)
+				}
+				return ""
+			}
+		}
+		return "not found"
+	})
 }
 
 func TestConsumerCancelled(t *testing.T) {

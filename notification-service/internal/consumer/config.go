@@ -17,7 +17,7 @@ type Config struct {
 	BatchWait    time.Duration   `env:"CONSUMER_BATCH_WAIT" envDefault:"0s"`
 	ApplyTimeout time.Duration   `env:"CONSUMER_TIMEOUT" envDefault:"10s"`
 	StallAfter   time.Duration   `env:"CONSUMER_STALL_AFTER" envDefault:"15s"`
-	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"3"`
+	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"4"`
 	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
 	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`
 }
@@ -63,7 +63,7 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(within(c.BatchWait, 0, maxBatchWait), "CONSUMER_BATCH_WAIT", fmt.Sprintf("0s to %s, such as 5ms", maxBatchWait))
 	faults.Check(within(c.ApplyTimeout, 100*time.Millisecond, maxTimeout), "CONSUMER_TIMEOUT", fmt.Sprintf("100ms to %s, such as 10s", maxTimeout))
 	faults.Check(within(c.StallAfter, 100*time.Millisecond, maxTimeout), "CONSUMER_STALL_AFTER", fmt.Sprintf("100ms to %s, such as 15s", maxTimeout))
-	faults.Check(within(c.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS", fmt.Sprintf("1 to %d, such as 3", maxAttempts))
+	faults.Check(within(c.MaxAttempts, 1, maxAttempts), "RETRY_MAX_ATTEMPTS", fmt.Sprintf("1 to %d, such as 4", maxAttempts))
 	faults.Check(c.Backoff == Exponential || c.Backoff == Linear, "RETRY_BACKOFF", "exponential or linear")
 	delaysOK := len(c.Delays) > 0 && slices.IsSorted(c.Delays) && !slices.ContainsFunc(c.Delays, func(d time.Duration) bool {
 		return !within(d, minDelay, maxDelay) || d%time.Second != 0

@@ -1,5 +1,6 @@
-// Package notification decides who is told what when something happened to a
-// report. It knows neither the broker, nor the database, nor the browser.
+// Package notification decides who gets which notification when something
+// happened to a report. It knows neither the broker, nor the database, nor the
+// browser.
 package notification
 
 import (
@@ -42,7 +43,7 @@ type Draft struct {
 	Data   Data
 }
 
-// A Notification is one that stands in its stream.
+// A Notification is one that has its number in a stream.
 type Notification struct {
 	Stream    Stream
 	Epoch     string // of the stream
@@ -52,8 +53,7 @@ type Notification struct {
 	CreatedAt time.Time
 }
 
-// A Batch is what one committed transaction brought about: what the live
-// streams are told.
+// A Batch is what one committed transaction brought about, for the live streams.
 type Batch struct {
 	Notifications []Notification // by stream in the order of their numbers
 	Feed          []Data         // for the public city feed
@@ -68,9 +68,8 @@ type Effect struct {
 // Of returns the effect of m. The recipient is the user who filed the report,
 // or empty when the message carried none.
 //
-// The reporter hears of votes and of status changes, but not of the report
-// that he has just filed himself; that one goes to the officials. The public
-// feed hears of everything.
+// The reporter gets votes and status changes, but not the report that he has
+// just filed himself; the officials get that. The public feed gets everything.
 func Of(m event.Message, recipient string) Effect {
 	data := describe(m)
 	effect := Effect{Feed: data}

@@ -5,16 +5,16 @@ import "github.com/cityconnect/cityconnect/platform/fault"
 // ErrNotFound says that there is no such notification for this reader.
 var ErrNotFound = fault.New(fault.NotFound, "no such notification")
 
-// A Reader is someone who is told things.
+// A Reader is a user who reads notifications.
 type Reader struct {
 	UserID   string
 	Official bool // reads the officials' stream beside his own
 }
 
-// Own is the stream of this reader alone. What he has read is noted under it.
+// Own is the stream of this reader alone. His marks are kept under it.
 func (r Reader) Own() Stream { return UserStream(r.UserID) }
 
-// Streams lists what the reader follows; his own comes first.
+// Streams lists the streams of the reader, his own first.
 func (r Reader) Streams() []Stream {
 	if r.Official {
 		return []Stream{r.Own(), Officials}
@@ -22,13 +22,13 @@ func (r Reader) Streams() []Stream {
 	return []Stream{r.Own()}
 }
 
-// A Head is where a stream stands: at its last notification.
+// A Head is the position of a stream's last notification.
 type Head struct {
 	Stream Stream
 	Position
 }
 
-// A View is where a reader's streams stand and what he has not read of them.
+// A View is the heads of a reader's streams and how much of them he has not read.
 type View struct {
 	Heads  []Head // in the order of Reader.Streams
 	Unread int64

@@ -16,7 +16,7 @@ import (
 
 // applySQL is one statement, and so one transaction and one round trip.
 //
-// Whoever runs it takes its locks in the same order: first the message ids,
+// Each execution takes its locks in the same order: first the message ids,
 // sorted, then the streams, sorted. A message that another transaction is
 // just handling makes this one wait for the other's end. The row of a stream
 // stays locked until the commit, so the numbers have no gap and no reader

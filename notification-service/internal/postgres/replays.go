@@ -63,7 +63,7 @@ func take(ctx context.Context, tx pgx.Tx, replay *deadletter.Replay, limit int) 
 	return nil
 }
 
-// ClaimReplay leases to owner a running replay that nobody else works at.
+// ClaimReplay leases to owner a running replay that has no other owner.
 func (s *Store) ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Duration) (*deadletter.Replay, error) {
 	var id uuid.UUID
 	err := s.pool.QueryRow(ctx, `

@@ -97,7 +97,7 @@ func (r durationRange) after(d time.Duration) durationRange {
 	return durationRange{r.min + d, r.max + d}
 }
 
-// What clients are told to wait before they come back.
+// How long clients wait before they come back.
 var (
 	// retryLost is for connections that break unforeseen: all of a gateway's at
 	// once, perhaps. Each stream begins with it. It is most of the time that a

@@ -48,8 +48,8 @@ func (c *countingConn) Wake() {
 	}
 }
 
-// An idle client hears something every 20 s, a tenth more at the most, and
-// never lives beyond its token.
+// An idle client gets something every 20 s, a tenth more at the most, and its
+// stream never outlives its token.
 func TestTimerWheel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,10 +71,10 @@ func TestTimerWheel(t *testing.T) {
 		for i := range conns {
 			c := &conns[i]
 			if c.longest > 22*time.Second {
-				t.Errorf("client %d heard nothing for %s", i, c.longest)
+				t.Errorf("client %d got nothing for %s", i, c.longest)
 			}
 			if n := c.wakes.Load(); n < 25 || n > 40 {
-				t.Errorf("client %d heard %d times in %s, want about 30", i, n, life)
+				t.Errorf("client %d got something %d times in %s, want about 30", i, n, life)
 			}
 			if c.ended.Load() != reasonLifetime || c.last.Sub(start) > life {
 				t.Errorf("client %d: ended %v after %s, want its lifetime within %s", i, c.ended.Load(), c.last.Sub(start), life)
@@ -83,8 +83,8 @@ func TestTimerWheel(t *testing.T) {
 	})
 }
 
-// A stream ends before its token does. The client is told to come back after
-// the token's end, so that it comes once, and is refused for good then.
+// A stream ends before its token does. Its retry leads past the token's end, so
+// that the client comes back once and is refused for good.
 func TestStreamEndsBeforeItsToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,28 +21,37 @@ import (
 )
 
 // check compares r with the document and returns a problem with all faults.
-// It fills in the defaults of missing parameters.
+// It fills in the defaults of missing parameters. Once it has passed, r has no
+// parameter that the document does not know.
 func (op *operation) check(r *http.Request) error {
-	faults := textFaults(r.URL)
+	query, faults := parseQuery(r.URL)
 	if len(faults) > 0 { // the rest would stumble over them
 		return service.InvalidInput.New("", faults...)
 	}
+	faults = op.parameterFaults(r, query)
 	var body []byte
 	if op.body != nil && !(op.optional && r.ContentLength == 0) {
 		var err error
-		if body, err = readJSON(r); err != nil {
+		if body, err = op.readJSON(r); err != nil {
 			return err
 		}
-		faults = append(nulFaults(body), op.dependentFaults(body)...)
+		faults = append(faults, nulFaults(body)...)
+		faults = append(faults, op.dependentFaults(body)...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: pathParams(r), Route: &op.Route, Options: op.options,
 	})
-	if faults = append(op.formats.requestFaults(err), faults...); len(faults) > 0 {
-		return service.InvalidInput.New("", faults...)
+	if faults = append(faults, op.formats.requestFaults(err)...); len(faults) > 0 {
+		return service.InvalidInput.New("", firstOfEach(faults)...)
 	}
 	return nil
+}
+
+// firstOfEach keeps the first fault of each value, in the order of their names.
+func firstOfEach(faults []service.FieldError) []service.FieldError {
+	slices.SortStableFunc(faults, func(a, b service.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return slices.CompactFunc(faults, func(a, b service.FieldError) bool { return a.Pointer == b.Pointer })
 }
 
 func pathParams(r *http.Request) map[string]string {
@@ -54,38 +63,26 @@ func pathParams(r *http.Request) map[string]string {
 	return params
 }
 
-// textFaults finds what the database could not take for text.
-func textFaults(u *url.URL) []service.FieldError {
-	values, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return []service.FieldError{{Pointer: "query", Detail: "not of the form name=value&…"}}
-	}
-	var faults []service.FieldError
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		for _, value := range values[name] {
-			if !utf8.ValidString(name+value) || strings.ContainsRune(name+value, 0) {
-				faults = append(faults, service.FieldError{
-					Pointer: strings.ToValidUTF8(name, "�"), Detail: "want UTF-8 text without NUL characters"})
-			}
-		}
-	}
-	return faults
-}
-
 // readJSON returns r's body if it is one JSON value.
-func readJSON(r *http.Request) ([]byte, error) {
+func (op *operation) readJSON(r *http.Request) ([]byte, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || mediaType != "application/json" {
-		return nil, service.UnsupportedMediaType.New("want application/json")
+	if err != nil || op.Operation.RequestBody.Value.Content[mediaType] == nil {
+		wanted := slices.Sorted(maps.Keys(op.Operation.RequestBody.Value.Content))
+		return nil, service.UnsupportedMediaType.New("want " + strings.Join(wanted, " or "))
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return nil, service.UnsupportedMediaType.New("want the charset UTF-8, or none")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, service.UnsupportedMediaType.New("want the body as it is, without a Content-Encoding")
 	}
 	body, err := io.ReadAll(r.Body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, err
 	}
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, service.RequestTimeout.New("the body did not arrive in time")
 	case err != nil:
 		return nil, service.MalformedBody.New("the body ended early")
 	case len(body) == 0:
@@ -95,9 +92,53 @@ func readJSON(r *http.Request) ([]byte, error) {
 	}
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); err != nil {
-		return nil, service.MalformedBody.New(err.Error())
+		detail := "not JSON"
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			detail = fmt.Sprintf("not JSON, or nested too deep, at byte %d", syntax.Offset)
+		}
+		return nil, service.MalformedBody.New(detail)
+	}
+	if hasLoneSurrogate(body) {
+		return nil, service.MalformedBody.New(`half a character: an escape such as \ud83d needs its second half, such as \ude80`)
 	}
 	return body, nil
+}
+
+// hasLoneSurrogate reports whether body, which is JSON, escapes one half of a
+// surrogate pair without the other (RFC 8259, 8.2). Go would replace it with
+// U+FFFD, so that what is kept differs from what was sent.
+func hasLoneSurrogate(body []byte) bool {
+	const low, lowest, end = 0xDC00, 0xD800, 0xE000
+	pending := false // a first half, right before
+	for i := 0; i < len(body); i++ {
+		unit := rune(-1)
+		if body[i] == '\\' {
+			i++ // of the character that is escaped
+			if body[i] == 'u' {
+				unit = 0
+				for _, digit := range body[i+1 : i+5] {
+					unit = unit<<4 | hexDigit(digit)
+				}
+				i += 4
+			}
+		}
+		second := unit >= low && unit < end
+		if pending != second {
+			return true
+		}
+		pending = unit >= lowest && unit < low
+	}
+	return false
+}
+
+func hexDigit(c byte) rune {
+	switch {
+	case c >= 'a':
+		return rune(c-'a') + 10
+	case c >= 'A':
+		return rune(c-'A') + 10
+	}
+	return rune(c - '0')
 }
 
 // nulFaults finds the one character that JSON can write and Postgres cannot

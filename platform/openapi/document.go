@@ -5,7 +5,6 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+	"github.com/oasdiff/yaml"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 )
@@ -39,7 +39,7 @@ func Load(data []byte, formats Formats) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	encoded, err := json.Marshal(spec)
+	encoded, err := yaml.YAMLToJSON(data) // spec would give large integers as floats
 	if err != nil {
 		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
 	}
@@ -79,14 +79,20 @@ func (d *Document) operations() iter.Seq[*operation] {
 // An operation is one method of one path.
 type operation struct {
 	routers.Route
-	body     *openapi3.Schema // of the JSON body; nil if there is none
-	optional bool             // the body may be left out
-	formats  Formats
-	options  *openapi3filter.Options
+	parameters []*openapi3.Parameter // those of the path included
+	body       *openapi3.Schema      // of the JSON body; nil if there is none
+	optional   bool                  // the body may be left out
+	formats    Formats
+	options    *openapi3filter.Options
 }
 
 func (d *Document) newOperation(route routers.Route) *operation {
 	op := &operation{Route: route, formats: d.formats, options: d.options}
+	for _, refs := range []openapi3.Parameters{route.PathItem.Parameters, route.Operation.Parameters} {
+		for _, ref := range refs {
+			op.parameters = append(op.parameters, ref.Value)
+		}
+	}
 	if ref := route.Operation.RequestBody; ref != nil {
 		op.body = ref.Value.Content["application/json"].Schema.Value
 		op.optional = !ref.Value.Required

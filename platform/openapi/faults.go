@@ -3,6 +3,9 @@ package openapi
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -28,9 +31,25 @@ func (f Formats) requestFaults(err error) []service.FieldError {
 		}
 		return f.requestFaults(e.Err)
 	case *openapi3.SchemaError:
-		return []service.FieldError{{Pointer: pointerOf(e), Detail: f.describe(e)}}
+		if e.SchemaField == "properties" {
+			return unknownFaults(e)
+		}
+		return []service.FieldError{{Pointer: pointerOf(e.JSONPointer()), Detail: f.describe(e)}}
 	}
 	return []service.FieldError{{Detail: "not what the document asks for"}}
+}
+
+// unknownFaults blames the members of an object that its schema does not know.
+// The error is about the object; which member it means is in its text alone.
+func unknownFaults(e *openapi3.SchemaError) []service.FieldError {
+	object, _ := e.Value.(map[string]any)
+	var faults []service.FieldError
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if _, known := e.Schema.Properties[name]; !known {
+			faults = append(faults, service.FieldError{Pointer: pointerOf(append(e.JSONPointer(), name)), Detail: "unknown field"})
+		}
+	}
+	return faults
 }
 
 // describeParameter tells what is wrong with a parameter: the first fault
@@ -61,25 +80,50 @@ func (f Formats) describe(e *openapi3.SchemaError) string {
 	switch e.SchemaField {
 	case "required":
 		return "missing"
-	case "properties":
-		return "unknown field"
 	case "minLength":
-		return fmt.Sprintf("want at least %d characters", schema.MinLength)
+		return "want at least " + count(schema.MinLength, "character")
 	case "maxLength":
-		return fmt.Sprintf("want at most %d characters", *schema.MaxLength)
+		return "want at most " + count(*schema.MaxLength, "character")
+	case "minItems":
+		return "want at least " + count(schema.MinItems, "element")
+	case "maxItems":
+		return "want at most " + count(*schema.MaxItems, "element")
+	case "uniqueItems":
+		return "want each element once"
+	case "minProperties":
+		return "want at least " + count(schema.MinProps, "field")
+	case "maxProperties":
+		return "want at most " + count(*schema.MaxProps, "field")
 	case "minimum":
-		return fmt.Sprintf("want at least %v", *schema.Min)
+		return "want at least " + plainNumber(*schema.Min)
 	case "maximum":
-		return fmt.Sprintf("want at most %v", *schema.Max)
+		return "want at most " + plainNumber(*schema.Max)
 	case "enum":
 		return "want one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.Enum), " ", ", "), "[]")
 	case "type":
 		return "want " + typeName(schema)
+	case "nullable":
+		return "want " + typeName(schema) + ", not null"
 	case "format":
 		return f.describeFormat(e)
+	case "pattern":
+		if len(schema.Examples) > 0 {
+			return fmt.Sprint("want a value such as ", schema.Examples[0])
+		}
 	}
-	return e.Reason
+	return "not what the document asks for (" + e.SchemaField + ")"
 }
+
+// count returns "1 character", "2 characters" and so on.
+func count(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// plainNumber writes n without an exponent.
+func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (f Formats) describeFormat(e *openapi3.SchemaError) string {
 	value, isString := e.Value.(string)
@@ -98,14 +142,8 @@ func typeName(schema *openapi3.Schema) string {
 	return "a " + name
 }
 
-// pointerOf returns the JSON pointer (RFC 6901) of the value at fault. An
-// unknown member is named only by the reason, and blamed on its object.
-func pointerOf(e *openapi3.SchemaError) string {
-	tokens := e.JSONPointer()
-	var unknown string
-	if _, err := fmt.Sscanf(e.Reason, "property %q is unsupported", &unknown); err == nil {
-		tokens = append(tokens, unknown)
-	}
+// pointerOf returns the JSON pointer (RFC 6901) that tokens make.
+func pointerOf(tokens []string) string {
 	var pointer strings.Builder
 	for _, token := range tokens {
 		pointer.WriteString("/" + escapePointer(token))

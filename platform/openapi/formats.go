@@ -7,15 +7,17 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // Formats are formats of strings that a document names, with what returns an
 // error that tells the client why a string is not of that form.
 type Formats map[string]func(string) error
 
-// with returns f and what every document may name.
+// with returns f and what every document may name: uuid, line and text.
 func (f Formats) with() Formats {
-	all := Formats{"uuid": isUUID}
+	all := Formats{"uuid": isUUID, "line": text.CheckLine, "text": text.CheckBlock}
 	maps.Copy(all, f)
 	return all
 }

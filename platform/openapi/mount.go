@@ -16,12 +16,12 @@ type Handlers map[string]service.HandlerFunc
 // Mount puts the operations of the document on r that are not there yet, each
 // behind what the document asks for: a role, and a valid request. It fails if
 // an operation has no handler.
-func (d *Document) Mount(r chi.Router, handlers Handlers, errors service.Errors) error {
+func (d *Document) Mount(r chi.Router, handlers Handlers, errs service.Errors) error {
 	for op := range d.operations() {
 		h, ok := handlers[op.Operation.OperationID]
 		switch {
 		case ok:
-			r.Method(op.Method, op.Path, op.handler(h, errors))
+			r.Method(op.Method, op.Path, op.handler(h, errs))
 		case !r.Match(chi.NewRouteContext(), op.Method, op.Path):
 			return fmt.Errorf("operation %s has no handler", op.Operation.OperationID)
 		}
@@ -29,8 +29,8 @@ func (d *Document) Mount(r chi.Router, handlers Handlers, errors service.Errors)
 	return nil
 }
 
-func (op *operation) handler(h service.HandlerFunc, errors service.Errors) http.Handler {
-	checked := errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+func (op *operation) handler(h service.HandlerFunc, errs service.Errors) http.Handler {
+	checked := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if err := op.check(r); err != nil {
 			return err
 		}

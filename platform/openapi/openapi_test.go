@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 const document = `
@@ -31,6 +33,12 @@ paths:
       parameters:
         - {name: limit, in: query, schema: {type: integer, minimum: 1, default: 20}}
         - {name: even, in: query, schema: {type: string, format: even}}
+        - {name: state, in: query, schema: {type: string, enum: [open, closed]}}
+        - {name: unread, in: query, schema: {type: boolean}}
+        - {name: tag, in: query, schema: {type: array, maxItems: 2, items: {type: integer}}}
+        - {name: place, in: query, schema: {type: string, pattern: '^v1', examples: [v1.1]}}
+        - {name: Once, in: header, schema: {type: string, minLength: 1}}
+        - {name: Any, in: header, x-list: true, schema: {type: string}}
       requestBody:
         required: true
         content:
@@ -40,7 +48,10 @@ paths:
               additionalProperties: false
               required: [name]
               properties:
-                name: {type: string, maxLength: 3}
+                name: {type: string, minLength: 1, maxLength: 3}
+                title: {type: string, format: line}
+                story: {type: string, format: text}
+                tags: {type: array, minItems: 1, items: {type: integer, maximum: 999999999999999999}}
                 from: {type: integer}
                 to: {type: integer}
               dependentRequired: {from: [to]}
@@ -94,6 +105,22 @@ func TestEveryFaultIsTold(t *testing.T) {
 		{path + "?limit=0&even=a", `{"name":"four","from":1,"more":true}`, []string{
 			"/more: unknown field", "/name: want at most 3 characters", "/to: missing beside from",
 			"even: want an even number of characters", "limit: want at least 1"}},
+		{path + "?evn=ab&z=1", `{"name":"x"}`, []string{
+			"evn: unknown parameter; known here: limit, even, state, unread, tag, place", "z: unknown parameter; known here: limit, even, state, unread, tag, place"}},
+		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, want one value"}},
+		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, want one value"}},
+		{path + "?limit=", `{"name":"x"}`, []string{"limit: empty"}},
+		{path + "?tag=&tag=1", `{"name":"x"}`, []string{"tag: empty"}},
+		{path + "?tag=1&tag=2", `{"name":"x"}`, nil},
+		{path + "?limit=01&unread=TRUE", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
+		{path + "?limit=%2B1&unread=1", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
+		{path + "?limit=20&unread=true", `{"name":"x"}`, nil},
+		{path + "?place=v2", `{"name":"x"}`, []string{"place: want a value such as v1.1"}},
+		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: want at least 1 character", "tag: want at most 2 elements"}},
+		{path, `{"name":null,"tags":[]}`, []string{"/name: want a string, not null", "/tags: want at least 1 element"}},
+		{path, `{"name":"x","title":"\u202Eab","story":"a\nb"}`, []string{"/title: " + text.ErrDirection.Error()}},
+		{path, `{"name":"x","title":"\u200b","story":"\u001b[31m"}`, []string{"/story: " + text.ErrControl.Error(), "/title: " + text.ErrBlank.Error()}},
+		{path, `{"name":"x","title":"\ud83d\ude80 up","story":""}`, nil},
 		{"/things/7", `{"from":"x"}`, []string{
 			"/from: want an integer", "/name: missing", "/to: missing beside from",
 			"id: want a UUID, such as 0198c0de-0000-7000-8000-000000000001"}},
@@ -128,6 +155,68 @@ func faultsOf(t *testing.T, res *httptest.ResponseRecorder) []string {
 	return faults
 }
 
+// What is wrong with the body as a whole, or with the headers, has one answer.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, body string
+		header     http.Header
+		status     int
+		detail     string // of the problem, or of its one fault
+	}{
+		{"good", `{"name":"x"}`, nil, 204, ""},
+		{"with a charset", `{"name":"x"}`, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, 204, ""},
+		{"no JSON", `{"name":x}`, nil, 400, "not JSON, or nested too deep, at byte 9"},
+		{"cut off", `{"name":`, nil, 400, "not JSON, or nested too deep, at byte 8"},
+		{"too deep", strings.Repeat("[", 11000), nil, 400, "not JSON, or nested too deep, at byte 10001"},
+		{"first half alone", `{"name":"\ud83d"}`, nil, 400, "half a character"},
+		{"second half alone", `{"name":"\\\uDE80"}`, nil, 400, "half a character"},
+		{"halves apart", `{"name":"\ud83dx\ude80"}`, nil, 400, "half a character"},
+		{"no half", `{"name":"\\ud"}`, nil, 204, ""},
+		{"another type", `{"name":"x"}`, http.Header{"Content-Type": {"text/plain"}}, 415, "want application/json"},
+		{"compressed", `{"name":"x"}`, http.Header{"Content-Encoding": {"gzip"}}, 415, "without a Content-Encoding"},
+		{"identity", `{"name":"x"}`, http.Header{"Content-Encoding": {"identity"}}, 204, ""},
+		{"a header twice", `{"name":"x"}`, http.Header{"Once": {"a", "b"}}, 400, "given more than once, want one value"},
+		{"a list in two headers", `{"name":"x"}`, http.Header{"Any": {"a", "b"}}, 204, ""},
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(tt.body))
+		req.Header.Set("Content-Type", "application/json")
+		maps.Copy(req.Header, tt.header)
+		res := httptest.NewRecorder()
+		h.ServeHTTP(res, req)
+		var p service.Problem
+		if res.Code >= 400 {
+			if err := json.Unmarshal(res.Body.Bytes(), &p); err != nil {
+				t.Fatal(err)
+			}
+			for _, fault := range p.Errors {
+				p.Detail += fault.Detail
+			}
+		}
+		if res.Code != tt.status || !strings.Contains(p.Detail, tt.detail) {
+			t.Errorf("%s: status %d with %q, want %d with %q", tt.name, res.Code, p.Detail, tt.status, tt.detail)
+		}
+	}
+}
+
+// A limit above 2⁵³ is served as it is written.
+func TestServedDocumentIsExact(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi.Load([]byte(document), formats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := httptest.NewRecorder()
+	doc.ServeHTTP(res, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
+	if !strings.Contains(res.Body.String(), `"maximum":999999999999999999`) {
+		t.Errorf("the maximum is not what the document says: %s", res.Body)
+	}
+}
+
 func TestRolesComeFromTheDocument(t *testing.T) {
 	t.Parallel()
 	h, err := mount(t, openapi.Handlers{"change": done, "look": done})
@@ -158,9 +247,9 @@ func TestMountWantsEveryHandler(t *testing.T) {
 func TestLoadRefusesWhatItCannotCheck(t *testing.T) {
 	t.Parallel()
 	for old, replacement := range map[string]string{
-		"maxLength: 3":                  "const: x",
+		"maxLength: 3}":                 "const: x}",
 		"minimum: 1, default: 20":       "const: 20",
-		"name: {type: string, maxL":     "name: {dependentRequired: {a: [b]}, maxL",
+		"name: {type: string, minL":     "name: {dependentRequired: {a: [b]}, minL",
 		"dependentRequired: {from: [to": "if: {type: object}, x-rest: {from: [to",
 	} {
 		broken := strings.Replace(document, old, replacement, 1)

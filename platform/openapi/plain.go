@@ -10,11 +10,9 @@ import (
 // plain makes sure that a request to op can be checked without the keywords
 // of JSON Schema 2020-12, see Document.plain.
 func (op *operation) plain() error {
-	for _, parameters := range []openapi3.Parameters{op.PathItem.Parameters, op.Operation.Parameters} {
-		for _, p := range parameters {
-			if err := plain(p.Value.Schema.Value, false); err != nil {
-				return fmt.Errorf("operation %s: parameter %s: %w", op.Operation.OperationID, p.Value.Name, err)
-			}
+	for _, p := range op.parameters {
+		if err := plain(p.Schema.Value, false); err != nil {
+			return fmt.Errorf("operation %s: parameter %s: %w", op.Operation.OperationID, p.Name, err)
 		}
 	}
 	if op.body == nil {

@@ -1,18 +1,33 @@
 package service
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 )
 
-// bodyTimeout ends the reading of a body that trickles in. The server has no
-// such limit of its own, because it would also end the streams.
-const bodyTimeout = 30 * time.Second
+const (
+	// maxBody is far above what any operation takes; it has room for the longest
+	// text with every character written as an escape.
+	maxBody = 64 << 10
+	// bodyTimeout ends the reading of a body that trickles in. The server has no
+	// such limit of its own, because it would also end the streams. Together with
+	// requestTimeout it is below writeTimeout, so that there is an answer.
+	bodyTimeout = 10 * time.Second
+	// unreadTimeout is how long an answer waits for a body that nothing has read.
+	// A body that is on its way arrives in that time; without it the client would
+	// read a reset instead of the answer.
+	unreadTimeout = time.Second
+)
 
-// BodyLimit refuses bodies above limit bytes: at once when the client says so
-// beforehand, otherwise when the reading gets there.
-func BodyLimit(limit int64) func(http.Handler) http.Handler {
+// limitBody refuses bodies above limit bytes: at once when the client says so
+// beforehand, otherwise when the reading gets there. A body must have arrived
+// within timeout, and what needs no body hardly waits for it: net/http reads it
+// all before it writes the answer, so that a client which promises one and does
+// not send it would hold the connection.
+func limitBody(limit int64, timeout time.Duration) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength > limit {
@@ -20,14 +35,39 @@ func BodyLimit(limit int64) func(http.Handler) http.Handler {
 				WriteProblem(w, r, bodyTooLarge(limit))
 				return
 			}
-			if r.ContentLength != 0 {
-				// Without a connection behind it (in tests) there is no deadline.
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-				r.Body = http.MaxBytesReader(w, r.Body, limit)
+			if r.ContentLength == 0 {
+				next.ServeHTTP(w, r)
+				return
 			}
+			conn := http.NewResponseController(w) // in tests without a connection it does nothing
+			_ = conn.SetReadDeadline(time.Now().Add(timeout))
+			body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit), conn: conn}
+			r.Body = body
 			next.ServeHTTP(w, r)
+			if _, err := w.Write(nil); !body.read && !errors.Is(err, http.ErrHijacked) {
+				_ = conn.SetReadDeadline(time.Now().Add(unreadTimeout))
+				_ = body.Close() // reads what is left; after a failure the server closes the connection
+			}
 		})
 	}
+}
+
+// A timedBody lifts the deadline of its connection when it has been read: the
+// server goes on reading, to notice a client that leaves, and would take the
+// deadline for that.
+type timedBody struct {
+	io.ReadCloser
+	conn *http.ResponseController
+	read bool // to its end
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { //nolint:errorlint // readers return it as it is
+		b.read = true
+		_ = b.conn.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 func bodyTooLarge(limit int64) Problem {

@@ -63,6 +63,7 @@ var (
 	CrossSite            = ProblemType{Status: http.StatusForbidden, Name: "cross-site", Title: "The request came from another site"}
 	NotFound             = ProblemType{Status: http.StatusNotFound, Name: "not-found", Title: "There is nothing here"}
 	MethodNotAllowed     = ProblemType{Status: http.StatusMethodNotAllowed, Name: "method-not-allowed", Title: "The method is not allowed here"}
+	RequestTimeout       = ProblemType{Status: http.StatusRequestTimeout, Name: "request-timeout", Title: "The request took too long to arrive"}
 	Conflict             = ProblemType{Status: http.StatusConflict, Name: "conflict", Title: "Not in this state"}
 	BodyTooLarge         = ProblemType{Status: http.StatusRequestEntityTooLarge, Name: "body-too-large", Title: "The body is too large"}
 	UnsupportedMediaType = ProblemType{Status: http.StatusUnsupportedMediaType, Name: "unsupported-media-type", Title: "The content type is not supported"}
@@ -135,6 +136,9 @@ func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, m := range allowed {
 			w.Header().Add("Allow", m)
+			if m == http.MethodGet {
+				w.Header().Add("Allow", http.MethodHead) // see NewRouter
+			}
 		}
 	}
 	WriteProblem(w, r, MethodNotAllowed.New(""))

@@ -23,9 +23,9 @@ func TestMethodNotAllowed(t *testing.T) {
 	r.Delete("/notifications/{id}", nothing)
 	r.Route("/admin", func(r chi.Router) { r.Get("/workers/{queue}", nothing) })
 	for path, want := range map[string]string{
-		"/notifications/stream": "GET",
+		"/notifications/stream": "GET, HEAD",
 		"/notifications/7":      "PATCH, DELETE",
-		"/admin/workers/votes":  "GET",
+		"/admin/workers/votes":  "GET, HEAD",
 	} {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "OPTIONS", path, nil))

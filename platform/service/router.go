@@ -16,11 +16,11 @@ import (
 const requestTimeout = 15 * time.Second
 
 // NewRouter returns a router with what every service has around its handlers:
-// the trace, the access log, metrics, recovery from panics, the health checks,
-// and problems for paths and methods that do not exist.
+// the trace, the access log, metrics, recovery from panics, limits of bodies,
+// the health checks, and problems for paths and methods that do not exist.
 func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health) *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), middleware.GetHead)
+	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), middleware.GetHead, limitBody(maxBody, bodyTimeout))
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 

@@ -1,17 +1,21 @@
 package service_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,7 +31,7 @@ var errDomain = errors.New("no such report")
 // newRouter is a service with every middleware, and a handler per outcome.
 func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
 	r := chi.NewRouter()
-	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.BodyLimit(10))
+	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.LimitBody(10, time.Minute))
 	r.NotFound(service.NotFoundHandler)
 	r.MethodNotAllowed(service.MethodNotAllowedHandler)
 	errs := service.Errors{Log: log, Translate: func(err error) (service.Problem, bool) {
@@ -88,7 +92,7 @@ func TestErrors(t *testing.T) {
 		if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 			t.Errorf("%s %s: content type %q", tt.method, tt.path, got)
 		}
-		if allow := w.Header().Get("Allow"); (w.Code == 405) != (allow == "GET") {
+		if allow := strings.Join(w.Header().Values("Allow"), " "); (w.Code == 405) != (allow == "GET HEAD") {
 			t.Errorf("%s %s: Allow %q beside %d", tt.method, tt.path, allow, w.Code)
 		}
 		if !strings.Contains(logs.String(), p.TraceID) {
@@ -140,6 +144,71 @@ func TestAccessLogKeepsNoSizes(t *testing.T) {
 	}
 	if ann, ben := line("Ann"), line("Benedictus Maximilian"); ann != ben {
 		t.Errorf("the log tells them apart:\n%s%s", ann, ben)
+	}
+}
+
+// A client that promises a body and does not send it is answered all the same:
+// at once by what needs none, and after the timeout by what reads it.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	errs := service.Errors{Log: zerolog.Nop()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /echo", errs.Handle(func(_ http.ResponseWriter, r *http.Request) error {
+		_, err := io.ReadAll(r.Body)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return service.RequestTimeout.New("")
+		}
+		return err
+	}))
+	for _, tt := range []struct {
+		request string
+		timeout time.Duration
+		want    int
+	}{
+		{"GET /livez", time.Hour, http.StatusNoContent},
+		{"GET /nowhere", time.Hour, http.StatusNotFound},
+		{"POST /echo", 50 * time.Millisecond, http.StatusRequestTimeout},
+	} {
+		srv := httptest.NewServer(service.LimitBody(100, tt.timeout)(mux))
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: city.test\r\nContent-Length: 2\r\n\r\n")
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%s: %v, want an answer", tt.request, err)
+		} else if _ = res.Body.Close(); res.StatusCode != tt.want {
+			t.Errorf("%s: status %d, want %d", tt.request, res.StatusCode, tt.want)
+		}
+		_ = conn.Close()
+		srv.Close()
+	}
+}
+
+// The limit of the body's arrival is none for the handler's work.
+func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
+	t.Parallel()
+	const timeout = 50 * time.Millisecond
+	worked := make(chan error, 1)
+	srv := httptest.NewServer(service.LimitBody(100, timeout)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(3 * timeout):
+		}
+		worked <- r.Context().Err()
+	})))
+	defer srv.Close()
+	resp, err := http.Post(srv.URL, "text/plain", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if err := <-worked; err != nil {
+		t.Errorf("the handler's context ended: %v", err)
 	}
 }
 

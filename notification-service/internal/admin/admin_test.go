@@ -180,6 +180,8 @@ func TestLookingAtDeadLetters(t *testing.T) {
 	c.call(http.MethodGet, "/admin/dlq/messages/999999", "", http.StatusNotFound, nil)
 	c.call(http.MethodGet, "/admin/dlq/messages?state=asleep", "", http.StatusBadRequest, nil)
 	c.call(http.MethodGet, "/admin/dlq/messages?cursor=x", "", http.StatusBadRequest, nil)
+	c.call(http.MethodGet, "/admin/dlq/messages?cursor=999999999999999999", "", http.StatusOK, nil)
+	c.call(http.MethodGet, "/admin/dlq/audit?cursor=999999999999999999", "", http.StatusOK, nil)
 }
 
 func TestEditAndReplay(t *testing.T) {

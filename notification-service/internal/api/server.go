@@ -24,9 +24,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// bodyLimit is far above what the operations take.
-const bodyLimit = 64 << 10
-
 // openapiYAML is a copy of docs/openapi/notification-service.yaml, which
 // cannot be embedded from here; `go generate` makes it and a test compares
 // the two.
@@ -76,7 +73,7 @@ func New(cfg Config) (http.Handler, error) {
 	handlers := s.handlers()
 	maps.Copy(handlers, cfg.Admin)
 	r.Group(func(r chi.Router) {
-		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware)
+		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log})
 	})
 	if cfg.Page != nil {

@@ -41,7 +41,7 @@ func audit(ctx context.Context, tx pgx.Tx, e auditEntry) error {
 func (s *Store) AuditLog(ctx context.Context, before int64, limit int) ([]deadletter.AuditEntry, error) {
 	rows, err := s.pool.Query(ctx, `
 		select id, at, actor, action, dead_letter_id, replay_id, queue, detail from operations_audit
-		where $1 = 0 or id < $1 order by id desc limit $2`, before, limit)
+		where $1::bigint = 0 or id < $1 order by id desc limit $2`, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read audit: %w", err)
 	}

@@ -89,7 +89,7 @@ func scanEntry(row pgx.CollectableRow) (e deadletter.Entry, err error) {
 func (s *Store) Entries(ctx context.Context, selection deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error) {
 	where, args := selectionSQL(selection, 2)
 	rows, err := s.pool.Query(ctx, entrySQL+where+`
-		and ($1 = 0 or id < $1) order by id desc limit $2`, append([]any{before, limit}, args...)...)
+		and ($1::bigint = 0 or id < $1) order by id desc limit $2`, append([]any{before, limit}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}

@@ -112,7 +112,7 @@ func TestBadReports(t *testing.T) {
 		invalid("no object", `[]`, ""),
 		invalid("only null", `null`, ""),
 		invalid("everything at once", `{"title":"","description":"\u0000","latitude":91,"extra":1}`,
-			"/title", "/title", "/description", "/category_id", "/privacy_level", "/latitude", "/longitude", "/extra"),
+			"/title", "/description", "/category_id", "/privacy_level", "/latitude", "/longitude", "/extra"),
 		malformed("broken JSON", `{"title":`),
 		malformed("more than one value", newReport+newReport),
 		malformed("no UTF-8", strings.Replace(newReport, "Dark", "D\xffrk", 1)),
@@ -151,6 +151,7 @@ func TestBadParameters(t *testing.T) {
 	s := newServer(t)
 	for query, pointers := range map[string][]string{
 		"limit=0": {"limit"}, "limit=101": {"limit"}, "limit=x": {"limit"}, "limit=5.0": {"limit"}, "limit=1e1": {"limit"},
+		"limit&limit=2": {"limit"}, "limit=01": {"limit"}, "order=newest&order=oldest": {"order"}, "statuss=pending": {"statuss"}, "status=&status=pending": {"status"},
 		"status=open": {"status"}, "category=x": {"category"}, "category=0": {"category"}, "category=1,2": {"category"}, "category=4294967297": {"category"},
 		"order=up": {"order"}, "bbox=1,2,3": {"bbox"}, "bbox=1,9,3,4": {"bbox"}, "bbox=": {"bbox"},
 		"cursor=AAAA": {"cursor"}, "q=": {"q"}, "q=" + strings.Repeat("x", 201): {"q"},

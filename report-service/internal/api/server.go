@@ -26,10 +26,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// bodyLimit has room for the longest description with every character written
-// as an escape.
-const bodyLimit = 64 << 10
-
 // changeTimeout is how long a change may wait until it is decided. Most clients
 // have given up by then, and may have sent something else since. What the
 // process finds after it was frozen is refused as well.
@@ -103,7 +99,7 @@ func New(cfg Config) (http.Handler, error) {
 
 	s := &server{cfg}
 	r.Group(func(r chi.Router) {
-		r.Use(service.BodyLimit(bodyLimit), cfg.Auth.Middleware)
+		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Problems: problems})
 	})
 	return r, err

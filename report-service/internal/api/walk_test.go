@@ -131,8 +131,8 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: status %d without %s: %.200s", path, a.StatusCode, want, a.body)
 		}
 	}
-	if a := s.do(call{method: "PUT", path: "/reports"}); strings.Join(a.Header.Values("Allow"), " ") != "GET POST" {
-		t.Errorf("Allow: %q, want GET and POST", a.Header.Values("Allow"))
+	if a := s.do(call{method: "PUT", path: "/reports"}); strings.Join(a.Header.Values("Allow"), " ") != "GET HEAD POST" {
+		t.Errorf("Allow: %q, want GET, HEAD and POST", a.Header.Values("Allow"))
 	}
 	if a := s.do(call{method: "HEAD", path: "/reports"}); a.StatusCode != http.StatusOK || len(a.body) != 0 {
 		t.Errorf("HEAD: status %d and %d bytes, want 200 and none", a.StatusCode, len(a.body))

@@ -69,7 +69,7 @@ type Move struct {
 // is false when f is there already, and nothing is to be done.
 func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) {
 	if !m.IfMatch.Has(f.Version) {
-		return Change{}, false, stale(f.Version)
+		return Change{}, false, m.IfMatch.stale(f.Version)
 	}
 	if m.To == f.Status {
 		return Change{}, false, nil

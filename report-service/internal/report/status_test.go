@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -121,5 +122,18 @@ func TestNewWantsATitle(t *testing.T) {
 		if got := fault.KindOf(err); got != want || want == "" && f.Title != "a" {
 			t.Errorf("New(%q): title %q, kind %q, want %q", title, f.Title, got, want)
 		}
+	}
+}
+
+// A weak tag is refused for what it is: the report may not have changed at all.
+func TestWeakTagIsNamed(t *testing.T) {
+	t.Parallel()
+	versions, err := report.ParseIfMatch(`W/"7"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = filed(report.Pending).Move(report.Move{To: report.Resolved, IfMatch: versions}, now)
+	if err == nil || !strings.Contains(err.Error(), "weak") {
+		t.Errorf("Move: %v, want an error that names the weak tag", err)
 	}
 }

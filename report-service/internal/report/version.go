@@ -14,13 +14,18 @@ import (
 type Versions struct {
 	only []int64
 	some bool // whether only counts
+	weak bool // whether a weak tag was among them, which matches nothing
 }
 
 // Has reports whether v is in the set.
 func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
 
-// stale is the refusal of a change for which the report is at the wrong version.
-func stale(version int64) error {
+// stale is the refusal of a change for which the report, which is at version,
+// is at the wrong one.
+func (s Versions) stale(version int64) error {
+	if s.weak {
+		return fault.New(Stale, `a weak tag (W/…) matches no version; send the ETag as it was answered, such as "3"`)
+	}
 	return fault.New(Stale, fmt.Sprintf("the report is at version %d by now", version))
 }
 
@@ -39,6 +44,7 @@ func ParseIfMatch(header string) (Versions, error) {
 		if !ok {
 			return Versions{}, fmt.Errorf(`want * or entity tags joined by commas, such as "3"`)
 		}
+		set.weak = set.weak || weak
 		// Only what ETag would write: "03" or "+3" is another tag than "3".
 		if v, err := strconv.ParseInt(tag, 10, 64); err == nil && !weak && strconv.FormatInt(v, 10) == tag {
 			set.only = append(set.only, v)

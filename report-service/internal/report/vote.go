@@ -34,7 +34,7 @@ func (f *Filing) Vote(b Ballot, before Vote, now time.Time) (ok bool, err error)
 	case f.Status.Closed():
 		return false, fault.New(Closed, "the report is "+string(f.Status)+", and takes no votes")
 	case !b.IfMatch.Has(f.Version):
-		return false, stale(f.Version)
+		return false, b.IfMatch.stale(f.Version)
 	case before == b.Vote:
 		return false, nil
 	}

@@ -1,0 +1,110 @@
+package openapi
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// parseQuery returns u's query, or what is wrong with it as text: what the
+// database could not take.
+func parseQuery(u *url.URL) (url.Values, []service.FieldError) {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, []service.FieldError{{Pointer: "query", Detail: "want name=value&…, percent-encoded"}}
+	}
+	var faults []service.FieldError
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		for _, value := range query[name] {
+			if !utf8.ValidString(name+value) || strings.ContainsRune(name+value, 0) {
+				faults = append(faults, service.FieldError{
+					Pointer: strings.ToValidUTF8(name, "\uFFFD"), Detail: "want UTF-8 text without NUL characters"})
+			}
+		}
+	}
+	return query, faults
+}
+
+// parameterFaults finds what openapi3filter lets pass: parameters that the
+// document does not know, which would be ignored although the client meant
+// something by them; a second value where there can be one, of which one would
+// be checked and the other used; and numbers in another spelling than JSON's.
+func (op *operation) parameterFaults(r *http.Request, query url.Values) []service.FieldError {
+	var faults []service.FieldError
+	blame := func(name, detail string) {
+		faults = append(faults, service.FieldError{Pointer: name, Detail: detail})
+	}
+	var known []string
+	for _, p := range op.parameters {
+		var values []string
+		switch p.In {
+		case openapi3.ParameterInQuery:
+			known = append(known, p.Name)
+			values = query[p.Name]
+		case openapi3.ParameterInHeader:
+			values = r.Header.Values(p.Name)
+			if len(values) > 1 && p.Extensions["x-list"] == true { // RFC 9110, 5.3
+				values = []string{strings.Join(values, ", ")}
+				r.Header.Set(p.Name, values[0])
+			}
+		case openapi3.ParameterInPath:
+			values = []string{r.PathValue(p.Name)}
+		}
+		schema := p.Schema.Value
+		if schema.Items != nil {
+			schema = schema.Items.Value
+		} else if len(values) > 1 {
+			blame(p.Name, "given more than once, want one value")
+		}
+		for _, value := range values {
+			if detail := spelling(schema, value); detail != "" {
+				blame(p.Name, detail)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) {
+			blame(name, "unknown parameter; known here: "+listOr(known, "none"))
+		}
+	}
+	return faults
+}
+
+func listOr(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	return strings.Join(names, ", ")
+}
+
+var (
+	integerPattern = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+	numberPattern  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+)
+
+// spelling returns what is wrong with the way in which value is written, if
+// schema asks for a number or a boolean: the other ways would be read, too, but
+// are none of JSON's.
+func spelling(schema *openapi3.Schema, value string) string {
+	switch {
+	case schema.Type.Is("string"):
+		return ""
+	case value == "":
+		return "empty"
+	case schema.Type.Is("integer") && !integerPattern.MatchString(value):
+		return "want an integer in plain digits, such as 10"
+	case schema.Type.Is("number") && !numberPattern.MatchString(value):
+		return "want a number, such as 1.5"
+	case schema.Type.Is("boolean") && value != "true" && value != "false":
+		return "want true or false"
+	}
+	return ""
+}

@@ -1,0 +1,4 @@
+package service
+
+// LimitBody is what NewRouter limits bodies with.
+var LimitBody = limitBody

@@ -16,7 +16,8 @@ type schedule struct {
 }
 
 func newSchedule(t *testing.T) *schedule {
-	return &schedule{newCommitter(nil, nil, nil), t, time.Unix(0, 0)}
+	c := &committer{maxLockWaits: 2, subjects: make(map[uuid.UUID]*batch)}
+	return &schedule{c, t, time.Unix(0, 0)}
 }
 
 // come adds requests, and returns the batches that begin then.
@@ -32,8 +33,8 @@ func (s *schedule) come(scopes ...scope) (begun []*batch) {
 
 // end finishes b, and returns the batches that begin then.
 func (s *schedule) end(b *batch) []*batch {
-	locked := s.finish(b, s.now)
-	return append(locked, s.come()...)
+	s.finish(b, s.now)
+	return s.come()
 }
 
 // want checks the sizes of the batches that began, and returns them.
@@ -96,19 +97,19 @@ func TestReportsAreInOneBatch(t *testing.T) {
 }
 
 // A report that another session has locked gets a batch of its own, which does
-// not count; what else is about it waits.
+// not count among the commits; what else is about it waits.
 func TestLockedReportsAreApart(t *testing.T) {
 	t.Parallel()
-	s, a, b := newSchedule(t), uuid.New(), uuid.New()
-	begun := s.want("votes", s.come(scope{a, "ann"}, scope{a, "bob"}, scope{b, "ann"}, scope{}), 4)
-	begun[0].locked = begun[0].requests[:3]
-	locked := s.want("two reports are locked", s.end(begun[0]), 2, 1)
+	s, a, b, c := newSchedule(t), uuid.New(), uuid.New(), uuid.New()
+	begun := s.want("votes", s.come(scope{a, "ann"}, scope{a, "bob"}, scope{b, "ann"}, scope{c, "ann"}, scope{}), 5)
+	begun[0].locked = begun[0].requests[:4]
+	locked := s.want("three reports are locked, and two may wait", s.end(begun[0]), 2, 1)
 	if !locked[0].waitsForLock || !locked[1].waitsForLock || s.commits != 0 {
 		t.Errorf("%+v and %+v beside %d commits, want two that wait for locks and none", locked[0], locked[1], s.commits)
 	}
-	s.want("more on a locked one, and others", s.come(scope{a, "eve"}, scope{uuid.New(), "eve"}), 1)
+	s.want("more on the locked ones, and others", s.come(scope{a, "eve"}, scope{c, "eve"}, scope{uuid.New(), "eve"}), 1)
 	s.now = s.now.Add(time.Minute)
-	s.want("the lock was granted", s.end(locked[0]), 1)
+	s.want("a lock was granted", s.end(locked[0]), 1, 1)
 }
 
 // A change is not decided after its deadline, also if no timer has fired. Once

@@ -127,9 +127,10 @@ type batch struct {
 // Changes of one report never are in two batches at a time, which would wait
 // for each other's lock.
 type committer struct {
-	pool      *pgxpool.Pool
-	keys      *event.Keyring
-	committed func(shards.Set)
+	pool         *pgxpool.Pool
+	keys         *event.Keyring
+	committed    func(shards.Set)
+	maxLockWaits int
 
 	requests chan *request // unbuffered: what was sent is Run's
 	written  chan *batch
@@ -137,15 +138,18 @@ type committer struct {
 
 	// What follows is Run's alone.
 	queue     []*request           // in the order of their arrival
-	subjects  map[uuid.UUID]*batch // those that a batch under way is about
+	locked    []*batch             // those that have yet to wait for a lock
+	subjects  map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
 	commits   int                  // batches under way
 	lockWaits int                  // batches under way that wait for a lock
 	moved     time.Time            // when a batch last began or ended
 }
 
+// newCommitter returns one that leaves half of the pool's connections to others
+// when many reports are locked, as by a replica that is frozen.
 func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
 	return &committer{
-		pool: pool, keys: keys, committed: committed,
+		pool: pool, keys: keys, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
 		requests: make(chan *request), written: make(chan *batch), ended: make(chan struct{}),
 		subjects: make(map[uuid.UUID]*batch),
 	}
@@ -156,11 +160,11 @@ var errEnded = fault.New(fault.Unavailable, "the service is stopping")
 
 // do has a change made, together with others or alone, and returns its own
 // outcome. If ctx ends before the change is taken, nothing of it is written.
-func (c *committer) do(ctx context.Context, made change) error {
+func (c *committer) do(ctx context.Context, ch change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := &request{change: made, scope: made.scope(), outcome: make(chan error, 1)}
+	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
 	r.deadline, _ = ctx.Deadline()
 	select {
 	case c.requests <- r:
@@ -186,7 +190,7 @@ func (c *committer) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	slow := time.NewTimer(slowCommit)
 	defer slow.Stop()
-	for end := ctx.Done(); end != nil || len(c.queue)+c.commits+c.lockWaits > 0; {
+	for end := ctx.Done(); end != nil || len(c.queue)+len(c.locked)+c.commits+c.lockWaits > 0; {
 		now := time.Now()
 		for b := c.next(now); b != nil; b = c.next(now) {
 			go c.write(work, b)
@@ -199,9 +203,7 @@ func (c *committer) Run(ctx context.Context) error {
 			c.queue = append(c.queue, r)
 			c.receive()
 		case b := <-c.written:
-			for _, locked := range c.finish(b, time.Now()) {
-				go c.write(work, locked)
-			}
+			c.finish(b, time.Now())
 		case <-slow.C: // next has another look
 		case <-end:
 			end = nil
@@ -225,6 +227,12 @@ func (c *committer) receive() {
 // next returns the batch that may begin now, or nil. It has what can go
 // together, in the order of arrival.
 func (c *committer) next(now time.Time) *batch {
+	if len(c.locked) > 0 && c.lockWaits < c.maxLockWaits {
+		b := c.locked[0]
+		c.locked = c.locked[1:]
+		c.lockWaits++
+		return b
+	}
 	full, slow := len(c.queue) >= maxBatch, now.Sub(c.moved) >= slowCommit
 	if len(c.queue) == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
 		return nil
@@ -274,9 +282,9 @@ func (c *committer) add(b *batch, r *request) {
 	}
 }
 
-// finish lets others have what b had. It returns a batch for each report that
-// another session has locked.
-func (c *committer) finish(b *batch, now time.Time) []*batch {
+// finish lets others have what b had. Each report that another session has
+// locked gets a batch of its own.
+func (c *committer) finish(b *batch, now time.Time) {
 	for s := range b.scopes {
 		delete(c.subjects, s.subject)
 	}
@@ -293,17 +301,14 @@ func (c *committer) finish(b *batch, now time.Time) []*batch {
 		clear(c.queue)
 		c.queue = c.queue[:0]
 	}
-	var locked []*batch
 	for _, r := range b.locked {
-		owner := c.subjects[r.scope.subject]
-		if owner == nil {
-			owner = &batch{scopes: make(map[scope]struct{}), waitsForLock: true}
-			locked = append(locked, owner)
-			c.lockWaits++
+		own := c.subjects[r.scope.subject]
+		if own == nil {
+			own = &batch{scopes: make(map[scope]struct{}), waitsForLock: true}
+			c.locked = append(c.locked, own)
 		}
-		c.add(owner, r)
+		c.add(own, r)
 	}
-	return locked
 }
 
 // write makes the changes of a batch and answers their requests, except those

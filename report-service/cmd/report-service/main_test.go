@@ -25,7 +25,7 @@ import (
 // patience ends a test that could not have worked. Nothing is measured by it.
 const patience = 2 * time.Minute
 
-// nowhere is an address at which nobody answers.
+// nowhere is an address at which nothing listens.
 const nowhere = "127.0.0.1:1"
 
 // A running is the service within the test's process.
@@ -70,7 +70,7 @@ func start(t *testing.T, databaseURL, rabbitURL string) *running {
 
 func (r *running) getenv(name string) string { return r.env[name] }
 
-// end stops the service as a signal does, and wants it to end well.
+// end stops the service as a signal does, and expects it to end without an error.
 func (r *running) end() {
 	r.t.Helper()
 	r.stop()
@@ -84,7 +84,7 @@ func (r *running) end() {
 	}
 }
 
-// eventually polls until ok, because a service tells nobody how it is doing.
+// eventually polls until ok, because a service sends no signal.
 func (r *running) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	deadline, tick := time.After(patience), time.Tick(10*time.Millisecond)
@@ -129,7 +129,7 @@ func (r *running) post(path, token, body string) (int, []byte) {
 	return res.StatusCode, answer
 }
 
-// token signs somebody in.
+// token signs in a user of the role.
 func (r *running) token(role string) string {
 	r.t.Helper()
 	_, answer := r.post("/dev/token", "", fmt.Sprintf(`{"name":"Ann","role":%q}`, role))
@@ -142,7 +142,7 @@ func (r *running) token(role string) string {
 	return token.AccessToken
 }
 
-// relayState is what an operator is told of the relay.
+// relayState is what an operator sees of the relay.
 func (r *running) relayState() (state api.RelayState) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/admin/outbox/stats", http.NoBody)

@@ -17,7 +17,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.Closed:            {Status: http.StatusConflict, Name: "report-closed", Title: "The report is closed"},
 	report.IllegalTransition: {Status: http.StatusConflict, Name: "illegal-transition", Title: "The status does not lead there"},
 	report.Stale:             {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The report has changed"},
-	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key stands for another request"},
+	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
 	outbox.NotFailed:         {Status: http.StatusConflict, Name: "not-failed", Title: "The message has not failed"},
 }

@@ -43,7 +43,7 @@ type Store interface {
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
-// An Outbox is what operators see and mend.
+// An Outbox is what operators see and repair.
 type Outbox interface {
 	Stats(ctx context.Context) (outbox.Stats, error)
 	List(ctx context.Context, f outbox.Filter) (outbox.Page, error)
@@ -53,7 +53,7 @@ type Outbox interface {
 	Audit(ctx context.Context, limit int) ([]outbox.AuditEntry, error)
 }
 
-// A Relay tells what it is doing.
+// A Relay reports its state.
 type Relay interface {
 	State() relay.State
 }
@@ -111,13 +111,13 @@ func (s *server) handlers() openapi.Handlers {
 	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
-		"createReport":     limited(reports, change(s.createReport)),
+		"createReport":     limited(reports, withChangeTimeout(s.createReport)),
 		"listMyReports":    s.listMyReports,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
-		"changeStatus":     change(s.changeStatus),
-		"vote":             limited(votes, change(s.vote)),
-		"withdrawVote":     limited(votes, change(s.withdrawVote)),
+		"changeStatus":     withChangeTimeout(s.changeStatus),
+		"vote":             limited(votes, withChangeTimeout(s.vote)),
+		"withdrawVote":     limited(votes, withChangeTimeout(s.withdrawVote)),
 		"createDevToken":   s.Auth.IssueDevToken,
 
 		"outboxStats":          s.outboxStats,
@@ -133,8 +133,8 @@ func (s *server) handlers() openapi.Handlers {
 	return handlers
 }
 
-// change gives h the deadline of a change.
-func change(h service.HandlerFunc) service.HandlerFunc {
+// withChangeTimeout gives h the deadline of a change.
+func withChangeTimeout(h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 		defer cancel()

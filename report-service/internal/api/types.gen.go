@@ -101,7 +101,7 @@ type DevToken struct {
 	TokenType   string `json:"token_type"`
 }
 
-// DevTokenRequest Who one wants to be.
+// DevTokenRequest The user to sign in as.
 type DevTokenRequest struct {
 	Name string              `json:"name"`
 	Role DevTokenRequestRole `json:"role"`
@@ -145,7 +145,7 @@ type HistoryEntry struct {
 	// Note The official's explanation, or empty.
 	Note string `json:"note"`
 
-	// ToStatus Where a report stands.
+	// ToStatus The state of a report.
 	ToStatus Status `json:"to_status"`
 
 	// Version The report's version after the change.
@@ -220,7 +220,7 @@ type OutboxMessage struct {
 	// RoutingKey A kind of event.
 	RoutingKey RoutingKey `json:"routing_key"`
 
-	// Status Where an outbox message stands.
+	// Status The state of an outbox message.
 	Status OutboxStatus `json:"status"`
 }
 
@@ -268,7 +268,7 @@ type OutboxStats struct {
 	Shards   []OutboxShard `json:"shards"`
 }
 
-// OutboxStatus Where an outbox message stands.
+// OutboxStatus The state of an outbox message.
 type OutboxStatus string
 
 // PrivacyLevel Whether the reporter's name is shown beside the report.
@@ -370,7 +370,7 @@ type Report struct {
 	// Score Upvotes less downvotes.
 	Score int64 `json:"score"`
 
-	// Status Where a report stands.
+	// Status The state of a report.
 	Status Status `json:"status"`
 	Title  string `json:"title"`
 
@@ -392,7 +392,7 @@ type ReportPage struct {
 // RoutingKey A kind of event.
 type RoutingKey string
 
-// Status Where a report stands.
+// Status The state of a report.
 type Status string
 
 // StatusChange Where a report should go.
@@ -400,7 +400,7 @@ type StatusChange struct {
 	// Note Why; shown to everyone. Mandatory for `rejected` and for reopening.
 	Note string `json:"note,omitempty,omitzero"`
 
-	// Status Where a report stands.
+	// Status The state of a report.
 	Status Status `json:"status"`
 }
 
@@ -409,7 +409,7 @@ type Transition struct {
 	// NoteRequired Whether the change of status must have a `note`.
 	NoteRequired bool `json:"note_required"`
 
-	// Status Where a report stands.
+	// Status The state of a report.
 	Status Status `json:"status"`
 }
 

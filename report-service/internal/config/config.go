@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
-// A Config is what report-service is told from outside.
+// A Config is the configuration of report-service.
 type Config struct {
 	Address
 	config.Service

@@ -77,7 +77,7 @@ func (f *fixture) create(ctx context.Context, bad bool) error {
 
 // Creates that come while others commit go together; those that the database
 // refuses harm none of them.
-func TestFailingNeighbourHarmsNobody(t *testing.T) {
+func TestRefusedChangesLeaveTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string][]int{"none": nil, "one": {11}, "the last": {29}, "some": {3, 4, 17, 29}} {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestFailingNeighbourHarmsNobody(t *testing.T) {
 	}
 }
 
-// Votes on one report that come together lock it once. Each is told its own
-// score and version, and one that the rules refuse is told so.
+// Votes on one report that come together lock it once. Each gets its own
+// score and version, and one that the rules refuse gets the refusal.
 func TestVotesOnOneReportGoTogether(t *testing.T) {
 	t.Parallel()
 	f := idleFixture(t)
@@ -203,7 +203,7 @@ func TestCallerLeavesWhileHisChangeWaits(t *testing.T) {
 
 // Reports that another session has locked, more of them than there are
 // connections, hold up no change to another report.
-func TestLockedReportsHoldNobodyUp(t *testing.T) {
+func TestLockedReportsDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "pool_max_conns", "6")
 	locker := openFixture(t, f.database, "pool_max_conns", "30")
@@ -240,8 +240,8 @@ func TestLockedReportsHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// A batch that hangs in the database holds up nobody who comes after it.
-func TestSlowCommitHoldsNobodyUp(t *testing.T) {
+// A batch that hangs in the database does not hold up what comes after it.
+func TestSlowCommitDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	holder, err := f.pool.Begin(t.Context())

@@ -63,7 +63,7 @@ func (f *fixture) recount(id uuid.UUID) {
 	}
 }
 
-// checkOrder wants the versions 1, 2, 3 … of each report in the order of seq.
+// checkOrder expects the versions 1, 2, 3 … of each report in the order of seq.
 func (f *fixture) checkOrder() {
 	f.t.Helper()
 	last := make(map[uuid.UUID]int64)

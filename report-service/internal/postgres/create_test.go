@@ -75,7 +75,7 @@ func (f *fixture) checkAnnouncement(r row, filing report.Filing) {
 	}
 }
 
-// The shard of a report is for ever: this is FNV-1a of the id, by hand.
+// The shard of a report never changes: this is FNV-1a of the id, computed by hand.
 func TestShardIsStable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

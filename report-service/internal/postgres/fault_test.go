@@ -147,7 +147,7 @@ func TestRefusalFreesTheRow(t *testing.T) {
 	}
 }
 
-// While the server is away, requests are told so; once it is back, the same
+// While the server is away, requests fail as unavailable; once it is back, the same
 // pool serves again.
 func TestServerAwayAndBack(t *testing.T) {
 	t.Parallel()

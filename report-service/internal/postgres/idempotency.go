@@ -39,7 +39,7 @@ type keyHash struct {
 }
 
 // hashKey returns the hashes of i's key. Rows are found by one that only this
-// service can compute (HMAC-SHA256, RFC 2104): beside it stands the report that
+// service can compute (HMAC-SHA256, RFC 2104): the row has the report that
 // was filed, and with a plain hash of a key such as "1" whoever can read the
 // table would find its author by trying all users.
 func (s *Store) hashKey(i *report.Idempotent) keyHash {

@@ -56,7 +56,7 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 				}
 				f.exec(`alter table ` + table + ` drop constraint broken`)
 				if err := change.make(f, standing); err != nil {
-					t.Errorf("after the mend: %v", err)
+					t.Errorf("after the repair: %v", err)
 				}
 			})
 		}

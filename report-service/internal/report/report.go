@@ -12,6 +12,19 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
+// The kinds of failures that only reports have.
+const (
+	OwnReport         fault.Kind = "own report"
+	Closed            fault.Kind = "closed"
+	IllegalTransition fault.Kind = "illegal transition"
+	Stale             fault.Kind = "stale"
+	KeyReused         fault.Kind = "key reused"
+	StillRunning      fault.Kind = "still running"
+)
+
+// ErrNotFound is the failure that there is no such report.
+var ErrNotFound = fault.New(fault.NotFound, "there is no such report")
+
 // A Privacy says whether the reporter's name is shown beside the report.
 type Privacy string
 
@@ -70,7 +83,7 @@ type Filing struct {
 	Reporter Reporter
 }
 
-// A Draft is what a resident wants to file.
+// A Draft is what a resident files.
 type Draft struct {
 	Title       string
 	Description string
@@ -108,6 +121,18 @@ func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 		Reporter: by,
 	}, nil
 }
+
+// An Idempotent makes a request have one effect, however often it is sent.
+type Idempotent struct {
+	UserID   string         // who sent the request
+	Key      string         // chosen by him
+	Request  [32]byte       // a hash of what was asked
+	Response StoredResponse // what is answered, also to repetitions
+}
+
+// A StoredResponse is the response to a request, kept for its repetitions. Only
+// who gave it can read it.
+type StoredResponse []byte
 
 // View returns f as its reporter sees it.
 func (f *Filing) View() View {

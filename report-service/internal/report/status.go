@@ -8,7 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// A Status is where a report stands.
+// A Status is the state of a report.
 type Status string
 
 // The statuses.
@@ -57,7 +57,7 @@ type Change struct {
 	At      time.Time
 }
 
-// A Move is what an official wants to do to a report's status.
+// A Move is an official's request to change a report's status.
 type Move struct {
 	To      Status
 	Note    string

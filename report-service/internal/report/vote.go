@@ -16,7 +16,7 @@ const (
 	Upvote   Vote = +1
 )
 
-// A Ballot is what a resident wants to vote.
+// A Ballot is a resident's request to vote.
 type Ballot struct {
 	Voter   string
 	Vote    Vote     // None withdraws

@@ -43,7 +43,7 @@ func with(member, value string) string {
 
 func text(n int) string { return `"` + strings.Repeat("ä", n) + `"` }
 
-// wantProblem sends c and wants the problem, told as RFC 9457 has it.
+// wantProblem sends c and wants the problem, in the form of RFC 9457.
 func (s *testServer) wantProblem(r refusal) {
 	s.t.Helper()
 	a := s.do(r.call)

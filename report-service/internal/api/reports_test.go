@@ -11,7 +11,7 @@ import (
 )
 
 // The main job, from the filing to the solution.
-func TestWalk(t *testing.T) {
+func TestFromFilingToSolution(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)

@@ -23,7 +23,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
-	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -145,7 +144,7 @@ func (a *app) run(ctx context.Context) error {
 	foreground.Go(func() error { return a.checker.Run(ctx) })
 	foreground.Go(func() error { return a.archiver.Run(ctx) })
 	foreground.Go(func() error { return a.replayer.Run(ctx) })
-	foreground.Go(func() error { return upkeep.Run(ctx, a.store, a.log) })
+	foreground.Go(func() error { return a.store.RunUpkeep(ctx, a.log) })
 	foreground.Go(func() error {
 		return service.Serve(ctx, a.listener, a.handler, service.ServeOptions{Log: a.log, Health: a.health, Drain: a.hub.Drain})
 	})

@@ -29,10 +29,10 @@ type Store interface {
 	Count(ctx context.Context, s deadletter.Selection) (int, error)
 	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
 	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
-	OrderReplay(ctx context.Context, actor string, o deadletter.Order) (deadletter.Replay, error)
+	CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error)
 	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
 	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
-	SteerReplay(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
+	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
 	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
 	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
 	AuditLog(ctx context.Context, before int64, limit int) ([]deadletter.AuditEntry, error)
@@ -69,10 +69,10 @@ func (a *API) Handlers() openapi.Handlers {
 		"editDeadLetter":     a.edit,
 		"discardDeadLetter":  a.discardOne,
 		"discardDeadLetters": a.discard,
-		"orderReplay":        a.order,
+		"createReplay":       a.createReplay,
 		"listReplays":        a.replays,
-		"readReplay":         a.replay,
-		"steerReplay":        a.steer,
+		"readReplay":         a.readReplay,
+		"setReplayState":     a.setReplayState,
 		"listAudit":          a.audit,
 		"listWorkerPools":    a.listPools,
 		"changeWorkerPool":   a.changePool,

@@ -224,7 +224,7 @@ func TestEditAndReplay(t *testing.T) {
 	c.CheckStreams(1)
 }
 
-func TestReplayOrders(t *testing.T) {
+func TestReplays(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, auth.Operator)
 	c.breakSome(3)

@@ -10,26 +10,21 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// dryRun answers an order that is not to be carried out.
-type dryRun struct {
+// dryRunResult says what a replay would send.
+type dryRunResult struct {
 	WouldSend int                `json:"would_send"`
 	Groups    []deadletter.Group `json:"groups"`
 }
 
-// order handles POST /admin/dlq/replays.
-func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	o, err := service.Decode[deadletter.Order](r)
+// createReplay handles POST /admin/dlq/replays.
+func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
+	o, err := service.Decode[deadletter.ReplayRequest](r)
 	if err != nil {
 		return err
 	}
-	if o.DryRun {
-		return a.rehearse(w, r, o)
+	if !o.DryRun {
+		return a.replay(w, r, o)
 	}
-	return a.begin(w, r, o)
-}
-
-// rehearse tells what an order would send.
-func (a *API) rehearse(w http.ResponseWriter, r *http.Request, o deadletter.Order) error {
 	o.Selection.State = deadletter.Open
 	n, err := a.store.Count(r.Context(), o.Selection)
 	if err != nil {
@@ -42,7 +37,7 @@ func (a *API) rehearse(w http.ResponseWriter, r *http.Request, o deadletter.Orde
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, dryRun{n, listOf(groups).Items})
+	return service.Encode(w, http.StatusOK, dryRunResult{n, listOf(groups).Items})
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -54,11 +49,12 @@ func (a *API) replayOne(w http.ResponseWriter, r *http.Request) error {
 	if entry.State != deadletter.Open {
 		return deadletter.ErrNotOpen
 	}
-	return a.begin(w, r, deadletter.Order{Selection: deadletter.Selection{IDs: []int64{entry.ID}}})
+	return a.replay(w, r, deadletter.ReplayRequest{Selection: deadletter.Selection{IDs: []int64{entry.ID}}})
 }
 
-func (a *API) begin(w http.ResponseWriter, r *http.Request, o deadletter.Order) error {
-	replay, err := a.store.OrderReplay(r.Context(), actor(r), o)
+// replay begins a replay and answers with it.
+func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.ReplayRequest) error {
+	replay, err := a.store.CreateReplay(r.Context(), actor(r), o)
 	if err != nil {
 		return err
 	}
@@ -78,8 +74,8 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, listOf(replays))
 }
 
-// replay handles GET /admin/dlq/replays/{id}.
-func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
+// readReplay handles GET /admin/dlq/replays/{id}.
+func (a *API) readReplay(w http.ResponseWriter, r *http.Request) error {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("id that the document let pass: %w", err)
@@ -91,22 +87,22 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, replay)
 }
 
-// steering is where each action moves a replay.
-var steering = map[string]deadletter.ReplayState{
+// replayActions is where each action moves a replay.
+var replayActions = map[string]deadletter.ReplayState{
 	"pause": deadletter.Paused, "resume": deadletter.Running, "cancel": deadletter.Cancelled,
 }
 
-// steer handles POST /admin/dlq/replays/{id}/{action}.
-func (a *API) steer(w http.ResponseWriter, r *http.Request) error {
+// setReplayState handles POST /admin/dlq/replays/{id}/{action}.
+func (a *API) setReplayState(w http.ResponseWriter, r *http.Request) error {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("id that the document let pass: %w", err)
 	}
-	state, ok := steering[r.PathValue("action")]
+	state, ok := replayActions[r.PathValue("action")]
 	if !ok {
 		return fmt.Errorf("action that the document let pass")
 	}
-	replay, err := a.store.SteerReplay(r.Context(), actor(r), id, state)
+	replay, err := a.store.SetReplayState(r.Context(), actor(r), id, state)
 	if err != nil {
 		return err
 	}

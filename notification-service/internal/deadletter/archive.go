@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -20,7 +21,7 @@ const (
 	archiveBatch    = 100
 	archiveTimeout  = 10 * time.Second
 	archiveRetry    = time.Second
-	slowRetry       = 15 * time.Second
+	maxArchiveRetry = 15 * time.Second
 )
 
 // An ArchiveStore keeps dead letters.
@@ -113,21 +114,21 @@ func (a *Archiver) archive(ctx context.Context, queue string, batch []amqp.Deliv
 	for i := range batch {
 		letters[i] = NewLetter(queue, &batch[i], time.Now())
 	}
-	for delay := archiveRetry; ; delay = min(2*delay, slowRetry) {
-		err := a.try(ctx, letters)
+	delays := backoff.Backoff{First: archiveRetry, Max: maxArchiveRetry}
+	for {
+		err := a.commit(ctx, letters)
 		if err == nil {
 			return nil
 		}
-		a.log.Warn().Str("queue", queue).Int("letters", len(letters)).Str("reason", failure.Describe(err)).Msg("dead letters are not archived yet")
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(delay):
+		a.log.Warn().Str("queue", queue).Int("letters", len(letters)).Str("error", failure.Describe(err)).Msg("archiving dead letters failed, will retry")
+		if err := backoff.Sleep(ctx, delays.Next()); err != nil {
+			return err
 		}
 	}
 }
 
-func (a *Archiver) try(ctx context.Context, letters []Letter) error {
+// commit finishes what it has begun also when ctx ends.
+func (a *Archiver) commit(ctx context.Context, letters []Letter) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
 	defer cancel()
 	return a.store.Archive(ctx, letters)

@@ -24,7 +24,7 @@ func TestReplayOfWhatIsTooLarge(t *testing.T) {
 	if err := r.Store.Archive(t.Context(), []deadletter.Letter{body, headers, good}); err != nil {
 		t.Fatal(err)
 	}
-	replay := waitEnded(t, r, mustOrder(t, r, everyVote).ID)
+	replay := waitEnded(t, r, mustReplay(t, r, everyVote).ID)
 	if replay.State != deadletter.Done || replay.Resolved != 2 || replay.Failed != 1 {
 		t.Errorf("the replay is %s with %d resolved and %d failed, want done with 2 and 1", replay.State, replay.Resolved, replay.Failed)
 	}

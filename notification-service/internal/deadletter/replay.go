@@ -18,8 +18,8 @@ const (
 	Done      ReplayState = "done"
 )
 
-// An Order asks for a replay.
-type Order struct {
+// A ReplayRequest asks for a replay.
+type ReplayRequest struct {
 	Selection Selection `json:"selection"`
 	Limit     int       `json:"limit,omitempty"`      // 0 is all
 	PerSecond int       `json:"rate_per_s,omitempty"` // 0 is as fast as it goes

@@ -89,7 +89,7 @@ func inState(r *consumertest.Harness, state deadletter.State) int {
 	return r.Count(`select count(*) from dead_letters where state = $1`, state)
 }
 
-var everyVote = deadletter.Order{Selection: deadletter.Selection{Queue: event.Topology{}.Queue(event.VoteReceivedKey)}}
+var everyVote = deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: event.Topology{}.Queue(event.VoteReceivedKey)}}
 
 func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 
 	taken, refused := clickThrice(t, r)
 	if taken != n {
-		t.Errorf("the orders took %d dead letters, want %d", taken, n)
+		t.Errorf("the requests took %d dead letters, want %d", taken, n)
 	}
 	kill := startReplayer(t, r)
 	r.Eventually("progress", func() string {
@@ -116,7 +116,7 @@ func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	r.EventuallyEqual("resolved dead letters", n, func() int { return inState(r, deadletter.Resolved) })
 	r.EventuallyEqual("replays that run", 0, func() int { return r.Count(`select count(*) from replays where state <> 'done'`) })
 	r.CheckStreams(n)
-	t.Logf("%d dead letters, ordered three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
+	t.Logf("%d dead letters, requested three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
 		n, refused, atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
 }
 
@@ -134,17 +134,17 @@ func archiveMany(t *testing.T, r *consumertest.Harness, n int) {
 	}
 }
 
-// clickThrice orders the same replay twice at the same moment, and once more.
+// clickThrice requests the same replay twice at the same moment, and once more.
 func clickThrice(t *testing.T, r *consumertest.Harness) (taken, refused int64) {
 	t.Helper()
 	var total, nothing atomic.Int64
 	click := func() {
-		replay, err := r.Store.OrderReplay(t.Context(), "operator", everyVote)
+		replay, err := r.Store.CreateReplay(t.Context(), "operator", everyVote)
 		total.Add(int64(replay.Total))
 		if errors.Is(err, deadletter.ErrNothing) {
 			nothing.Add(1)
 		} else if err != nil {
-			t.Errorf("order replay: %v", err)
+			t.Errorf("create replay: %v", err)
 		}
 	}
 	var clicks sync.WaitGroup
@@ -161,9 +161,9 @@ func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 	r := consumertest.New(t)
 	r.StartArchive()
 	cause := fail(t, r, n)
-	order := everyVote
-	order.Canary = canary
-	replay := mustOrder(t, r, order)
+	request := everyVote
+	request.Canary = canary
+	replay := mustReplay(t, r, request)
 	replay = waitEnded(t, r, replay.ID)
 	// It stops at the first failures that it hears of; the others of the canary may be under way yet.
 	if replay.State != deadletter.Stopped || replay.Failed < 1 || replay.Failed > canary || replay.Resolved != 0 {
@@ -177,16 +177,16 @@ func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
 	t.Logf("canary of %d over %d dead letters: %q, %d untouched", canary, n, replay.Reason, untouched)
 
 	cause.mended.Store(true)
-	replay = waitEnded(t, r, mustOrder(t, r, order).ID)
+	replay = waitEnded(t, r, mustReplay(t, r, request).ID)
 	if replay.State != deadletter.Done || replay.Resolved != n {
 		t.Errorf("after mending the replay is %s with %d resolved, want done with %d", replay.State, replay.Resolved, n)
 	}
 	r.CheckStreams(n)
 }
 
-func mustOrder(t *testing.T, r *consumertest.Harness, o deadletter.Order) deadletter.Replay {
+func mustReplay(t *testing.T, r *consumertest.Harness, o deadletter.ReplayRequest) deadletter.Replay {
 	t.Helper()
-	replay, err := r.Store.OrderReplay(t.Context(), "operator", o)
+	replay, err := r.Store.CreateReplay(t.Context(), "operator", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,12 +218,12 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	r.Publish(r.Status("bob"), r.Status("bob")) // for other replays
 	r.EventuallyEqual("open dead letters", n+2, func() int { return inState(r, deadletter.Open) })
 	cause.mended.Store(true)
-	order := everyVote
-	order.PerSecond = 20 // slow enough to be caught at it
-	replay := mustOrder(t, r, order)
+	request := everyVote
+	request.PerSecond = 20 // slow enough to be caught at it
+	replay := mustReplay(t, r, request)
 	steer := func(state deadletter.ReplayState) {
 		t.Helper()
-		if _, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, state); err != nil {
+		if _, err := r.Store.SetReplayState(t.Context(), "operator", replay.ID, state); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	if open == 0 || open+resolved != n+2 {
 		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n+2)
 	}
-	if _, err := r.Store.SteerReplay(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
+	if _, err := r.Store.SetReplayState(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
 		t.Errorf("resuming a cancelled replay: %v, want ErrEnded", err)
 	}
 	r.CheckStreams(resolved)
@@ -261,9 +261,9 @@ func awaitProgress(r *consumertest.Harness) {
 // must not get on.
 func checkPaused(t *testing.T, r *consumertest.Harness, id uuid.UUID) {
 	t.Helper()
-	other := deadletter.Order{Selection: deadletter.Selection{Queue: r.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
+	other := deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: r.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
 	pendingAfterAnother := func() int {
-		waitEnded(t, r, mustOrder(t, r, other).ID)
+		waitEnded(t, r, mustReplay(t, r, other).ID)
 		replay, err := r.Store.Replay(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
 // How a Replayer works.
@@ -25,8 +26,8 @@ const (
 	publishAtOnce = 64
 )
 
-// A Parcel is a dead letter that is to be sent again.
-type Parcel struct {
+// A ReplayMessage is a dead letter that is to be sent again.
+type ReplayMessage struct {
 	ID         int64
 	Queue      string
 	MessageID  string
@@ -40,13 +41,13 @@ type Parcel struct {
 type ReplayStore interface {
 	// What cannot be sent comes back to the archive.
 	ArchiveStore
-	// ClaimReplay leases to owner a running replay that nobody else works
-	// at, or returns nil.
+	// ClaimReplay leases to owner a running replay that no other has a lease
+	// of, or returns nil.
 	ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Duration) (*Replay, error)
 	// ReleaseReplay ends owner's lease.
 	ReleaseReplay(ctx context.Context, id, owner uuid.UUID) error
-	// PendingParcels returns up to limit dead letters that are to be sent.
-	PendingParcels(ctx context.Context, id uuid.UUID, limit int) ([]Parcel, error)
+	// PendingMessages returns up to limit dead letters that are to be sent.
+	PendingMessages(ctx context.Context, id uuid.UUID, limit int) ([]ReplayMessage, error)
 	// MarkSent notes that they are.
 	MarkSent(ctx context.Context, id uuid.UUID, letters []int64) error
 	// EndReplay puts a running replay into an end state. What was not sent
@@ -54,12 +55,12 @@ type ReplayStore interface {
 	EndReplay(ctx context.Context, id uuid.UUID, state ReplayState, reason string) error
 }
 
-// A Forwarder publishes under confirm.
+// A Forwarder publishes under confirm; forwarder.Forwarder is one.
 type Forwarder interface {
 	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
 }
 
-// A Replayer works at the replays that operators ordered, one at a time.
+// A Replayer works at the replays that operators asked for, one at a time.
 // Several replicas may run one; they share the replays by lease.
 //
 // A message that was sent and not yet noted as sent, because the replayer
@@ -78,23 +79,19 @@ func NewReplayer(store ReplayStore, forwarder Forwarder, log zerolog.Logger) *Re
 
 // Run works until ctx ends.
 func (r *Replayer) Run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		busy, err := r.step(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn().Str("reason", failure.Describe(err)).Msg("replay does not get on")
+			r.log.Warn().Str("error", failure.Describe(err)).Msg("replay failed, will retry")
 		}
-		if busy && err == nil && ctx.Err() == nil {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(replayPoll):
+		if !busy || err != nil {
+			_ = backoff.Sleep(ctx, replayPoll)
 		}
 	}
+	return nil
 }
 
-// step claims a replay and does what it needs next. It tells whether there
+// step claims a replay and does what it needs next. It reports whether there
 // is likely more to do at once.
 func (r *Replayer) step(ctx context.Context) (busy bool, err error) {
 	replay, err := r.store.ClaimReplay(ctx, r.owner, replayLease)
@@ -110,13 +107,13 @@ func (r *Replayer) step(ctx context.Context) (busy bool, err error) {
 	case next.send > 0:
 		return true, r.send(ctx, replay, next.send)
 	}
-	// Nothing to do until what was sent is heard of: others may look too.
+	// Nothing to do until what was sent succeeds or comes back: others may claim it.
 	return false, r.store.ReleaseReplay(ctx, replay.ID, r.owner)
 }
 
 // send publishes up to n dead letters of the replay and notes which went.
 func (r *Replayer) send(ctx context.Context, replay *Replay, n int) error {
-	parcels, err := r.store.PendingParcels(ctx, replay.ID, n)
+	messages, err := r.store.PendingMessages(ctx, replay.ID, n)
 	if err != nil {
 		return err
 	}
@@ -124,7 +121,7 @@ func (r *Replayer) send(ctx context.Context, replay *Replay, n int) error {
 	if replay.PerSecond > 0 {
 		limiter = rate.NewLimiter(rate.Limit(replay.PerSecond), 1)
 	}
-	sent, sendErr := r.publish(ctx, replay.ID, parcels, limiter)
+	sent, sendErr := r.publish(ctx, replay.ID, messages, limiter)
 	if len(sent) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 		defer cancel()
@@ -135,26 +132,26 @@ func (r *Replayer) send(ctx context.Context, replay *Replay, n int) error {
 	return sendErr
 }
 
-func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parcel, limiter *rate.Limiter) ([]int64, error) {
+func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, messages []ReplayMessage, limiter *rate.Limiter) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	confirmed := make(chan int64, len(parcels))
+	confirmed := make(chan int64, len(messages))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(publishAtOnce)
-	for _, p := range parcels {
+	for _, m := range messages {
 		if err := limiter.Wait(ctx); err != nil {
 			break // the rest of the page comes with the next step
 		}
 		g.Go(func() error {
-			err := r.deliver(ctx, p.Queue, p.message(replay))
+			err := r.forward(ctx, m.Queue, m.publishing(replay))
 			switch {
 			case err == nil:
-				confirmed <- p.ID
+				confirmed <- m.ID
 			case errors.Is(err, forwarder.ErrTooLarge): // now as at any other time
-				err = r.store.Archive(ctx, []Letter{p.tooLarge(replay, time.Now())})
+				err = r.store.Archive(ctx, []Letter{m.tooLarge(replay, time.Now())})
 			}
 			if err != nil {
-				return fmt.Errorf("send dead letter %d: %w", p.ID, err)
+				return fmt.Errorf("send dead letter %d: %w", m.ID, err)
 			}
 			return nil
 		})
@@ -168,9 +165,9 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, parcels []Parc
 	return sent, err
 }
 
-// deliver sends msg, without the headers that nobody needs if they are too
+// forward sends msg, without the headers that are not ours if they are too
 // large.
-func (r *Replayer) deliver(ctx context.Context, queue string, msg amqp.Publishing) error {
+func (r *Replayer) forward(ctx context.Context, queue string, msg amqp.Publishing) error {
 	err := r.forwarder.Forward(ctx, "", queue, msg)
 	if errors.Is(err, forwarder.ErrTooLarge) {
 		msg.Headers = failure.Essential(msg.Headers)
@@ -179,22 +176,22 @@ func (r *Replayer) deliver(ctx context.Context, queue string, msg amqp.Publishin
 	return err
 }
 
-// tooLarge returns p as it comes back from a replay that cannot send it.
-func (p *Parcel) tooLarge(replay uuid.UUID, at time.Time) Letter {
+// tooLarge returns m as it comes back from a replay that cannot send it.
+func (m *ReplayMessage) tooLarge(replay uuid.UUID, at time.Time) Letter {
 	const reason = "message is too large to be sent again"
 	return Letter{
-		Queue: p.Queue, MessageID: p.MessageID, Type: p.Type, Body: p.Body, Properties: p.Properties, Headers: p.Headers,
+		Queue: m.Queue, MessageID: m.MessageID, Type: m.Type, Body: m.Body, Properties: m.Properties, Headers: m.Headers,
 		Class: string(failure.Permanent), Error: reason, Group: reason, FirstFailedAt: at, FailedAt: at, Replay: &replay,
 	}
 }
 
-// message returns p as it was before it failed, with the same id, so that it
+// publishing returns m as it was before it failed, with the same id, so that it
 // has one effect however often it is sent.
-func (p *Parcel) message(replay uuid.UUID) amqp.Publishing {
-	headers := failure.Replay(decodeHeaders(p.Headers))
+func (m *ReplayMessage) publishing(replay uuid.UUID) amqp.Publishing {
+	headers := failure.Replay(decodeHeaders(m.Headers))
 	headers[failure.ReplayHeader] = replay.String()
 	return amqp.Publishing{
-		MessageId: p.MessageID, Type: p.Type, Body: p.Body, Headers: headers, DeliveryMode: amqp.Persistent,
-		ContentType: p.Properties.ContentType, AppId: p.Properties.AppID, Timestamp: p.Properties.Timestamp,
+		MessageId: m.MessageID, Type: m.Type, Body: m.Body, Headers: headers, DeliveryMode: amqp.Persistent,
+		ContentType: m.Properties.ContentType, AppId: m.Properties.AppID, Timestamp: m.Properties.Timestamp,
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 )
 
-// OrderReplay begins a replay of the open dead letters that the order
-// selects. They are taken in the same transaction, so that a second order of
+// CreateReplay begins a replay of the open dead letters that the request
+// selects. They are taken in the same transaction, so that a second request of
 // the same finds none of them.
-func (s *Store) OrderReplay(ctx context.Context, actor string, o deadletter.Order) (deadletter.Replay, error) {
+func (s *Store) CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error) {
 	replay := deadletter.Replay{
 		ID: uuid.New(), Selection: o.Selection, State: deadletter.Running, PerSecond: o.PerSecond, Canary: o.Canary,
 	}
@@ -33,7 +33,7 @@ func (s *Store) OrderReplay(ctx context.Context, actor string, o deadletter.Orde
 		}
 		detail, err := json.Marshal(o)
 		if err != nil {
-			return fmt.Errorf("encode order: %w", err)
+			return fmt.Errorf("encode replay request: %w", err)
 		}
 		return audit(ctx, tx, auditEntry{actor: actor, action: "replay", replay: &replay.ID, detail: detail})
 	})
@@ -92,9 +92,9 @@ func (s *Store) ReleaseReplay(ctx context.Context, id, owner uuid.UUID) error {
 	return nil
 }
 
-// PendingParcels returns up to limit dead letters of the replay that are to
+// PendingMessages returns up to limit dead letters of the replay that are to
 // be sent.
-func (s *Store) PendingParcels(ctx context.Context, id uuid.UUID, limit int) ([]deadletter.Parcel, error) {
+func (s *Store) PendingMessages(ctx context.Context, id uuid.UUID, limit int) ([]deadletter.ReplayMessage, error) {
 	rows, err := s.pool.Query(ctx, `
 		select id, queue, message_id, type, body, properties, headers from dead_letters
 		where replay_id = $1 and state = 'replaying' and sent_at is null
@@ -102,11 +102,11 @@ func (s *Store) PendingParcels(ctx context.Context, id uuid.UUID, limit int) ([]
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters to send: %w", err)
 	}
-	parcels, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.Parcel])
+	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deadletter.ReplayMessage])
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters to send: %w", err)
 	}
-	return parcels, nil
+	return messages, nil
 }
 
 // MarkSent notes that the dead letters of the replay were sent. Some may be
@@ -194,15 +194,15 @@ func scanReplay(row pgx.CollectableRow) (r deadletter.Replay, err error) {
 	return r, err
 }
 
-// SteerReplay moves a replay that has not ended into state: paused, running
+// SetReplayState moves a replay that has not ended into state: paused, running
 // again, or cancelled, which opens what was not sent.
-func (s *Store) SteerReplay(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error) {
+func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error) {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			update replays set state = $2, lease_until = null, ended_at = case when $2 = 'cancelled' then now() end
 			where id = $1 and state in ('running', 'paused')`, id, state)
 		if err != nil {
-			return fmt.Errorf("steer replay: %w", err)
+			return fmt.Errorf("set state of replay: %w", err)
 		}
 		if tag.RowsAffected() == 0 {
 			return deadletter.ErrEnded

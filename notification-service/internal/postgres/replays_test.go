@@ -23,9 +23,9 @@ func newStoreWithLetters(t *testing.T, n int) *postgres.Store {
 	return store
 }
 
-func mustOrder(t *testing.T, store *postgres.Store, o deadletter.Order) deadletter.Replay {
+func mustReplay(t *testing.T, store *postgres.Store, o deadletter.ReplayRequest) deadletter.Replay {
 	t.Helper()
-	replay, err := store.OrderReplay(t.Context(), "pavel", o)
+	replay, err := store.CreateReplay(t.Context(), "pavel", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,16 +44,16 @@ func progress(t *testing.T, store *postgres.Store, id uuid.UUID) string {
 
 // A dead letter belongs to one replay: what one has taken, the next does not
 // find.
-func TestOrderReplay(t *testing.T) {
+func TestCreateReplay(t *testing.T) {
 	t.Parallel()
 	store := newStoreWithLetters(t, 5)
 	selection := deadletter.Selection{Queue: votes}
-	first := mustOrder(t, store, deadletter.Order{Selection: selection, Limit: 2, PerSecond: 10, Canary: 1})
-	second := mustOrder(t, store, deadletter.Order{Selection: selection})
+	first := mustReplay(t, store, deadletter.ReplayRequest{Selection: selection, Limit: 2, PerSecond: 10, Canary: 1})
+	second := mustReplay(t, store, deadletter.ReplayRequest{Selection: selection})
 	if first.Total != 2 || second.Total != 3 {
 		t.Errorf("the replays have %d and %d dead letters, want 2 and 3", first.Total, second.Total)
 	}
-	if _, err := store.OrderReplay(t.Context(), "pavel", deadletter.Order{Selection: selection}); !errors.Is(err, deadletter.ErrNothing) {
+	if _, err := store.CreateReplay(t.Context(), "pavel", deadletter.ReplayRequest{Selection: selection}); !errors.Is(err, deadletter.ErrNothing) {
 		t.Errorf("a third replay: error %v, want ErrNothing", err)
 	}
 	stored, err := store.Replay(t.Context(), first.ID)
@@ -88,7 +88,7 @@ func TestClaimReplay(t *testing.T) {
 	if claim(a, time.Hour) {
 		t.Error("claimed a replay where there is none")
 	}
-	replay := mustOrder(t, store, deadletter.Order{})
+	replay := mustReplay(t, store, deadletter.ReplayRequest{})
 	for _, step := range []struct {
 		name  string
 		owner uuid.UUID
@@ -118,12 +118,12 @@ func TestClaimReplay(t *testing.T) {
 func TestReplayProgress(t *testing.T) {
 	t.Parallel()
 	store := newStoreWithLetters(t, 4)
-	replay := mustOrder(t, store, deadletter.Order{})
-	parcels, err := store.PendingParcels(t.Context(), replay.ID, 3)
-	if err != nil || len(parcels) != 3 || parcels[0].MessageID != "m0" || string(parcels[0].Body) != `{"a":1}` {
-		t.Fatalf("parcels %+v (error %v), want the first three", parcels, err)
+	replay := mustReplay(t, store, deadletter.ReplayRequest{})
+	messages, err := store.PendingMessages(t.Context(), replay.ID, 3)
+	if err != nil || len(messages) != 3 || messages[0].MessageID != "m0" || string(messages[0].Body) != `{"a":1}` {
+		t.Fatalf("messages %+v (error %v), want the first three", messages, err)
 	}
-	ids := []int64{parcels[0].ID, parcels[1].ID, parcels[2].ID}
+	ids := []int64{messages[0].ID, messages[1].ID, messages[2].ID}
 	if err := store.MarkSent(t.Context(), replay.ID, ids); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestReplayProgress(t *testing.T) {
 	if got, want := progress(t, store, replay.ID), "running 1/1/1/1"; got != want {
 		t.Errorf("after one effect and one return: %s, want %s", got, want)
 	}
-	if again := mustOrder(t, store, deadletter.Order{Selection: deadletter.Selection{MessageID: "m1"}}); again.Total != 1 {
+	if again := mustReplay(t, store, deadletter.ReplayRequest{Selection: deadletter.Selection{MessageID: "m1"}}); again.Total != 1 {
 		t.Errorf("the one that came back: %d, want 1", again.Total)
 	}
 	if got, want := progress(t, store, replay.ID), "running 1/1/1/1"; got != want {
@@ -161,7 +161,7 @@ func TestReplayProgress(t *testing.T) {
 func TestSteerReplay(t *testing.T) {
 	t.Parallel()
 	store := newStoreWithLetters(t, 2)
-	replay := mustOrder(t, store, deadletter.Order{})
+	replay := mustReplay(t, store, deadletter.ReplayRequest{})
 	owner := uuid.New()
 	for _, step := range []struct {
 		state   deadletter.ReplayState
@@ -174,7 +174,7 @@ func TestSteerReplay(t *testing.T) {
 		{deadletter.Cancelled, nil, false, "cancelled 0/0/0/0"},
 		{deadletter.Running, deadletter.ErrEnded, false, "cancelled 0/0/0/0"},
 	} {
-		if _, err := store.SteerReplay(t.Context(), "pavel", replay.ID, step.state); !errors.Is(err, step.want) {
+		if _, err := store.SetReplayState(t.Context(), "pavel", replay.ID, step.state); !errors.Is(err, step.want) {
 			t.Errorf("to %s: error %v, want %v", step.state, err, step.want)
 		}
 		claimed, err := store.ClaimReplay(t.Context(), owner, time.Hour)

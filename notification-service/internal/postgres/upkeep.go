@@ -3,11 +3,22 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
-// upkeepBatch bounds one statement, so that it neither locks nor writes for
-// long.
-const upkeepBatch = 5000
+const (
+	// upkeepBatch bounds one statement, so that it neither locks nor writes for
+	// long.
+	upkeepBatch   = 5000
+	upkeepEvery   = 5 * time.Minute
+	upkeepTimeout = 30 * time.Second
+)
 
 // upkeepTasks are statements that each work on at most $1 rows.
 var upkeepTasks = []struct{ what, sql string }{
@@ -38,7 +49,28 @@ var upkeepTasks = []struct{ what, sql string }{
 		  where l.state = 'replaying' and l.sent_at < now() - interval '1 hour' and r.ended_at is not null limit $1))`},
 }
 
-// Upkeep does the next piece of each task, and tells whether more is left.
+// RunUpkeep keeps the database tidy until ctx ends. Any number of replicas may:
+// a piece of work that is done already is no work.
+func (s *Store) RunUpkeep(ctx context.Context, log zerolog.Logger) error {
+	return runUpkeep(ctx, s.Upkeep, log)
+}
+
+func runUpkeep(ctx context.Context, upkeep func(context.Context) (more bool, err error), log zerolog.Logger) error {
+	for ctx.Err() == nil {
+		pieceCtx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+		more, err := upkeep(pieceCtx)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			log.Warn().Str("error", failure.Describe(err)).Msg("upkeep failed, will retry")
+		}
+		if !more || err != nil {
+			_ = backoff.Sleep(ctx, upkeepEvery/2+rand.N(upkeepEvery)) // replicas take turns by chance
+		}
+	}
+	return nil
+}
+
+// Upkeep does the next piece of each task, and reports whether more is left.
 func (s *Store) Upkeep(ctx context.Context) (more bool, err error) {
 	for _, task := range upkeepTasks {
 		tag, err := s.pool.Exec(ctx, task.sql, upkeepBatch)

@@ -26,8 +26,8 @@ const (
 // A Finding is a difference between what exists at the broker and what
 // should.
 type Finding struct {
-	What string `json:"what"`
-	Mend string `json:"mend"` // what the operator can do
+	What   string `json:"what"`
+	Remedy string `json:"mend"` // what the operator can do; the API keeps its older name
 }
 
 // A Checker keeps the broker as a Topology says. It declares what is missing,
@@ -126,7 +126,7 @@ func (c *Checker) Check(ctx context.Context) {
 	c.mu.Unlock()
 	for _, f := range findings {
 		if !slices.Contains(before, f) {
-			c.log.Error().Str("finding", f.What).Str("mend", f.Mend).Msg("topology differs")
+			c.log.Error().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology differs")
 		}
 	}
 	if len(findings) == 0 && len(before) > 0 {

@@ -1,4 +1,4 @@
-package upkeep_test
+package postgres
 
 import (
 	"bytes"
@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/cityconnect/cityconnect/notification-service/internal/upkeep"
 )
 
-// A script answers Upkeep by its errors first, then tells that more is left,
+// A script answers by its errors first, then tells that more is left,
 // and then that nothing is.
 type script struct {
 	errors []error
@@ -23,7 +21,7 @@ type script struct {
 	calls  atomic.Int64
 }
 
-func (s *script) Upkeep(context.Context) (bool, error) {
+func (s *script) upkeep(context.Context) (bool, error) {
 	n := s.calls.Add(1) - int64(len(s.errors))
 	if n <= 0 {
 		return false, s.errors[len(s.errors)-1+int(n)]
@@ -32,18 +30,18 @@ func (s *script) Upkeep(context.Context) (bool, error) {
 }
 
 // run runs upkeep in the background and returns what ends it.
-func run(t *testing.T, s upkeep.Store, log zerolog.Logger) (stop func()) {
+func run(t *testing.T, s *script, log zerolog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := upkeep.Run(ctx, s, log); err != nil {
+		if err := runUpkeep(ctx, s.upkeep, log); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
 	return func() { cancel(); running.Wait() }
 }
 
-func TestWhatIsLeftIsDoneAtOnce(t *testing.T) {
+func TestUpkeepDoesAtOnceWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{more: 3}
@@ -61,16 +59,16 @@ func TestWhatIsLeftIsDoneAtOnce(t *testing.T) {
 	})
 }
 
-// A failure is told, waits for the next turn, and ends nothing.
-func TestFailureIsToldAndTriedAgain(t *testing.T) {
+// A failure is logged, waits for the next turn, and ends nothing.
+func TestUpkeepGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &script{errors: []error{errors.New("secret-canary")}}
 		stop := run(t, s, zerolog.New(&log))
 		synctest.Wait()
-		if n := s.calls.Load(); n != 1 || !bytes.Contains(log.Bytes(), []byte("upkeep does not get on")) || bytes.Contains(log.Bytes(), []byte("secret-canary")) {
-			t.Errorf("after %d calls the log has %q, want one call, told without the error's text", n, log.String())
+		if n := s.calls.Load(); n != 1 || !bytes.Contains(log.Bytes(), []byte("upkeep failed, will retry")) || bytes.Contains(log.Bytes(), []byte("secret-canary")) {
+			t.Errorf("after %d calls the log has %q, want one call, logged without the error's text", n, log.String())
 		}
 		<-time.After(8 * time.Minute) // longer than any pause
 		synctest.Wait()

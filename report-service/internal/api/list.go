@@ -35,6 +35,9 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 		if after, err = report.ParseCursor(query.Get("cursor")); err != nil {
 			return invalid("cursor", err)
 		}
+		if err := after.Of(filter); err != nil {
+			return invalid("cursor", err)
+		}
 	}
 	limit, err := strconv.Atoi(query.Get("limit"))
 	if err != nil {

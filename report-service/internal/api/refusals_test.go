@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -163,6 +164,33 @@ func TestBadParameters(t *testing.T) {
 			(&testServer{t: t, url: s.url}).wantProblem(refusal{
 				call: call{method: "GET", path: "/reports?" + query}, status: http.StatusBadRequest, kind: "invalid-input", pointers: pointers})
 		})
+	}
+}
+
+// A cursor is of the list that it came with.
+func TestCursorStaysInItsList(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := token(t, "ann", auth.Resident)
+	s.file(ann, "public")
+	s.file(ann, "public")
+	first, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports?limit=1&status=pending&status=resolved"}, http.StatusOK)
+	if first.NextCursor == "" {
+		t.Fatal("the first of two pages has no next_cursor")
+	}
+	for path, want := range map[string]int{
+		"/reports?status=resolved&status=pending&limit=2":             http.StatusOK,
+		"/reports?status=pending&status=resolved&order=newest":        http.StatusOK,
+		"/reports?status=pending&status=resolved&order=oldest":        http.StatusBadRequest,
+		"/reports?status=pending":                                     http.StatusBadRequest,
+		"/reports?status=pending&status=resolved&category=2":          http.StatusBadRequest,
+		"/reports?status=pending&status=resolved&bbox=100,-10,110,10": http.StatusBadRequest,
+		"/reports?status=pending&status=resolved&q=lamp":              http.StatusBadRequest,
+		"/reports/mine?status=pending&status=resolved":                http.StatusBadRequest,
+	} {
+		if a := s.do(call{method: "GET", path: path + "&cursor=" + first.NextCursor, token: ann}); a.StatusCode != want {
+			t.Errorf("%s: status %d, want %d: %s", path, a.StatusCode, want, a.body)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cu
 		return report.Page{Reports: views}, nil
 	}
 	last := views[limit-1]
-	return report.Page{Reports: views[:limit], Next: &report.Cursor{At: last.CreatedAt, ID: last.ID}}, nil
+	return report.Page{Reports: views[:limit], Next: &report.Cursor{List: filter.List(), At: last.CreatedAt, ID: last.ID}}, nil
 }
 
 // A query collects conditions and their arguments.

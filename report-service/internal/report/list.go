@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +25,16 @@ type Filter struct {
 	Reporter   string   // only this user's
 
 	OldestFirst bool // the newest otherwise
+}
+
+// List returns a number for the list that f shows: filters and order that show
+// the same in the same order have the same one. It says whether the list is of
+// one user's reports, and not whose.
+func (f Filter) List() uint32 {
+	statuses, categories := slices.Sorted(slices.Values(f.Statuses)), slices.Sorted(slices.Values(f.Categories))
+	sum := fnv.New32a()
+	_, _ = fmt.Fprintf(sum, "%q %d %v %q %t %t", statuses, categories, f.Box, f.Words, f.Reporter != "", f.OldestFirst)
+	return sum.Sum32()
 }
 
 // A Page is a part of a list.
@@ -74,17 +86,21 @@ func Words(q string) []string {
 	return words[:min(len(words), maxWords)]
 }
 
-// A Cursor is the place of a report in a list, newest first.
+// A Cursor is the place of a report in a list.
 type Cursor struct {
-	At time.Time
-	ID uuid.UUID
+	List uint32 // see Filter.List; in another list the place makes no page
+	At   time.Time
+	ID   uuid.UUID
 }
 
-const cursorSize = 8 + 16
+const cursorSize = 4 + 8 + 16
+
+var errCursor = errors.New("want the next_cursor of another page, with the filters and the order of that page")
 
 // String returns the cursor in the form that ParseCursor reads.
 func (c Cursor) String() string {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, cursorSize), uint64(c.At.UnixMicro()))
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, cursorSize), c.List)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.At.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(append(b, c.ID[:]...))
 }
 
@@ -92,11 +108,19 @@ func (c Cursor) String() string {
 func ParseCursor(s string) (*Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != cursorSize {
-		return nil, errors.New("want the next_cursor of another page")
+		return nil, errCursor
 	}
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b[4:]))).UTC()
 	if at.Year() < 1 || at.Year() > 9999 { // beyond what the database keeps
-		return nil, errors.New("want the next_cursor of another page")
+		return nil, errCursor
 	}
-	return &Cursor{At: at, ID: uuid.UUID(b[8:])}, nil
+	return &Cursor{List: binary.BigEndian.Uint32(b), At: at, ID: uuid.UUID(b[12:])}, nil
+}
+
+// Of returns an error, as ParseCursor does, unless c is of the list that f shows.
+func (c Cursor) Of(f Filter) error {
+	if c.List != f.List() {
+		return errCursor
+	}
+	return nil
 }

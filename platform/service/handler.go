@@ -23,9 +23,6 @@ type Errors struct {
 	// Problems has the problem of each kind that the service adds to those of
 	// package fault. It may be nil.
 	Problems map[fault.Kind]ProblemType
-	// Translate maps failures that have no kind to problems, with ok false for
-	// what it does not know. It may be nil.
-	Translate func(error) (p Problem, ok bool)
 }
 
 // problems are those of the kinds that every domain knows.
@@ -50,11 +47,6 @@ func (e Errors) Handle(h HandlerFunc) http.HandlerFunc {
 func (e Errors) problem(r *http.Request, err error) Problem {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p
-	}
-	if e.Translate != nil {
-		if p, ok := e.Translate(err); ok {
-			return p
-		}
 	}
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		if kind, ok := e.problemType(known.Kind); ok {

@@ -26,7 +26,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-var errDomain = errors.New("no such report")
+// errDomain is of a kind that the service adds to those of package fault.
+var errDomain = fault.New("gone", "no such report")
 
 // newRouter is a service with every middleware, and a handler per outcome.
 func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
@@ -34,9 +35,7 @@ func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
 	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.LimitBody(10, time.Minute))
 	r.NotFound(service.NotFoundHandler)
 	r.MethodNotAllowed(service.MethodNotAllowedHandler)
-	errs := service.Errors{Log: log, Translate: func(err error) (service.Problem, bool) {
-		return service.NotFound.New("no such report"), errors.Is(err, errDomain)
-	}}
+	errs := service.Errors{Log: log, Problems: map[fault.Kind]service.ProblemType{"gone": service.NotFound}}
 	handle := func(pattern string, err error) {
 		r.Get(pattern, errs.Handle(func(http.ResponseWriter, *http.Request) error { return err }))
 	}

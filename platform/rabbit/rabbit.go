@@ -56,8 +56,8 @@ type Config struct {
 	redial backoff.Backoff // the pauses between attempts; defaultRedial if zero
 }
 
-// An Observer's functions are called when something happens to a supervised
-// connection. Any of them may be nil.
+// An Observer has functions that are called when something happens to a
+// supervised connection. Any of them may be nil.
 type Observer struct {
 	Connected    func()
 	Disconnected func(cause error)   // after a session, and after a failed attempt

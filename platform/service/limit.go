@@ -63,7 +63,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // readers return it as it is
+	if err == io.EOF { // readers return it as it is
 		b.read = true
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}

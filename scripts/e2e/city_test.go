@@ -59,7 +59,7 @@ func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
 		"DRAIN_WINDOW": "2s",
 		// Tests do in seconds what people do in hours.
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
-		"AUTH_MODE":    "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
+		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 		"GORACE": "halt_on_error=1 exitcode=66",
 	}
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))

@@ -214,7 +214,7 @@ func (a *attack) awaitDelivery(tabs []*follower) {
 		err := a.notificationDB.QueryRow(ctx, `select count(*) from notifications where type = $1`, voted).Scan(&written)
 		return err == nil && written == a.votes()
 	})
-	time.Sleep(50 * time.Millisecond) // Carl cannot know, so he waits a little
+	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // Carl cannot know when, so he waits a little
 }
 
 // votes returns how many votes and changes of votes there were.

@@ -173,18 +173,7 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	w := world{}
-	for name, user := range map[string]*client.Client{"carl": carl, "olga": olga} {
-		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count"}
-		for _, report := range reports {
-			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history")
-		}
-		w[name] = c.answers(user, paths)
-	}
-	w["pavel"] = c.answers(pavel, []string{
-		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
-		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
-	})
+	w := c.observe(reports, map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
 	for exchange, s := range through {
 		seen, _ := s.all()
@@ -193,8 +182,25 @@ func play(t *testing.T, author person) world {
 		}
 		slices.Sort(w["exchange "+exchange]) // three queues, two replicas' connections: the order is chance
 	}
-	w.readTables(t, c.reportDB, "reporters")
-	w.readTables(t, c.notificationDB, "streams")
+	return w
+}
+
+// observe looks at answers, tables and logs.
+func (c *city) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
+	w := world{}
+	for name, user := range readers {
+		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count"}
+		for _, report := range reports {
+			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history")
+		}
+		w[name] = c.answers(user, paths)
+	}
+	w["the operator"] = c.answers(operator, []string{
+		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
+		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
+	})
+	w.readTables(c.t, c.reportDB, "reporters")
+	w.readTables(c.t, c.notificationDB, "streams")
 	for name, p := range map[string]*process{"report-service": c.report, "notification-service": c.notification} {
 		for _, line := range p.log.messages("request") {
 			// Streams are logged when they end; probes wait for the start.

@@ -25,9 +25,9 @@ func TestLimiter(t *testing.T) {
 		}
 		want("ann", 20*time.Second)
 		want("ben", 0)
-		time.Sleep(15 * time.Second)
+		time.Sleep(15 * time.Second) //nolint:forbidigo // the clock is synctest's
 		want("ann", 5*time.Second)
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) //nolint:forbidigo // the clock is synctest's
 		want("ann", 0)
 		want("ann", 20*time.Second)
 
@@ -35,11 +35,12 @@ func TestLimiter(t *testing.T) {
 		want("ann", 0)
 		want("ann", 20*time.Second)
 
-		time.Sleep(30 * time.Second) // ann is known from before the period's end
+		// Ann is known from before the period's end.
+		time.Sleep(30 * time.Second) //nolint:forbidigo // the clock is synctest's
 		want("ann", 0)
 		want("ann", 10*time.Second)
 
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock is synctest's
 		for range 3 {
 			want("ann", 0)
 		}

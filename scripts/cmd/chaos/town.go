@@ -287,8 +287,8 @@ func (t *town) accept(r *report, asked time.Time, version int64, once bool) {
 // the first one was.
 func (t *town) repeat(ctx context.Context, request func(context.Context) error) (once bool) {
 	for attempt := 0; ; attempt++ {
-		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-		err := request(ctx)
+		attemptCtx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := request(attemptCtx)
 		cancel()
 		if err == nil {
 			return attempt == 0
@@ -296,6 +296,6 @@ func (t *town) repeat(ctx context.Context, request func(context.Context) error) 
 		t.mu.Lock()
 		t.repeats++
 		t.mu.Unlock()
-		time.Sleep(repeatAfter + rand.N(repeatAfter))
+		_ = sleep(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
 	}
 }

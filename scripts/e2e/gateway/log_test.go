@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,8 +84,11 @@ func TestErrorLogTellsOfDeadWorkers(t *testing.T) {
 	if err != nil {
 		t.Skip("this system does not list a process's children")
 	}
-	var worker int
-	fmt.Sscan(string(children), &worker)
+	first, _, _ := strings.Cut(string(children), " ")
+	worker, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatalf("nginx has the children %q", children)
+	}
 	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 		t.Fatalf("kill worker %d: %v", worker, err)
 	}

@@ -37,7 +37,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 	point, err := h.resume(ctx, c, reader, lastEventID)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			h.log.Warn().Err(err).Msg("opening a stream failed, the client will retry")
+			h.log.Warn().Str("error", describe(err)).Msg("opening a stream failed, the client will retry")
 		}
 		h.remove(c)
 		h.refuseWithRetry(w, "unavailable", retryUnavailable)

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Store is what the hub reads from the database.
@@ -106,6 +108,10 @@ func (h *Hub) accept(t *topic, n notification.Notification, committed time.Time)
 	wake(woken)
 	h.resync(t, state)
 }
+
+// describe returns err as the log may have it: without the address and the user
+// of the database.
+func describe(err error) string { return cmp.Or(pgpool.Describe(err), err.Error()) }
 
 // flushLimit is how many clients the delivering goroutine writes to itself:
 // those of one user. More are left to the writers, which share the work.

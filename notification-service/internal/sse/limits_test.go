@@ -1,15 +1,21 @@
 package sse_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -197,5 +203,32 @@ func (h *harness) eventually(what string, ok func() bool) {
 			h.t.Fatalf("waited in vain until %s", what)
 		case <-tick.C:
 		}
+	}
+}
+
+// failingStore is a database that cannot be reached.
+type failingStore struct {
+	sse.Store
+	err error
+}
+
+func (s failingStore) View(context.Context, notification.Reader) (notification.View, error) {
+	return notification.View{}, s.err
+}
+
+// The log says that the database is away, and neither where it is nor who the
+// service is there.
+func TestLogHidesTheDatabase(t *testing.T) {
+	t.Parallel()
+	_, err := pgconn.Connect(t.Context(), "postgres://canary@127.0.0.1:1/canary")
+	if err == nil || !strings.Contains(err.Error(), "canary") {
+		t.Fatalf("connecting to no server: error %v, want one that names the user", err)
+	}
+	var log bytes.Buffer
+	hub := sse.New(sse.Defaults(), failingStore{err: err}, zerolog.New(&log), prometheus.NewRegistry())
+	hub.ServeNotifications(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil),
+		notification.Reader{UserID: "ann"}, time.Now().Add(time.Hour))
+	if text := log.String(); !strings.Contains(text, "will retry") || strings.Contains(text, "canary") || strings.Contains(text, "127.0.0.1") {
+		t.Errorf("the log has %s, want a failure without address and user", text)
 	}
 }

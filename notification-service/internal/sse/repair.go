@@ -98,7 +98,7 @@ func (h *Hub) repairSome(ctx context.Context) bool {
 		return true
 	}
 	if err != nil && ctx.Err() == nil {
-		h.log.Warn().Err(err).Int("streams", len(topics)).Msg("reading missing notifications failed, will retry")
+		h.log.Warn().Str("error", describe(err)).Int("streams", len(topics)).Msg("reading missing notifications failed, will retry")
 	}
 	_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the caller asks ctx, too
 	for _, t := range topics {

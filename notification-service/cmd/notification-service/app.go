@@ -60,8 +60,9 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	})
 	broker := topology.New(cfg.Topology, cfg.Consumer.RetrySchedule())
 	var err error
-	if a.checker, err = newChecker(cfg, broker, log); err != nil {
-		return nil, err
+	a.checker, err = topology.NewChecker(broker, cfg.ManagementURL, rabbit.Config{URL: cfg.RabbitURL, Name: "checker", Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
 	}
 	a.forwarder = forwarder.New(rabbit.Config{URL: cfg.RabbitURL, Name: "forwarder", Log: log}, metrics, a.checker.Unroutable)
 	a.replayer = deadletter.NewReplayer(store, a.forwarder, log)
@@ -100,19 +101,6 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		return nil, err
 	}
 	return a, nil
-}
-
-// newChecker returns the topology's checker, which sees the broker's
-// management API where the environment names it.
-func newChecker(cfg config.Config, t *topology.Topology, log zerolog.Logger) (*topology.Checker, error) {
-	var management *topology.Management
-	if cfg.ManagementURL != "" {
-		var err error
-		if management, err = topology.NewManagement(cfg.ManagementURL, cfg.RabbitURL); err != nil {
-			return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
-		}
-	}
-	return topology.NewChecker(t, management, rabbit.Config{URL: cfg.RabbitURL, Name: "checker", Log: log}), nil
 }
 
 // listen opens the port with bounded send buffers, as streams need them.

@@ -18,7 +18,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
-	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -55,7 +54,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 		})
 	})
 	router.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-	if err := doc.Mount(router, admin.New(r.Store, c, topology.NewChecker(nil, nil, rabbit.Config{})).Handlers(), service.Errors{Log: r.Log}); err != nil {
+	if err := doc.Mount(router, admin.New(r.Store, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(router)

@@ -53,8 +53,6 @@ func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate()))
-	const anyBroker = "amqp://127.0.0.1/" // RABBITMQ_URL answers for itself
-	_, err := topology.NewManagement(c.ManagementURL, anyBroker)
-	faults.Check(c.ManagementURL == "" || err == nil, "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
+	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	return faults
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -20,7 +21,8 @@ const ackHold = time.Millisecond
 // knows what is pending below.
 type ackTracker struct {
 	acknowledger amqp.Acknowledger
-	acked        func(n int, err error) // called after each acknowledgement
+	handled      *rate
+	acked        prometheus.Counter
 
 	mu      sync.Mutex
 	unacked []pendingAck // in the order of their tags
@@ -72,8 +74,18 @@ func (a *ackTracker) ackLowestLocked() {
 		n = len(a.unacked)
 	}
 	if n > 0 {
-		a.acked(n, a.acknowledger.Ack(a.unacked[n-1].tag, n > 1))
+		a.ackLocked(n, a.unacked[n-1].tag)
 		a.unacked = slices.Delete(a.unacked, 0, n)
+	}
+}
+
+// ackLocked acknowledges n deliveries up to tag, and counts them. An
+// acknowledgement that could not be sent needs nothing: its channel is gone, and
+// the redelivery finds the effect.
+func (a *ackTracker) ackLocked(n int, tag uint64) {
+	a.handled.add(n)
+	if a.acknowledger.Ack(tag, n > 1) == nil {
+		a.acked.Add(float64(n))
 	}
 }
 
@@ -84,7 +96,7 @@ func (a *ackTracker) flush() {
 	a.timer = false
 	a.unacked = slices.DeleteFunc(a.unacked, func(p pendingAck) bool {
 		if p.done {
-			a.acked(1, a.acknowledger.Ack(p.tag, false))
+			a.ackLocked(1, p.tag)
 		}
 		return p.done
 	})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -38,13 +39,13 @@ func (a *ackLog) Reject(uint64, bool) error     { panic("a tracker refuses nothi
 
 type ackHarness struct {
 	ackTracker
-	log   *ackLog
-	acked int
+	log     *ackLog
+	handled rate
 }
 
 func newAckHarness(t *testing.T) *ackHarness {
 	h := &ackHarness{log: &ackLog{t: t, done: make(map[uint64]bool)}}
-	h.ackTracker = ackTracker{acknowledger: h.log, acked: func(n int, _ error) { h.acked += n }}
+	h.ackTracker = ackTracker{acknowledger: h.log, handled: &h.handled, acked: newMetrics(prometheus.NewRegistry()).acked.WithLabelValues("q")}
 	return h
 }
 
@@ -145,8 +146,8 @@ func TestAckTrackerAcknowledgesWhatIsDone(t *testing.T) {
 				<-time.After(ackHold)
 				synctest.Wait()
 				h.locked(func() {
-					if h.acked != messages || len(h.log.open) > 0 {
-						t.Errorf("%d acknowledged and %d open, want %d and none", h.acked, len(h.log.open), messages)
+					if h.handled.total.Load() != messages || len(h.log.open) > 0 {
+						t.Errorf("%d acknowledged and %d open, want %d and none", h.handled.total.Load(), len(h.log.open), messages)
 					}
 				})
 			})

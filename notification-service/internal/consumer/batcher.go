@@ -50,16 +50,16 @@ type batcher struct {
 	turn     chan struct{} // holds one while a worker of the queue has a batch in hand
 	priority *priority
 	rank     int
-	pending  func() int // how many deliveries are handled and not acknowledged
+	acks     *ackTracker
 
 	large   bool // the last batch was: the broker seems to have more
 	hasTurn bool
 }
 
-func newBatcher(cfg Config, prefetch int, turn chan struct{}, p *priority, rank int, pending func() int) *batcher {
+func newBatcher(cfg Config, prefetch int, turn chan struct{}, p *priority, rank int, acks *ackTracker) *batcher {
 	return &batcher{
 		intake: make(chan *job, prefetch), size: cfg.BatchSize, prefetch: prefetch, fill: cfg.BatchWait,
-		turn: turn, priority: p, rank: rank, pending: pending,
+		turn: turn, priority: p, rank: rank, acks: acks,
 	}
 }
 
@@ -87,7 +87,7 @@ func (b *batcher) next(ctx context.Context) []*job {
 	}
 	// What is on its way to a retry takes up prefetch until that is confirmed,
 	// and what fills its place does not come soon.
-	pending := b.pending()
+	pending := b.acks.pending()
 	limit := max(1, min(b.size, b.prefetch-pending))
 	fill := b.fill
 	if b.large && pending == 0 {

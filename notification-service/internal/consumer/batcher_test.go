@@ -11,8 +11,8 @@ import (
 func TestBatchFills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		retrying := 0 // messages on their way to a retry
-		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), newPriority(1), 0, func() int { return retrying })
+		acks := new(ackTracker)
+		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), newPriority(1), 0, acks)
 		come := func(n int) {
 			for range n {
 				b.add(new(job))
@@ -40,7 +40,7 @@ func TestBatchFills(t *testing.T) {
 		come(2)
 		take("a trickle again", 2, 0)
 
-		retrying = 6
+		acks.unacked = make([]pendingAck, 6) // on their way to a retry
 		come(4)
 		take("four may come", 4, 0)
 		come(4)
@@ -55,7 +55,7 @@ func TestBatchWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := make(chan struct{}, 1)
 		worker := func() *batcher {
-			return newBatcher(Config{BatchSize: 10}, 10, turn, newPriority(1), 0, func() int { return 0 })
+			return newBatcher(Config{BatchSize: 10}, 10, turn, newPriority(1), 0, new(ackTracker))
 		}
 		take := func(what string, b *batcher, now, later, want int, after time.Duration) {
 			t.Helper()
@@ -93,7 +93,7 @@ func TestBatchYieldsToMoreUrgentQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPriority(2)
 		of := func(rank int) *batcher {
-			return newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, rank, func() int { return 0 })
+			return newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, rank, new(ackTracker))
 		}
 		urgent, later := of(0), of(1)
 		yielded := func(b *batcher) time.Duration {
@@ -134,7 +134,7 @@ func TestBatchGrowsWhileItYields(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPriority(2)
-		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, 1, func() int { return 0 })
+		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, 1, new(ackTracker))
 		p.came(0)
 		b.add(new(job))
 		time.AfterFunc(10*time.Millisecond, func() { b.add(new(job)); b.add(new(job)) })

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
 	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
@@ -26,7 +29,8 @@ const (
 //	 │     │                                ▼                 │ a longer delay
 //	work   └── it answers ◄──────────── half-open ────────────┘
 type databaseBreaker struct {
-	changed func(closed bool) // called on each change, under no lock
+	up  prometheus.Gauge // 1 while closed
+	log zerolog.Logger
 
 	mu      sync.Mutex
 	state   breakerState
@@ -43,8 +47,9 @@ const (
 	halfOpen                     // one worker probes
 )
 
-func newDatabaseBreaker(changed func(closed bool)) *databaseBreaker {
-	return &databaseBreaker{changed: changed, delays: backoff.Backoff{First: firstProbe, Max: maxProbe}, left: make(chan struct{})}
+func newDatabaseBreaker(up prometheus.Gauge, log zerolog.Logger) *databaseBreaker {
+	up.Set(1)
+	return &databaseBreaker{up: up, log: log, delays: backoff.Backoff{First: firstProbe, Max: maxProbe}, left: make(chan struct{})}
 }
 
 // enter returns once the database may be used. With probe it may be used for
@@ -80,21 +85,20 @@ func (b *databaseBreaker) enter(ctx context.Context) (probe bool, err error) {
 // record takes what a use of the database found out about it.
 func (b *databaseBreaker) record(probe, away bool) {
 	b.mu.Lock()
-	before := b.state
+	defer b.mu.Unlock()
 	switch {
-	case away && (probe || before == closed):
-		if before == closed {
+	case away && (probe || b.state == closed):
+		if b.state == closed {
 			b.delays.Reset()
+			b.up.Set(0)
+			b.log.Error().Msg("the database is away, no messages are taken until it answers")
 		}
 		b.probeAt = time.Now().Add(b.delays.Next())
 		b.setLocked(open)
 	case !away && probe:
 		b.setLocked(closed)
-	}
-	after := b.state
-	b.mu.Unlock()
-	if wasClosed, isClosed := before == closed, after == closed; wasClosed != isClosed {
-		b.changed(isClosed)
+		b.up.Set(1)
+		b.log.Info().Msg("the database is back, messages are taken again")
 	}
 }
 

@@ -1,18 +1,27 @@
 package consumer
 
 import (
+	"bytes"
 	"context"
-	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 )
+
+func testBreaker() *databaseBreaker {
+	return newDatabaseBreaker(prometheus.NewGauge(prometheus.GaugeOpts{}), zerolog.Nop())
+}
 
 func TestBreakerLetsOneProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var changes []bool
-		b := newDatabaseBreaker(func(closed bool) { changes = append(changes, closed) })
+		var log bytes.Buffer
+		b := testBreaker()
+		b.log = zerolog.New(&log)
 		if probe, err := b.enter(t.Context()); probe || err != nil {
 			t.Fatalf("a closed breaker: probe %t, error %v", probe, err)
 		}
@@ -44,8 +53,8 @@ func TestBreakerLetsOneProbe(t *testing.T) {
 		if probe := <-entered; probe {
 			t.Fatal("a probe through a closed breaker")
 		}
-		if !slices.Equal(changes, []bool{false, true}) {
-			t.Errorf("changes %v, want open and closed once each", changes)
+		if away, back := strings.Count(log.String(), "is away"), strings.Count(log.String(), "is back"); away != 1 || back != 1 {
+			t.Errorf("logged away %d times and back %d times, want once each", away, back)
 		}
 	})
 }
@@ -53,7 +62,7 @@ func TestBreakerLetsOneProbe(t *testing.T) {
 func TestBreakerProbesLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newDatabaseBreaker(func(bool) {})
+		b := testBreaker()
 		b.record(false, true)
 		probes, began := 0, time.Now()
 		for time.Since(began) < time.Minute {
@@ -75,7 +84,7 @@ func TestBreakerProbesLessAndLessOften(t *testing.T) {
 func TestWorkerMayLeaveAnOpenBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newDatabaseBreaker(func(bool) {})
+		b := testBreaker()
 		b.record(false, true)
 		leaving, leave := context.WithCancel(t.Context())
 		left := make(chan error)

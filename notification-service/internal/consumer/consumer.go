@@ -70,7 +70,7 @@ func New(cfg Config, d Dependencies) (*Consumer, error) {
 	}
 	m := newMetrics(d.Metrics)
 	c := &Consumer{config: cfg, topology: d.Topology, pools: d.Pools, rabbit: d.Rabbit, metrics: m, log: d.Log}
-	c.breaker = newDatabaseBreaker(c.breakerChanged)
+	c.breaker = newDatabaseBreaker(m.databaseUp, d.Log)
 	c.rabbit.Metrics, c.rabbit.Heartbeat = d.Metrics, heartbeat
 	keys := event.Keys()
 	priority := newPriority(len(keys))
@@ -78,16 +78,6 @@ func New(cfg Config, d Dependencies) (*Consumer, error) {
 		c.queues = append(c.queues, newQueueWorkers(cfg, d, key, rank, priority, c.breaker, m))
 	}
 	return c, nil
-}
-
-func (c *Consumer) breakerChanged(closed bool) {
-	if closed {
-		c.metrics.databaseUp.Set(1)
-		c.log.Info().Msg("the database is back, messages are taken again")
-		return
-	}
-	c.metrics.databaseUp.Set(0)
-	c.log.Error().Msg("the database is away, no messages are taken until it answers")
 }
 
 // Run consumes until ctx ends, then finishes and settles what is in hand.

@@ -81,7 +81,7 @@ func TestWithDatabaseTellsAwayFromFailing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := &handler{store: pingStore{ping: tt.ping}, breaker: newDatabaseBreaker(func(bool) {}), timeout: timeout}
+				h := &handler{store: pingStore{ping: tt.ping}, breaker: testBreaker(), timeout: timeout}
 				calls := 0
 				err := h.withDatabase(t.Context(), func(ctx context.Context, probe bool) error {
 					if calls++; calls > 1 {
@@ -109,7 +109,7 @@ func TestWithDatabaseTellsAwayFromFailing(t *testing.T) {
 func TestWithDatabaseRetriesBriefly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &handler{store: pingStore{ping: answers}, breaker: newDatabaseBreaker(func(bool) {}), timeout: time.Second}
+		h := &handler{store: pingStore{ping: answers}, breaker: testBreaker(), timeout: time.Second}
 		calls, began := 0, time.Now()
 		err := h.withDatabase(t.Context(), func(context.Context, bool) error {
 			calls++
@@ -124,7 +124,7 @@ func TestWithDatabaseRetriesBriefly(t *testing.T) {
 func TestWithDatabaseStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &handler{store: pingStore{ping: answers}, breaker: newDatabaseBreaker(func(bool) {}), timeout: time.Second}
+		h := &handler{store: pingStore{ping: answers}, breaker: testBreaker(), timeout: time.Second}
 		h.breaker.record(false, true)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, stop)

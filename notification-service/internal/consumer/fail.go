@@ -53,7 +53,9 @@ func (h *handler) forward(work context.Context, j *job, exchange, key string, ms
 		}
 		switch {
 		case err == nil:
-			h.finish(work, j)
+			if j.noted {
+				h.finish(work, j)
+			}
 			h.acks.done(j)
 		case errors.Is(err, forwarder.ErrTooLarge):
 			// The broker moves what is too large to be published: it has the
@@ -69,9 +71,6 @@ func (h *handler) forward(work context.Context, j *job, exchange, key string, ms
 // finish deletes the notes of a redelivered message that came to an end. If
 // that fails, it is suspected a little longer than it deserves.
 func (h *handler) finish(work context.Context, j *job) {
-	if !j.noted {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
 	defer cancel()
 	if err := h.store.Finish(ctx, h.queue, j.msg.ID); err != nil {

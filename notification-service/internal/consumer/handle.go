@@ -129,7 +129,11 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) {
 		case errors.Is(err, errStopped):
 			return
 		case err == nil:
-			h.succeed(now, applied)
+			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(applied.Seen))
+			h.acks.done(now...)
+			if len(applied.Batch.Feed) > 0 {
+				h.announcer.Announce(applied.Batch)
+			}
 		case len(now) == 1:
 			h.fail(work, now[0], err)
 		default:
@@ -184,24 +188,5 @@ func (h *handler) applyIsolated(work context.Context, j *job) {
 		h.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
 	default:
 		h.applyBatch(work, []*job{j})
-	}
-}
-
-// succeed acknowledges the jobs, whose effect is in the database, and
-// announces it to the live streams.
-func (h *handler) succeed(jobs []*job, applied Applied) {
-	h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(applied.Seen))
-	h.acks.done(jobs...)
-	if len(applied.Batch.Feed) > 0 {
-		h.announcer.Announce(applied.Batch)
-	}
-}
-
-// acked counts acknowledgements. One that could not be sent needs nothing:
-// its channel is gone, and the redelivery finds the effect.
-func (h *handler) acked(n int, err error) {
-	h.stats.handled.add(n)
-	if err == nil {
-		h.metrics.acked.WithLabelValues(h.queue).Add(float64(n))
 	}
 }

@@ -56,11 +56,11 @@ func TestHandleKeepsTheOrderOfChanges(t *testing.T) {
 	}
 	store := new(recordingStore)
 	h := &handler{
-		queue: "q", store: store, breaker: newDatabaseBreaker(func(bool) {}), timeout: time.Minute,
+		queue: "q", store: store, breaker: testBreaker(), timeout: time.Minute,
 		stats: new(queueStats), metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(),
 	}
 	log := &ackLog{t: t, done: make(map[uint64]bool)}
-	h.acks = ackTracker{acknowledger: log, acked: h.acked}
+	h.acks = ackTracker{acknowledger: log, handled: &h.stats.handled, acked: h.metrics.acked.WithLabelValues("q")}
 	batch := []*job{
 		change(x, "x", 9, false), change(y, "y", 4, false), change(x, "x", 7, false), change(y, "y", 5, false), change(x, "x", 8, false),
 		change(x, "x", 6, true), change(y, "y", 3, true), change(x, "x", 5, true),

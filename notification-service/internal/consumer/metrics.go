@@ -44,7 +44,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"queue"})
 	}
-	m := &metrics{
+	return &metrics{
 		consumed: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rabbitmq_consume_duration_seconds", Help: "Time to give a batch its effect.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
@@ -72,8 +72,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		channelsOpened: f.NewCounter(prometheus.CounterOpts{Name: "consumer_channels_opened_total", Help: "Consumer channels opened."}),
 		channelsClosed: f.NewCounter(prometheus.CounterOpts{Name: "consumer_channels_closed_total", Help: "Consumer channels closed."}),
 	}
-	m.databaseUp.Set(1)
-	return m
 }
 
 // received counts a delivery.

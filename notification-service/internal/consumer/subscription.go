@@ -42,11 +42,14 @@ func (s *subscription) run(ctx context.Context) error {
 	defer drain()
 
 	closed := s.ch.NotifyClose(make(chan *amqp.Error, 1))
-	deliveries, err := s.consume()
+	defer s.metrics.channelsClosed.Inc()
+	defer s.ch.Close() // closed already if all goes well
+	if err := s.ch.Qos(s.prefetch, 0, false); err != nil {
+		return fmt.Errorf("set prefetch: %w", err)
+	}
+	deliveries, err := s.ch.Consume(s.queue, s.tag, false, false, false, false, nil)
 	if err != nil {
-		_ = s.ch.Close()
-		s.metrics.channelsClosed.Inc()
-		return err
+		return fmt.Errorf("consume: %w", err)
 	}
 	// The broker stops sending, and what it sent before is still handled.
 	unregister := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
@@ -62,23 +65,11 @@ func (s *subscription) run(ctx context.Context) error {
 	s.handler.forwarding.Wait() // ends when work does
 	s.handler.acks.flush()
 	_ = s.ch.Close() // what is unsettled is delivered again; an error says that it is closed already
-	s.metrics.channelsClosed.Inc()
 	s.batches.discard()
 	if ctx.Err() == nil {
 		return errors.New("the broker ended the subscription")
 	}
 	return nil
-}
-
-func (s *subscription) consume() (<-chan amqp.Delivery, error) {
-	if err := s.ch.Qos(s.prefetch, 0, false); err != nil {
-		return nil, fmt.Errorf("set prefetch: %w", err)
-	}
-	deliveries, err := s.ch.Consume(s.queue, s.tag, false, false, false, false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("consume: %w", err)
-	}
-	return deliveries, nil
 }
 
 // pump reads the messages and passes them to the batcher. It never waits, so

@@ -191,17 +191,13 @@ func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscrip
 		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
 		topology: q.topology, stats: &q.stats, metrics: q.metrics, log: q.log,
 	}
-	h.acks = ackTracker{acknowledger: ch, acked: h.acked}
+	h.acks = ackTracker{acknowledger: ch, handled: &q.stats.handled, acked: q.metrics.acked.WithLabelValues(q.queue)}
+	host, _ := os.Hostname() // so that an operator can tell whose consumer it is
 	return &subscription{
-		ch: ch, queue: q.queue, tag: q.nextTag(), prefetch: prefetch,
+		ch: ch, queue: q.queue, prefetch: prefetch,
+		tag:     fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1)),
 		reader:  reader{key: q.key, keyring: q.keyring},
-		batches: newBatcher(q.config, prefetch, q.turn, q.priority, q.rank, h.acks.pending),
+		batches: newBatcher(q.config, prefetch, q.turn, q.priority, q.rank, &h.acks),
 		handler: h, metrics: q.metrics, log: q.log,
 	}
-}
-
-// nextTag names a consumer so that an operator can tell who it is.
-func (q *queueWorkers) nextTag() string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1))
 }

@@ -143,13 +143,12 @@ type Process struct {
 // Assemble wires a Process on a broker and a store. It is for subprocesses;
 // tests use Start.
 func Assemble(url string, store *postgres.Store, log zerolog.Logger, reg *prometheus.Registry, options ...Option) (*Process, error) {
-	management, err := topology.NewManagement(os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"), url)
+	p, t := &Process{}, topology.New(event.Topology{}, nil)
+	var err error
+	p.checker, err = topology.NewChecker(t, os.Getenv("TEST_RABBITMQ_MANAGEMENT_URL"), rabbit.Config{URL: url, Name: "test checker", Log: log})
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{}
-	t := topology.New(event.Topology{}, nil)
-	p.checker = topology.NewChecker(t, management, rabbit.Config{URL: url, Name: "test checker", Log: log})
 	p.forwarder = forwarder.New(rabbit.Config{URL: url, Name: "test forwarder", Log: log}, reg, p.checker.Unroutable)
 	cfg, deps := config(), consumer.Dependencies{
 		Store: store, Pools: store, Announcer: silent{}, Forwarder: p.forwarder, Keyring: keyring(), Topology: t,

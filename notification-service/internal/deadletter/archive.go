@@ -116,7 +116,9 @@ func (a *Archiver) archive(ctx context.Context, queue string, batch []amqp.Deliv
 	}
 	delays := backoff.Backoff{First: archiveRetry, Max: maxArchiveRetry}
 	for {
-		err := a.commit(ctx, letters)
+		commitCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
+		err := a.store.Archive(commitCtx, letters)
+		cancel()
 		if err == nil {
 			return nil
 		}
@@ -125,11 +127,4 @@ func (a *Archiver) archive(ctx context.Context, queue string, batch []amqp.Deliv
 			return err
 		}
 	}
-}
-
-// commit finishes what it has begun also when ctx ends.
-func (a *Archiver) commit(ctx context.Context, letters []Letter) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), archiveTimeout)
-	defer cancel()
-	return a.store.Archive(ctx, letters)
 }

@@ -58,6 +58,10 @@ func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
 // take less than two minutes; after that something is wrong.
 const settleTimeout = 10 * time.Minute
 
+// maxPage bounds how many dead letters are sent between two looks at the
+// replay's state, and so how soon a pause holds.
+const maxPage = 500
+
 // A step is what a replay does next.
 type step struct {
 	send   int         // so many dead letters, if there are as many
@@ -80,21 +84,12 @@ func (r *Replay) next(now time.Time) step {
 		return step{state: Stopped, reason: "the canary was not heard of"}
 	case testing && r.InFlight > 0:
 		return step{}
+	case r.Pending > 0 && r.PerSecond == 0:
+		return step{send: maxPage}
 	case r.Pending > 0:
-		return step{send: r.page()}
+		return step{send: min(max(r.PerSecond/2, 1), maxPage)}
 	case r.InFlight == 0 || late:
 		return step{state: Done}
 	}
 	return step{}
-}
-
-// maxPage bounds how many dead letters are sent between two looks at the
-// replay's state, and so how soon a pause holds.
-const maxPage = 500
-
-func (r *Replay) page() int {
-	if r.PerSecond == 0 {
-		return maxPage
-	}
-	return min(max(r.PerSecond/2, 1), maxPage)
 }

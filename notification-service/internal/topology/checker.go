@@ -36,7 +36,7 @@ type Finding struct {
 // only declares when a message is unroutable.
 type Checker struct {
 	topology   *Topology
-	management *Management
+	management *management // nil without the API
 	rabbit     rabbit.Config
 	log        zerolog.Logger
 	unroutable chan struct{} // holds one request to look for a missing binding
@@ -45,10 +45,23 @@ type Checker struct {
 	findings []Finding
 }
 
-// NewChecker returns a Checker that declares on connections of cfg and sees
-// the broker through management, which may be nil.
-func NewChecker(t *Topology, management *Management, cfg rabbit.Config) *Checker {
-	return &Checker{topology: t, management: management, rabbit: cfg, log: cfg.Log, unroutable: make(chan struct{}, 1)}
+// NewChecker returns a Checker that declares on connections of cfg, and sees
+// the same broker through its management API at managementURL, unless that is
+// empty.
+func NewChecker(t *Topology, managementURL string, cfg rabbit.Config) (*Checker, error) {
+	c := &Checker{topology: t, rabbit: cfg, log: cfg.Log, unroutable: make(chan struct{}, 1)}
+	if managementURL == "" {
+		return c, nil
+	}
+	var err error
+	c.management, err = newManagement(managementURL, cfg.URL)
+	return c, err
+}
+
+// ValidManagementURL reports whether NewChecker takes managementURL.
+func ValidManagementURL(managementURL string) bool {
+	_, err := newManagement(managementURL, "amqp://127.0.0.1/")
+	return managementURL == "" || err == nil
 }
 
 // Findings returns what differed at the last check.

@@ -27,7 +27,7 @@ type site struct {
 	checker *Checker
 	log     *lines
 
-	management *rabbithole.Client
+	api *rabbithole.Client
 }
 
 // lines keeps what was logged.
@@ -51,12 +51,10 @@ func (l *lines) count(text string) int {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	url := rabbittest.Vhost(t)
-	s := &site{Topology: New(event.Topology{}, nil), log: new(lines), management: rabbittest.Management(t, api(t))}
-	management, err := NewManagement(api(t), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.checker = NewChecker(s.Topology, management, rabbit.Config{URL: url, Log: zerolog.New(s.log)})
+	s := &site{Topology: New(event.Topology{}, nil), log: new(lines), api: rabbittest.Management(t, api(t))}
+	var err error
+	s.checker, err = NewChecker(s.Topology, api(t), rabbit.Config{URL: url, Log: zerolog.New(s.log)})
+	must(t, err)
 	if s.conn, err = amqp.Dial(url); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +166,7 @@ func TestCheckerAppliesPoliciesAgain(t *testing.T) {
 	s.checker.Check(t.Context())
 	checkPolicies(t, s, "at first")
 	for _, p := range s.policies {
-		_, err := s.management.DeletePolicy(s.checker.management.vhost, p.Name)
+		_, err := s.api.DeletePolicy(s.checker.management.vhost, p.Name)
 		must(t, err)
 	}
 	s.checker.Check(t.Context())
@@ -177,7 +175,7 @@ func TestCheckerAppliesPoliciesAgain(t *testing.T) {
 
 func checkPolicies(t *testing.T, s *site, when string) {
 	t.Helper()
-	have, err := s.management.ListPoliciesIn(s.checker.management.vhost)
+	have, err := s.api.ListPoliciesIn(s.checker.management.vhost)
 	must(t, err)
 	for _, want := range s.policies {
 		if !slices.ContainsFunc(have, func(p rabbithole.Policy) bool { return p.Name == want.Name && p.Pattern == want.Pattern }) {

@@ -17,16 +17,16 @@ import (
 // gone.
 const requestTimeout = 20 * time.Second
 
-// A Management sees one virtual host through RabbitMQ's management API.
-type Management struct {
+// A management sees one virtual host through RabbitMQ's management API.
+type management struct {
 	endpoint, user, password string
 	vhost                    string
 }
 
-// NewManagement returns a client of the API at baseURL, which may carry user
+// newManagement returns a client of the API at baseURL, which may carry user
 // and password, for the virtual host of amqpURL. Without a user of its own it
 // takes the one of amqpURL. Its errors show no password.
-func NewManagement(baseURL, amqpURL string) (*Management, error) {
+func newManagement(baseURL, amqpURL string) (*management, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, errors.New("management URL: want http://user:password@host:15672")
@@ -35,7 +35,7 @@ func NewManagement(baseURL, amqpURL string) (*Management, error) {
 	if err != nil {
 		return nil, errors.New("broker URL: want amqp://user:password@host:5672/vhost")
 	}
-	m := &Management{user: broker.Username, password: broker.Password, vhost: broker.Vhost}
+	m := &management{user: broker.Username, password: broker.Password, vhost: broker.Vhost}
 	if base.User != nil {
 		m.user = base.User.Username()
 		m.password, _ = base.User.Password()
@@ -54,7 +54,7 @@ type snapshot struct {
 }
 
 // read returns what exists now.
-func (m *Management) read(ctx context.Context) (s snapshot, err error) {
+func (m *management) read(ctx context.Context) (s snapshot, err error) {
 	client, cancel, err := m.client(ctx)
 	if err != nil {
 		return s, err
@@ -76,7 +76,7 @@ func (m *Management) read(ctx context.Context) (s snapshot, err error) {
 }
 
 // setPolicy makes or replaces a policy.
-func (m *Management) setPolicy(ctx context.Context, p rabbithole.Policy) error {
+func (m *management) setPolicy(ctx context.Context, p rabbithole.Policy) error {
 	client, cancel, err := m.client(ctx)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (m *Management) setPolicy(ctx context.Context, p rabbithole.Policy) error {
 
 // client returns a client whose requests end with ctx, or after
 // requestTimeout.
-func (m *Management) client(ctx context.Context) (*rabbithole.Client, context.CancelFunc, error) {
+func (m *management) client(ctx context.Context) (*rabbithole.Client, context.CancelFunc, error) {
 	client, err := rabbithole.NewClient(m.endpoint, m.user, m.password)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make management client: %w", err)

@@ -68,9 +68,9 @@ func build(t *testing.T, broker string) {
 	}
 }
 
-func newClient(t *testing.T, address, broker string) *Management {
+func newClient(t *testing.T, address, broker string) *management {
 	t.Helper()
-	c, err := NewManagement(address, broker)
+	c, err := newManagement(address, broker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestMalformedURLs(t *testing.T) {
 		{"http://user:s3cret@host:port", good, "management URL: want http://"},
 		{"http://host", "http://user:s3cret@host", "broker URL: want amqp://"},
 	} {
-		_, err := NewManagement(tt.api, tt.broker)
+		_, err := newManagement(tt.api, tt.broker)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("New(%q, %q): %v, want %q and no password", tt.api, tt.broker, err, tt.want)
 		}

@@ -58,7 +58,7 @@ func run() error {
 	cfg := consumer.Defaults()
 	cfg.Workers, cfg.BatchSize = *workers, *batch
 	c, err := consumer.New(cfg, consumer.Dependencies{
-		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: nobody{}, Forwarder: fwd, Keyring: keyring,
+		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: silent{}, Forwarder: fwd, Keyring: keyring,
 		Topology: topology.New(event.Topology{}, cfg.RetrySchedule()),
 		Rabbit:   rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
 	})
@@ -75,9 +75,10 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(watch.result())
 }
 
-type nobody struct{}
+// A silent announcer has no readers.
+type silent struct{}
 
-func (nobody) Announce(notification.Batch) {}
+func (silent) Announce(notification.Batch) {}
 
 // A stopwatch is a store that takes the time, and fails for a second for the
 // messages that are marked to.

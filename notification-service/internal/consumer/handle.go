@@ -35,21 +35,21 @@ type job struct {
 	noted bool  // its start is noted
 }
 
-// A handler brings the deliveries of one subscription to their outcome:
+// A handler brings the deliveries of one subscription to their outcome. These
+// are the states of a delivery:
 //
-//	                        ┌── first ───────► batch ──┬── done ──────────► acknowledged
-//	                        │                    ▲     │                        ▲
-//	received ── understood ─┤                  halves ◄┤ fails                  │
-//	   │                    │                    │     │                        │
-//	   │                    └── redelivered ─► alone ──┴── done ────────────────┤
-//	   │                                         │                              │
-//	   │                                         ├── attempts left ─► retry ────┤ forwarded
-//	   │                                         │                    queue     │ and
-//	   └── not understood ───────────────────────┴── none ──────────► dead ─────┘ confirmed
-//	                                                                  letter
+//	received ──┬─ redelivered ─► alone ──┬─ done ──────────────────────────────► acknowledged
+//	           │                   ▲     │                                            ▲
+//	           │            halves │     └─ failed ─┬─ attempts left ─► retry queue ──┤
+//	           │          down to 1│                │                                 │
+//	           ├─ else ─────► in a batch ── done ───┼─────────────────────────────────┤
+//	           │                                    │                                 │
+//	           └─ not understood ───────────────────┴─ none left ─────► dead letter ──┘
+//	                                                                (published, confirmed)
 //
-// Whatever is not acknowledged when its channel ends is delivered again, marked
-// as redelivered. While the database is away a message stays where it is.
+// A failed batch is bisected until each of its failing messages is alone. While
+// the database is away a delivery keeps its state. Whatever is not acknowledged
+// when its channel ends is delivered again, marked as redelivered.
 type handler struct {
 	queue     string
 	store     Store

@@ -1,5 +1,5 @@
-// Package deadletter keeps the messages that could not be handled until
-// someone has decided about them.
+// Package deadletter keeps the messages that could not be handled until an
+// operator has decided about them.
 //
 // An Archiver moves them from the dead-letter queues, where they would expire
 // after a day, into the database. Operators look at them in groups, send them
@@ -7,8 +7,8 @@
 // resolved by the transaction that gives its message the effect, and by
 // nothing else: sending it again is not success.
 //
-// It promises that no answer names a reporter or a voter: whatever stands in
-// a message, such fields are masked and the sealed recipient stays sealed.
+// It promises that no answer names a reporter or a voter: whatever a
+// message holds, such fields are masked and the sealed recipient stays sealed.
 package deadletter
 
 import (
@@ -20,10 +20,15 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// State is where a dead letter stands.
+// State is the state of a dead letter.
 type State string
 
-// The states: open → replaying → resolved or open again; open → discarded.
+// The states of a dead letter:
+//
+//	archived ──► Open ──(taken by a replay)──► Replaying ──(its message has its effect)──► Resolved
+//	              │ ▲                              │
+//	              │ └──────(it fails again)────────┘
+//	              └──(an operator gives it up, or edits it: the edited one is new)──► Discarded
 const (
 	Open      State = "open"
 	Replaying State = "replaying"

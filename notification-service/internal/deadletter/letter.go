@@ -113,7 +113,7 @@ func normalise(e string) string {
 func encodeHeaders(headers amqp.Table) json.RawMessage {
 	encoded, err := json.Marshal(plain(headers))
 	if err != nil {
-		return json.RawMessage(`{}`) // a float that is no number, in a header that nobody needs
+		return json.RawMessage(`{}`) // a float that is no number, in a header of another program
 	}
 	return encoded
 }

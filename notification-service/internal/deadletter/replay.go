@@ -6,10 +6,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReplayState is where a replay stands.
+// ReplayState is the state of a replay.
 type ReplayState string
 
-// The states of a replay. Stopped is what a canary does that failed.
+// The states of a replay. A canary that fails stops it.
+//
+//	Running ◄──► Paused
+//	   │           │
+//	   └─────┬─────┘
+//	         └──► Done, Stopped or Cancelled
 const (
 	Running   ReplayState = "running"
 	Paused    ReplayState = "paused"
@@ -45,7 +50,7 @@ type Replay struct {
 // neither pending, in flight, resolved nor failed was taken out by hand.
 type Progress struct {
 	Pending  int        `json:"pending"`   // not sent yet
-	InFlight int        `json:"in_flight"` // sent, and not heard of yet
+	InFlight int        `json:"in_flight"` // sent, and neither resolved nor failed yet
 	Resolved int        `json:"resolved"`
 	Failed   int        `json:"failed"` // came back
 	LastSent *time.Time `json:"last_sent_at,omitempty"`
@@ -54,8 +59,9 @@ type Progress struct {
 // Sent returns how many were sent.
 func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
 
-// settleTimeout is how long a sent dead letter may be without news. Retries
-// take less than two minutes; after that something is wrong.
+// settleTimeout is how long a sent dead letter may neither succeed nor come
+// back. By default its retries take less than a minute; after that something is
+// wrong.
 const settleTimeout = 10 * time.Minute
 
 // maxPage bounds how many dead letters are sent between two looks at the
@@ -77,11 +83,11 @@ func (r *Replay) next(now time.Time) step {
 	late := r.LastSent != nil && now.Sub(*r.LastSent) > settleTimeout
 	switch {
 	case testing && r.Failed > 0:
-		return step{state: Stopped, reason: "the canary failed: the cause is not mended"}
+		return step{state: Stopped, reason: "the canary failed: the cause is still there"}
 	case testing && r.Sent() < canary:
 		return step{send: canary - r.Sent()}
 	case testing && r.InFlight > 0 && late:
-		return step{state: Stopped, reason: "the canary was not heard of"}
+		return step{state: Stopped, reason: "the canary has neither succeeded nor come back"}
 	case testing && r.InFlight > 0:
 		return step{}
 	case r.Pending > 0 && r.PerSecond == 0:

@@ -72,7 +72,7 @@ func (t *Topology) copiedRetries(have []rabbithole.BindingInfo) (findings []Find
 	return findings
 }
 
-// comparePolicies finds queues whose policy lacks a setting of ours. It works
+// comparePolicies finds queues whose policy does not have a setting of ours. It works
 // out by itself which policy applies: management shows that at the queue only
 // seconds after the policy was set or the broker started.
 func (t *Topology) comparePolicies(have []rabbithole.Policy, vhost string) (findings []Finding) {

@@ -16,38 +16,38 @@ import (
 func TestBrokerRestartedAndFull(t *testing.T) {
 	t.Parallel()
 	server := rabbittest.StartServer(t)
-	r := consumertest.On(t, server.URL(), pgtest.Notification(t))
+	h := consumertest.On(t, server.URL(), pgtest.Notification(t))
 	published := 0
 	publish := func(messages ...consumertest.Message) {
-		r.Publish(messages...)
+		h.Publish(messages...)
 		published += len(messages)
 	}
 	for _, end := range []func(){server.Stop, server.Kill} {
-		_, stop := r.Start() // a fresh one: outages in a row make it wait for longer each time
-		r.WaitSubscribed(1)
-		publish(r.Votes(500, "alice")...)
+		_, stop := h.Start() // a fresh one: outages in a row make it wait for longer each time
+		h.WaitSubscribed(1)
+		publish(h.Votes(500, "alice")...)
 		end()
 		server.Start()
-		publish(r.Votes(500, "alice")...)
-		r.WaitEffects(published)
+		publish(h.Votes(500, "alice")...)
+		h.WaitEffects(published)
 		stop()
 	}
-	r.CheckStreams(published)
-	t.Logf("restarted and killed under load: %d messages, %d effects", published, r.Effects())
-	diskAlarm(t, server, r, published)
+	h.CheckStreams(published)
+	t.Logf("restarted and killed under load: %d messages, %d effects", published, h.Effects())
+	diskAlarm(t, server, h, published)
 }
 
 // diskAlarm lets messages fail while the broker takes no publishes.
-func diskAlarm(t *testing.T, server *rabbittest.Server, r *consumertest.Harness, before int) {
+func diskAlarm(t *testing.T, server *rabbittest.Server, h *consumertest.Harness, before int) {
 	const n, bad = 200, 20
-	all := r.Votes(n, "alice")
+	all := h.Votes(n, "alice")
 	failing := make(map[string]bool)
 	for _, m := range all[:bad] {
 		failing[m.ID] = true
 	}
-	r.Publish(all...)
+	h.Publish(all...)
 	server.SetDiskAlarm(true)
-	s := &sick{Store: r.Store, fail: func(batch []consumer.Message) error {
+	s := &failingStore{Store: h.Store, fail: func(batch []consumer.Message) error {
 		for _, m := range batch {
 			if failing[m.ID] {
 				return errTransient
@@ -55,17 +55,17 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *consumertest.Harness,
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts, c.Prefetch = 2, 50 }))
-	r.WaitEffects(before + n - bad) // acknowledged on a connection that never publishes
+	h.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts, c.Prefetch = 2, 50 }))
+	h.WaitEffects(before + n - bad) // acknowledged on a connection that never publishes
 	server.SetDiskAlarm(false)
 	seen := make(map[string]bool)
-	for _, letter := range r.DeadLetters(event.VoteReceivedKey, bad) {
+	for _, letter := range h.DeadLetters(event.VoteReceivedKey, bad) {
 		seen[letter.MessageId] = true
 	}
 	if len(seen) != bad {
 		t.Errorf("%d dead letters, want %d", len(seen), bad)
 	}
-	r.CheckStreams(before + n - bad)
+	h.CheckStreams(before + n - bad)
 	t.Logf("disk alarm: %d messages, %d effects under the alarm, %d dead letters after it", n, n-bad, len(seen))
 }
 
@@ -73,11 +73,11 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, r *consumertest.Harness,
 // stands in this file to be among the first that start.
 func TestRetryTiersKeepTheirTime(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	_, stop := h.Start()
+	h.WaitSubscribed(1)
 	stop()
-	ch := r.Channel()
+	ch := h.Channel()
 	back, err := ch.QueueDeclare("back", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestRetryTiersKeepTheirTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func(delay string) {
-		err := ch.PublishWithContext(t.Context(), r.Topology.Retry(delay), back.Name, true, false, amqp.Publishing{
+		err := ch.PublishWithContext(t.Context(), h.Topology.Retry(delay), back.Name, true, false, amqp.Publishing{
 			MessageId: delay, Timestamp: time.Now(), Headers: amqp.Table{"sent": time.Now().Format(time.RFC3339Nano)},
 		})
 		if err != nil {

@@ -8,42 +8,42 @@ import (
 
 func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	r.Start()
-	r.Start()
-	r.WaitSubscribed(2)
+	h := consumertest.New(t)
+	h.Start()
+	h.Start()
+	h.WaitSubscribed(2)
 	const users, each = 5, 100
 	var all []consumertest.Message
 	for u := range users {
-		for _, m := range r.Votes(each, string(rune('a'+u))) {
+		for _, m := range h.Votes(each, string(rune('a'+u))) {
 			all = append(all, m, m) // one after the other: at the same moment, and most often to both
 		}
 	}
-	r.Publish(all...)
-	r.WaitAcked(2 * users * each)
-	if got := r.Effects(); got != users*each {
+	h.Publish(all...)
+	h.WaitAcked(2 * users * each)
+	if got := h.Effects(); got != users*each {
 		t.Errorf("%d messages have had their effect, want %d", got, users*each)
 	}
-	r.CheckStreams(users * each)
-	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+	h.CheckStreams(users * each)
+	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
 }
 
 func TestStatusUpdatesGoFirst(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	_, stop := h.Start()
+	h.WaitSubscribed(1)
 	stop()
 	const n = 1500 // long enough for both to be at it
-	r.Publish(r.Votes(n, "alice")...)
+	h.Publish(h.Votes(n, "alice")...)
 	updates := make([]consumertest.Message, n)
 	for i := range updates {
-		updates[i] = r.Status("bob")
+		updates[i] = h.Status("bob")
 	}
-	r.Publish(updates...)
-	r.Start()
-	r.WaitEffects(2 * n)
-	votesBefore := r.Count(`
+	h.Publish(updates...)
+	h.Start()
+	h.WaitEffects(2 * n)
+	votesBefore := h.Count(`
 		select count(*) from notifications where type = 'report.vote.received' and created_at <
 		  (select max(created_at) from notifications where type = 'report.status.updated')`)
 	t.Logf("%d of %d votes were told before the last of %d status updates", votesBefore, n, n)
@@ -55,18 +55,18 @@ func TestStatusUpdatesGoFirst(t *testing.T) {
 
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	_, stop := h.Start()
+	h.WaitSubscribed(1)
 	const n = 2000
-	r.Publish(r.Votes(n, "alice")...)
+	h.Publish(h.Votes(n, "alice")...)
 	stops := 1
 	stop()
-	for r.Effects() < n {
-		_, stop := r.Start()
-		before := r.Effects()
-		r.Eventually("progress", func() string {
-			if r.Effects() == before && before < n {
+	for h.Effects() < n {
+		_, stop := h.Start()
+		before := h.Effects()
+		h.Eventually("progress", func() string {
+			if h.Effects() == before && before < n {
 				return "none"
 			}
 			return ""
@@ -74,7 +74,7 @@ func TestStopLosesNothing(t *testing.T) {
 		stop()
 		stops++
 	}
-	r.CheckStreams(n)
+	h.CheckStreams(n)
 	// What the broker sends while it handles our cancellation comes back.
-	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, r.Metric("rabbitmq_messages_redelivered_total"))
+	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, h.Metric("rabbitmq_messages_redelivered_total"))
 }

@@ -126,7 +126,7 @@ func (c crashingForwarder) Forward(ctx context.Context, exchange, key string, ms
 
 // keepAlive runs the child again and again, as a supervisor does, until the
 // test ends. It returns the count of its violent deaths.
-func keepAlive(t *testing.T, r *consumertest.Harness, point, id string) *atomic.Int64 {
+func keepAlive(t *testing.T, h *consumertest.Harness, point, id string) *atomic.Int64 {
 	t.Helper()
 	deaths := new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -137,7 +137,7 @@ func keepAlive(t *testing.T, r *consumertest.Harness, point, id string) *atomic.
 			cmd := exec.CommandContext(ctx, os.Args[0])
 			cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 			cmd.Env = append(os.Environ(), "CRASH_POINT="+point, "CRASH_ID="+id, "CRASH_FLAG="+flag,
-				"CRASH_RABBITMQ="+r.URL, "CRASH_DATABASE="+r.Pool.Config().ConnString())
+				"CRASH_RABBITMQ="+h.URL, "CRASH_DATABASE="+h.Pool.Config().ConnString())
 			cmd.Stderr = os.Stderr
 			err := cmd.Run()
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -157,17 +157,17 @@ func TestKilledAt(t *testing.T) {
 	for _, point := range []string{"before commit", "after commit", "before confirm", "after confirm"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			r := consumertest.New(t)
-			_, stop := r.Start()
-			r.WaitSubscribed(1)
+			h := consumertest.New(t)
+			_, stop := h.Start()
+			h.WaitSubscribed(1)
 			stop()
-			all := r.Votes(50, "alice")
-			r.Publish(all...)
-			deaths := keepAlive(t, r, point, all[5].ID)
-			r.WaitEffects(len(all))
-			r.EventuallyEqual("messages that wait", 0, func() int { return waiting(r) })
-			r.CheckStreams(len(all))
-			t.Logf("%d messages, killed %d times: %d effects", len(all), deaths.Load(), r.Effects())
+			all := h.Votes(50, "alice")
+			h.Publish(all...)
+			deaths := keepAlive(t, h, point, all[5].ID)
+			h.WaitEffects(len(all))
+			h.EventuallyEqual("messages that wait", 0, func() int { return waiting(h) })
+			h.CheckStreams(len(all))
+			t.Logf("%d messages, killed %d times: %d effects", len(all), deaths.Load(), h.Effects())
 			if deaths.Load() != 1 {
 				t.Errorf("the process died %d times, want once", deaths.Load())
 			}
@@ -176,10 +176,10 @@ func TestKilledAt(t *testing.T) {
 }
 
 // waiting returns how many messages are ready in the queues and tiers.
-func waiting(r *consumertest.Harness) int {
+func waiting(h *consumertest.Harness) int {
 	n := 0
-	for _, queue := range []string{r.Topology.Queue(event.VoteReceivedKey), r.Topology.Retry("1s"), r.Topology.Retry("5s")} {
-		q, _ := r.Inspect(queue)
+	for _, queue := range []string{h.Topology.Queue(event.VoteReceivedKey), h.Topology.Retry("1s"), h.Topology.Retry("5s")} {
+		q, _ := h.Inspect(queue)
 		n += q.Messages
 	}
 	return n
@@ -187,21 +187,21 @@ func waiting(r *consumertest.Harness) int {
 
 func TestPoisonSparesItsNeighbours(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	_, stop := r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	_, stop := h.Start()
+	h.WaitSubscribed(1)
 	stop()
-	all := r.Votes(10, "alice")
+	all := h.Votes(10, "alice")
 	poison := all[4]
-	r.Publish(all...)
-	deaths := keepAlive(t, r, "always", poison.ID)
-	r.WaitEffects(9)
-	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	h.Publish(all...)
+	deaths := keepAlive(t, h, "always", poison.ID)
+	h.WaitEffects(9)
+	letter := h.DeadLetters(event.VoteReceivedKey, 1)[0]
 	if letter.MessageId != poison.ID || letter.Headers[failure.FinalErrorClassHeader] != "poison" {
 		t.Errorf("dead letter %s of class %v, want %s of class poison", letter.MessageId, letter.Headers[failure.FinalErrorClassHeader], poison.ID)
 	}
-	r.EventuallyEqual("notes of starts", 0, func() int { return r.Count(`select count(*) from message_starts`) })
-	r.CheckStreams(9)
+	h.EventuallyEqual("notes of starts", 0, func() int { return h.Count(`select count(*) from message_starts`) })
+	h.CheckStreams(9)
 	t.Logf("10 prefetched, one kills: %d deaths, 9 neighbours with their effect, 1 dead letter", deaths.Load())
 	if got := deaths.Load(); got != 4 { // once in its batch, three times alone
 		t.Errorf("the process died %d times, want 4", got)

@@ -27,16 +27,16 @@ func (c *counting) Apply(ctx context.Context, queue string, batch []consumer.Mes
 	return c.Store.Apply(ctx, queue, batch)
 }
 
-// A sickbed is a database server that the test may break, and a consumer on
+// A databaseHarness has a database server that the test may break, and a consumer on
 // it.
-type sickbed struct {
+type databaseHarness struct {
 	*consumertest.Harness
 	server    *pgtest.Server
 	store     *counting
 	published int
 }
 
-func newSickbed(t *testing.T) *sickbed {
+func newDatabaseHarness(t *testing.T) *databaseHarness {
 	t.Helper()
 	server := pgtest.StartServer(t)
 	pool, err := pgxpool.New(t.Context(), server.Create(migrations.Notification))
@@ -44,21 +44,21 @@ func newSickbed(t *testing.T) *sickbed {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	b := &sickbed{Harness: consumertest.On(t, rabbittest.Vhost(t), pool), server: server}
+	b := &databaseHarness{Harness: consumertest.On(t, rabbittest.Vhost(t), pool), server: server}
 	b.store = &counting{Store: b.Store}
 	b.Start(consumertest.WithStore(b.store), consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = 500 * time.Millisecond }))
 	b.WaitSubscribed(1)
 	return b
 }
 
-func (b *sickbed) publish(n int) {
+func (b *databaseHarness) publish(n int) {
 	b.Publish(b.Votes(n, "alice")...)
 	b.published += n
 }
 
 // outlast waits until the consumer has tried more often than any message has
 // attempts, quick tries included.
-func (b *sickbed) outlast() {
+func (b *databaseHarness) outlast() {
 	b.EventuallyEqual("database up", 0, func() int { return b.Metric("consumer_database_up") })
 	before := b.store.asked.Load()
 	b.Eventually("tries", func() string {
@@ -70,7 +70,7 @@ func (b *sickbed) outlast() {
 }
 
 // recovered checks that everything had its effect and no attempt was spent.
-func (b *sickbed) recovered(t *testing.T, after string) {
+func (b *databaseHarness) recovered(t *testing.T, after string) {
 	t.Helper()
 	b.WaitEffects(b.published)
 	b.CheckStreams(b.published)
@@ -83,7 +83,7 @@ func (b *sickbed) recovered(t *testing.T, after string) {
 
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	b := newSickbed(t)
+	b := newDatabaseHarness(t)
 	b.publish(200)
 	for _, fault := range []struct {
 		name        string
@@ -104,7 +104,7 @@ func TestDatabaseAway(t *testing.T) {
 
 func TestDatabaseAwayForTwoMinutes(t *testing.T) {
 	t.Parallel()
-	b := newSickbed(t)
+	b := newDatabaseHarness(t)
 	b.publish(200)
 	over := time.After(2 * time.Minute)
 	b.server.Stop()
@@ -118,7 +118,7 @@ func TestDatabaseAwayForTwoMinutes(t *testing.T) {
 
 func TestDatabaseRestartedUnderLoad(t *testing.T) {
 	t.Parallel()
-	b := newSickbed(t)
+	b := newDatabaseHarness(t)
 	for range 3 {
 		b.publish(500)
 		b.server.Stop()
@@ -129,7 +129,7 @@ func TestDatabaseRestartedUnderLoad(t *testing.T) {
 
 func TestDatabaseLocked(t *testing.T) {
 	t.Parallel()
-	b := newSickbed(t)
+	b := newDatabaseHarness(t)
 	tx, err := b.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

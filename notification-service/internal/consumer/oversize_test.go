@@ -16,14 +16,14 @@ import (
 // and once, and holds up nobody.
 func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	r.Start()
-	r.WaitSubscribed(1)
-	large := r.Vote("alice")
+	h := consumertest.New(t)
+	h.Start()
+	h.WaitSubscribed(1)
+	large := h.Vote("alice")
 	large.Body = bytes.Repeat([]byte("x"), rabbit.MaxBody+1)
-	r.Publish(r.Vote("alice"), large, r.Vote("alice"))
-	r.WaitEffects(2)
-	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	h.Publish(h.Vote("alice"), large, h.Vote("alice"))
+	h.WaitEffects(2)
+	letter := h.DeadLetters(event.VoteReceivedKey, 1)[0]
 	if letter.MessageId != large.ID || !bytes.Equal(letter.Body, large.Body) {
 		t.Errorf("dead letter %s of %d bytes, want %s of %d", letter.MessageId, len(letter.Body), large.ID, len(large.Body))
 	}
@@ -34,9 +34,9 @@ func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	if reason, ours := letter.Headers[failure.FinalErrorHeader]; ours {
 		t.Errorf("reason %v, which nobody could have added", reason)
 	}
-	if got := r.Metric("rabbitmq_messages_nacked_total"); got != 1 {
+	if got := h.Metric("rabbitmq_messages_nacked_total"); got != 1 {
 		t.Errorf("%d rejections, want 1", got)
 	}
-	r.EventuallyEqual("messages that wait", 0, func() int { return waiting(r) })
-	r.CheckStreams(2)
+	h.EventuallyEqual("messages that wait", 0, func() int { return waiting(h) })
+	h.CheckStreams(2)
 }

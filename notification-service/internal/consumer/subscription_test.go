@@ -16,18 +16,18 @@ import (
 
 func TestChannelClosedByTheBroker(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	c, _ := r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	c, _ := h.Start()
+	h.WaitSubscribed(1)
 	const rounds, each = 5, 100
 	for range rounds {
-		r.Publish(r.Votes(each, "alice")...)
+		h.Publish(h.Votes(each, "alice")...)
 		c.BreakChannels()
-		r.WaitSubscribed(1)
+		h.WaitSubscribed(1)
 	}
-	r.WaitEffects(rounds * each)
-	r.CheckStreams(rounds * each)
-	t.Logf("%d messages, channels closed %d times: %d effects", rounds*each, rounds, r.Effects())
+	h.WaitEffects(rounds * each)
+	h.CheckStreams(rounds * each)
+	t.Logf("%d messages, channels closed %d times: %d effects", rounds*each, rounds, h.Effects())
 }
 
 // A frozen replica keeps its messages from the others until the broker misses
@@ -61,17 +61,17 @@ func TestFrozenReplicaIsMissedSoon(t *testing.T) {
 
 func TestConsumerCancelled(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	r.Start()
-	r.WaitSubscribed(1)
-	r.Publish(r.Votes(20, "alice")...)
-	r.WaitEffects(20)
-	if _, err := r.Channel().QueueDelete(r.Topology.Queue(event.VoteReceivedKey), false, false, false); err != nil {
+	h := consumertest.New(t)
+	h.Start()
+	h.WaitSubscribed(1)
+	h.Publish(h.Votes(20, "alice")...)
+	h.WaitEffects(20)
+	if _, err := h.Channel().QueueDelete(h.Topology.Queue(event.VoteReceivedKey), false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	r.WaitSubscribed(1) // to the queue that was declared anew
-	r.Publish(r.Votes(20, "alice")...)
-	r.WaitEffects(40)
+	h.WaitSubscribed(1) // to the queue that was declared anew
+	h.Publish(h.Votes(20, "alice")...)
+	h.WaitEffects(40)
 }
 
 // lines keeps what was logged.
@@ -94,24 +94,24 @@ func (l *lines) contain(text string) bool {
 
 func TestDeadLetterExchangeUnbound(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
+	h := consumertest.New(t)
 	said := new(lines)
-	r.Log = zerolog.New(said)
-	r.Start()
-	r.WaitSubscribed(1)
-	queue := r.Topology.Queue(event.VoteReceivedKey)
-	if err := r.Channel().QueueUnbind(r.Topology.DeadLetterQueue(queue), r.Topology.DeadLetterKey(queue), r.Topology.DeadLetterExchange(), nil); err != nil {
+	h.Log = zerolog.New(said)
+	h.Start()
+	h.WaitSubscribed(1)
+	queue := h.Topology.Queue(event.VoteReceivedKey)
+	if err := h.Channel().QueueUnbind(h.Topology.DeadLetterQueue(queue), h.Topology.DeadLetterKey(queue), h.Topology.DeadLetterExchange(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var bad []consumertest.Message
 	for range 5 {
-		m := r.Vote("alice")
+		m := h.Vote("alice")
 		m.Body = []byte("{")
 		bad = append(bad, m)
 	}
-	r.Publish(append(bad, r.Votes(50, "alice")...)...)
-	r.WaitEffects(50)
-	got := r.DeadLetters(event.VoteReceivedKey, 5)
+	h.Publish(append(bad, h.Votes(50, "alice")...)...)
+	h.WaitEffects(50)
+	got := h.DeadLetters(event.VoteReceivedKey, 5)
 	if want := `is not bound to cityconnect.notifications.dlx by`; !said.contain(want) {
 		t.Errorf("no finding says that a queue %s …", want)
 	}

@@ -19,8 +19,8 @@ import (
 
 const queue = "queue.vote_received"
 
-func letterOf(r *consumertest.Harness, failedAt time.Time) deadletter.Letter {
-	m := r.Vote("alice")
+func letterOf(h *consumertest.Harness, failedAt time.Time) deadletter.Letter {
+	m := h.Vote("alice")
 	return deadletter.NewLetter(queue, &amqp.Delivery{
 		MessageId: m.ID, Type: string(m.Key), Body: m.Body,
 		Headers: amqp.Table{
@@ -32,71 +32,71 @@ func letterOf(r *consumertest.Harness, failedAt time.Time) deadletter.Letter {
 
 func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	l := letterOf(r, time.Now())
+	h := consumertest.New(t)
+	l := letterOf(h, time.Now())
 	archive := func(l deadletter.Letter) {
 		t.Helper()
-		if err := r.Store.Archive(t.Context(), []deadletter.Letter{l, l}); err != nil {
+		if err := h.Store.Archive(t.Context(), []deadletter.Letter{l, l}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	archive(l)
 	archive(l)
-	if n := r.Count(`select sum(deaths) from dead_letters`); n != 1 {
+	if n := h.Count(`select sum(deaths) from dead_letters`); n != 1 {
 		t.Errorf("archived four times, the letter died %d times, want once", n)
 	}
 	later := l
 	later.FailedAt = l.FailedAt.Add(time.Second)
 	archive(later)
-	if n := r.Count(`select count(*) from dead_letter_attempts`); n != 2 {
+	if n := h.Count(`select count(*) from dead_letter_attempts`); n != 2 {
 		t.Errorf("%d attempts, want 2", n)
 	}
-	if _, err := r.Store.Discard(t.Context(), "operator", deadletter.Selection{MessageID: l.MessageID}, "test"); err != nil {
+	if _, err := h.Store.Discard(t.Context(), "operator", deadletter.Selection{MessageID: l.MessageID}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	archive(later) // delivered again after the archiver died before its ack
-	if n := inState(r, deadletter.Open); n != 0 {
+	if n := inState(h, deadletter.Open); n != 0 {
 		t.Errorf("a discarded letter is open again")
 	}
 }
 
 func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	l := letterOf(r, time.Now())
-	if _, err := r.Pool.Exec(t.Context(), `insert into processed_messages (consumer, message_id) values ($1, $2)`, queue, l.MessageID); err != nil {
+	h := consumertest.New(t)
+	l := letterOf(h, time.Now())
+	if _, err := h.Pool.Exec(t.Context(), `insert into processed_messages (consumer, message_id) values ($1, $2)`, queue, l.MessageID); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
+	if err := h.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
 		t.Fatal(err)
 	}
-	if n := inState(r, deadletter.Resolved); n != 1 {
+	if n := inState(h, deadletter.Resolved); n != 1 {
 		t.Errorf("%d letters are resolved, want 1: the message had its effect", n)
 	}
 }
 
 func TestUpkeepResolvesWhatTwoTransactionsMissed(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	l := letterOf(r, time.Now())
-	if err := r.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
+	h := consumertest.New(t)
+	l := letterOf(h, time.Now())
+	if err := h.Store.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{
 		`insert into processed_messages (consumer, message_id) select queue, message_id from dead_letters`,
 		`insert into processed_messages (consumer, message_id, processed_at) values ('q', 'old', now() - interval '31 days')`,
 	} {
-		if _, err := r.Pool.Exec(t.Context(), sql); err != nil {
+		if _, err := h.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Store.Upkeep(t.Context()); err != nil {
+	if _, err := h.Store.Upkeep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := inState(r, deadletter.Resolved); n != 1 {
+	if n := inState(h, deadletter.Resolved); n != 1 {
 		t.Errorf("%d letters are resolved, want 1", n)
 	}
-	if n := r.Effects(); n != 1 {
+	if n := h.Effects(); n != 1 {
 		t.Errorf("%d handled messages are remembered, want 1: the old one is forgotten", n)
 	}
 }
@@ -114,25 +114,25 @@ func TestArchiverComesBeforeTheConsumer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := consumertest.New(t)
+			h := consumertest.New(t)
 			var warnings atomic.Int64
-			r.Log = zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, _ string) {
+			h.Log = zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, _ string) {
 				if level >= zerolog.WarnLevel {
 					warnings.Add(1)
 				}
 			}))
-			ch, dlq := r.Channel(), r.Topology.DeadLetterQueue(queue)
+			ch, dlq := h.Channel(), h.Topology.DeadLetterQueue(queue)
 			if tt.stand != nil {
 				if _, err := ch.QueueDeclare(dlq, true, false, false, false, tt.stand); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r.StartArchive()
-			r.EventuallyEqual("archivers", 1, func() int { q, _ := r.Inspect(dlq); return q.Consumers })
+			h.StartArchive()
+			h.EventuallyEqual("archivers", 1, func() int { q, _ := h.Inspect(dlq); return q.Consumers })
 			if err := ch.PublishWithContext(t.Context(), "", dlq, true, false, amqp.Publishing{MessageId: "1", Body: []byte("{}")}); err != nil {
 				t.Fatal(err)
 			}
-			r.EventuallyEqual("open dead letters", 1, func() int { return inState(r, deadletter.Open) })
+			h.EventuallyEqual("open dead letters", 1, func() int { return inState(h, deadletter.Open) })
 			if n := warnings.Load(); n != 0 {
 				t.Errorf("%d warnings, want none", n)
 			}

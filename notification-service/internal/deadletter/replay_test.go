@@ -45,10 +45,10 @@ func TestMain(m *testing.M) {
 
 // startReplayer runs a replayer as a process of its own. The second result
 // kills it, unless it was told to end before.
-func startReplayer(t *testing.T, r *consumertest.Harness) (kill func()) {
+func startReplayer(t *testing.T, h *consumertest.Harness) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "REPLAY_RABBITMQ="+r.URL, "REPLAY_DATABASE="+r.Pool.Config().ConnString())
+	cmd.Env = append(os.Environ(), "REPLAY_RABBITMQ="+h.URL, "REPLAY_DATABASE="+h.Pool.Config().ConnString())
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -61,32 +61,32 @@ func startReplayer(t *testing.T, r *consumertest.Harness) (kill func()) {
 	return kill
 }
 
-// A moody store refuses everything while its cause is not mended.
-type moody struct {
+// A refusingStore refuses everything until it is repaired.
+type refusingStore struct {
 	consumer.Store
-	mended atomic.Bool
+	repaired atomic.Bool
 }
 
-func (m *moody) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
-	if !m.mended.Load() {
+func (m *refusingStore) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+	if !m.repaired.Load() {
 		return consumer.Applied{}, &pgconn.PgError{Code: "23514", ConstraintName: "mood"}
 	}
 	return m.Store.Apply(ctx, queue, batch)
 }
 
 // fail makes n dead letters, and returns the store that made them.
-func fail(t *testing.T, r *consumertest.Harness, n int) *moody {
+func fail(t *testing.T, h *consumertest.Harness, n int) *refusingStore {
 	t.Helper()
-	m := &moody{Store: r.Store}
-	r.Start(consumertest.WithStore(m), consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
-	r.WaitSubscribed(1)
-	r.Publish(r.Votes(n, "alice")...)
-	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
+	m := &refusingStore{Store: h.Store}
+	h.Start(consumertest.WithStore(m), consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
+	h.WaitSubscribed(1)
+	h.Publish(h.Votes(n, "alice")...)
+	h.EventuallyEqual("open dead letters", n, func() int { return inState(h, deadletter.Open) })
 	return m
 }
 
-func inState(r *consumertest.Harness, state deadletter.State) int {
-	return r.Count(`select count(*) from dead_letters where state = $1`, state)
+func inState(h *consumertest.Harness, state deadletter.State) int {
+	return h.Count(`select count(*) from dead_letters where state = $1`, state)
 }
 
 var everyVote = deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: event.Topology{}.Queue(event.VoteReceivedKey)}}
@@ -94,52 +94,52 @@ var everyVote = deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: 
 func TestReplayOfTenThousandClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	r := consumertest.New(t)
-	r.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
-	r.WaitSubscribed(1)
-	archiveMany(t, r, n)
+	h := consumertest.New(t)
+	h.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
+	h.WaitSubscribed(1)
+	archiveMany(t, h, n)
 
-	taken, refused := clickThrice(t, r)
+	taken, refused := clickThrice(t, h)
 	if taken != n {
 		t.Errorf("the requests took %d dead letters, want %d", taken, n)
 	}
-	kill := startReplayer(t, r)
-	r.Eventually("progress", func() string {
-		if inState(r, deadletter.Resolved) < n/5 {
+	kill := startReplayer(t, h)
+	h.Eventually("progress", func() string {
+		if inState(h, deadletter.Resolved) < n/5 {
 			return "none"
 		}
 		return ""
 	})
 	kill()
-	atKill := inState(r, deadletter.Resolved)
-	startReplayer(t, r)
-	r.EventuallyEqual("resolved dead letters", n, func() int { return inState(r, deadletter.Resolved) })
-	r.EventuallyEqual("replays that run", 0, func() int { return r.Count(`select count(*) from replays where state <> 'done'`) })
-	r.CheckStreams(n)
+	atKill := inState(h, deadletter.Resolved)
+	startReplayer(t, h)
+	h.EventuallyEqual("resolved dead letters", n, func() int { return inState(h, deadletter.Resolved) })
+	h.EventuallyEqual("replays that run", 0, func() int { return h.Count(`select count(*) from replays where state <> 'done'`) })
+	h.CheckStreams(n)
 	t.Logf("%d dead letters, requested three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
-		n, refused, atKill, n, r.Effects(), r.Metric("rabbitmq_messages_duplicate_total"))
+		n, refused, atKill, n, h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
 }
 
 // archiveMany puts n dead letters into the archive, as the archiver does.
-func archiveMany(t *testing.T, r *consumertest.Harness, n int) {
+func archiveMany(t *testing.T, h *consumertest.Harness, n int) {
 	t.Helper()
 	letters := make([]deadletter.Letter, n)
 	for i := range letters {
-		letters[i] = letterOf(r, time.Now())
+		letters[i] = letterOf(h, time.Now())
 	}
 	for page := range slices.Chunk(letters, 1000) {
-		if err := r.Store.Archive(t.Context(), page); err != nil {
+		if err := h.Store.Archive(t.Context(), page); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // clickThrice requests the same replay twice at the same moment, and once more.
-func clickThrice(t *testing.T, r *consumertest.Harness) (taken, refused int64) {
+func clickThrice(t *testing.T, h *consumertest.Harness) (taken, refused int64) {
 	t.Helper()
 	var total, nothing atomic.Int64
 	click := func() {
-		replay, err := r.Store.CreateReplay(t.Context(), "operator", everyVote)
+		replay, err := h.Store.CreateReplay(t.Context(), "operator", everyVote)
 		total.Add(int64(replay.Total))
 		if errors.Is(err, deadletter.ErrNothing) {
 			nothing.Add(1)
@@ -155,49 +155,49 @@ func clickThrice(t *testing.T, r *consumertest.Harness) (taken, refused int64) {
 	return total.Load(), nothing.Load()
 }
 
-func TestCanaryOverAnUnmendedCauseStops(t *testing.T) {
+func TestCanaryStopsWhileTheCauseIsThere(t *testing.T) {
 	t.Parallel()
 	const n, canary = 100, 5
-	r := consumertest.New(t)
-	r.StartArchive()
-	cause := fail(t, r, n)
+	h := consumertest.New(t)
+	h.StartArchive()
+	cause := fail(t, h, n)
 	request := everyVote
 	request.Canary = canary
-	replay := mustReplay(t, r, request)
-	replay = waitEnded(t, r, replay.ID)
+	replay := mustReplay(t, h, request)
+	replay = waitEnded(t, h, replay.ID)
 	// It stops at the first failures that it hears of; the others of the canary may be under way yet.
 	if replay.State != deadletter.Stopped || replay.Failed < 1 || replay.Failed > canary || replay.Resolved != 0 {
 		t.Errorf("the replay is %s with %d failed and %d resolved, want stopped with 1 to %d failed", replay.State, replay.Failed, replay.Resolved, canary)
 	}
-	r.EventuallyEqual("open dead letters", n, func() int { return inState(r, deadletter.Open) })
-	untouched := r.Count(`select count(*) from dead_letters where deaths = 1 and sent_at is null and replay_id is null`)
+	h.EventuallyEqual("open dead letters", n, func() int { return inState(h, deadletter.Open) })
+	untouched := h.Count(`select count(*) from dead_letters where deaths = 1 and sent_at is null and replay_id is null`)
 	if untouched != n-canary {
 		t.Errorf("%d dead letters are untouched, want %d", untouched, n-canary)
 	}
 	t.Logf("canary of %d over %d dead letters: %q, %d untouched", canary, n, replay.Reason, untouched)
 
-	cause.mended.Store(true)
-	replay = waitEnded(t, r, mustReplay(t, r, request).ID)
+	cause.repaired.Store(true)
+	replay = waitEnded(t, h, mustReplay(t, h, request).ID)
 	if replay.State != deadletter.Done || replay.Resolved != n {
-		t.Errorf("after mending the replay is %s with %d resolved, want done with %d", replay.State, replay.Resolved, n)
+		t.Errorf("after the repair the replay is %s with %d resolved, want done with %d", replay.State, replay.Resolved, n)
 	}
-	r.CheckStreams(n)
+	h.CheckStreams(n)
 }
 
-func mustReplay(t *testing.T, r *consumertest.Harness, o deadletter.ReplayRequest) deadletter.Replay {
+func mustReplay(t *testing.T, h *consumertest.Harness, o deadletter.ReplayRequest) deadletter.Replay {
 	t.Helper()
-	replay, err := r.Store.CreateReplay(t.Context(), "operator", o)
+	replay, err := h.Store.CreateReplay(t.Context(), "operator", o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return replay
 }
 
-func waitEnded(t *testing.T, r *consumertest.Harness, id uuid.UUID) (replay deadletter.Replay) {
+func waitEnded(t *testing.T, h *consumertest.Harness, id uuid.UUID) (replay deadletter.Replay) {
 	t.Helper()
-	r.Eventually("replay", func() string {
+	h.Eventually("replay", func() string {
 		var err error
-		if replay, err = r.Store.Replay(t.Context(), id); err != nil {
+		if replay, err = h.Store.Replay(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		ended := []deadletter.ReplayState{deadletter.Done, deadletter.Stopped, deadletter.Cancelled}
@@ -212,44 +212,44 @@ func waitEnded(t *testing.T, r *consumertest.Harness, id uuid.UUID) (replay dead
 func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	r := consumertest.New(t)
-	r.StartArchive()
-	cause := fail(t, r, n)
-	r.Publish(r.Status("bob"), r.Status("bob")) // for other replays
-	r.EventuallyEqual("open dead letters", n+2, func() int { return inState(r, deadletter.Open) })
-	cause.mended.Store(true)
+	h := consumertest.New(t)
+	h.StartArchive()
+	cause := fail(t, h, n)
+	h.Publish(h.Status("bob"), h.Status("bob")) // for other replays
+	h.EventuallyEqual("open dead letters", n+2, func() int { return inState(h, deadletter.Open) })
+	cause.repaired.Store(true)
 	request := everyVote
 	request.PerSecond = 20 // slow enough to be caught at it
-	replay := mustReplay(t, r, request)
+	replay := mustReplay(t, h, request)
 	steer := func(state deadletter.ReplayState) {
 		t.Helper()
-		if _, err := r.Store.SetReplayState(t.Context(), "operator", replay.ID, state); err != nil {
+		if _, err := h.Store.SetReplayState(t.Context(), "operator", replay.ID, state); err != nil {
 			t.Fatal(err)
 		}
 	}
-	awaitProgress(r)
+	awaitProgress(h)
 	steer(deadletter.Paused)
-	checkPaused(t, r, replay.ID)
+	checkPaused(t, h, replay.ID)
 	steer(deadletter.Running)
-	awaitProgress(r)
+	awaitProgress(h)
 	steer(deadletter.Cancelled)
-	r.EventuallyEqual("dead letters on their way", 0, func() int { return inState(r, deadletter.Replaying) })
-	open, resolved := inState(r, deadletter.Open), inState(r, deadletter.Resolved)
+	h.EventuallyEqual("dead letters on their way", 0, func() int { return inState(h, deadletter.Replaying) })
+	open, resolved := inState(h, deadletter.Open), inState(h, deadletter.Resolved)
 	t.Logf("cancelled: %d resolved, %d open again", resolved, open)
 	if open == 0 || open+resolved != n+2 {
 		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n+2)
 	}
-	if _, err := r.Store.SetReplayState(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
+	if _, err := h.Store.SetReplayState(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
 		t.Errorf("resuming a cancelled replay: %v, want ErrEnded", err)
 	}
-	r.CheckStreams(resolved)
+	h.CheckStreams(resolved)
 }
 
 // awaitProgress waits until more is resolved than was.
-func awaitProgress(r *consumertest.Harness) {
-	before := inState(r, deadletter.Resolved)
-	r.Eventually("progress", func() string {
-		if inState(r, deadletter.Resolved) == before {
+func awaitProgress(h *consumertest.Harness) {
+	before := inState(h, deadletter.Resolved)
+	h.Eventually("progress", func() string {
+		if inState(h, deadletter.Resolved) == before {
 			return "none"
 		}
 		return ""
@@ -259,12 +259,12 @@ func awaitProgress(r *consumertest.Harness) {
 // checkPaused lets other replays run from beginning to end. The first ends
 // after what was being sent at the pause; during the second the paused one
 // must not get on.
-func checkPaused(t *testing.T, r *consumertest.Harness, id uuid.UUID) {
+func checkPaused(t *testing.T, h *consumertest.Harness, id uuid.UUID) {
 	t.Helper()
-	other := deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: r.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
+	other := deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: h.Topology.Queue(event.StatusUpdatedKey)}, Limit: 1}
 	pendingAfterAnother := func() int {
-		waitEnded(t, r, mustReplay(t, r, other).ID)
-		replay, err := r.Store.Replay(t.Context(), id)
+		waitEnded(t, h, mustReplay(t, h, other).ID)
+		replay, err := h.Store.Replay(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// A sick store fails for some messages before it reaches the real one.
-type sick struct {
+// A failingStore fails for some messages before it reaches the real one.
+type failingStore struct {
 	consumer.Store
 	fail func(batch []consumer.Message) error
 
@@ -27,7 +27,7 @@ type sick struct {
 	tries map[string]int // how often a message was tried
 }
 
-func (s *sick) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+func (s *failingStore) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
 	s.mu.Lock()
 	if s.tries == nil {
 		s.tries = make(map[string]int)
@@ -55,11 +55,11 @@ var errTransient = &pgconn.PgError{Code: "55P03", Message: "secret-canary", Deta
 
 func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	r.Start()
-	r.WaitSubscribed(1)
+	h := consumertest.New(t)
+	h.Start()
+	h.WaitSubscribed(1)
 	bad := func(change func(m *consumertest.Message)) consumertest.Message {
-		m := r.Vote("alice")
+		m := h.Vote("alice")
 		change(&m)
 		return m
 	}
@@ -81,17 +81,17 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 			m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`)
 		}),
 	}
-	wide := r.Vote("alice") // large headers alone are no reason to refuse
+	wide := h.Vote("alice") // large headers alone are no reason to refuse
 	wide.Headers["x-note"] = strings.Repeat("x", 100<<10)
 	both := bad(func(m *consumertest.Message) { m.Body = nil })
 	both.Headers["x-note"] = strings.Repeat("x", 100<<10)
 	for _, m := range cases {
-		r.Publish(m)
+		h.Publish(m)
 	}
-	r.Publish(wide, both, r.Vote("alice"))
-	r.WaitEffects(2)
+	h.Publish(wide, both, h.Vote("alice"))
+	h.WaitEffects(2)
 	want := len(cases) + 1
-	for _, letter := range r.DeadLetters(event.VoteReceivedKey, want) {
+	for _, letter := range h.DeadLetters(event.VoteReceivedKey, want) {
 		checkLetter(t, letter, cases, both.ID)
 	}
 	t.Logf("%d unreadable messages, %d dead letters, 2 good messages beside them", want, want)
@@ -126,11 +126,11 @@ func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]consumerte
 
 func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	neighbours := r.Votes(9, "alice")
-	hopeless, brief := r.Vote("alice"), r.Vote("alice")
+	h := consumertest.New(t)
+	neighbours := h.Votes(9, "alice")
+	hopeless, brief := h.Vote("alice"), h.Vote("alice")
 	var failed atomic.Bool // brief, by itself
-	s := &sick{Store: r.Store, fail: func(batch []consumer.Message) error {
+	s := &failingStore{Store: h.Store, fail: func(batch []consumer.Message) error {
 		alone := len(batch) == 1 && has(batch, brief.ID)
 		if has(batch, hopeless.ID) || has(batch, brief.ID) && !failed.Load() {
 			failed.CompareAndSwap(false, alone)
@@ -138,16 +138,16 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
-	r.WaitSubscribed(1)
-	r.Publish(append(neighbours, hopeless, brief)...)
-	r.WaitEffects(10)
-	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	h.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
+	h.WaitSubscribed(1)
+	h.Publish(append(neighbours, hopeless, brief)...)
+	h.WaitEffects(10)
+	letter := h.DeadLetters(event.VoteReceivedKey, 1)[0]
 	for name, want := range map[string]any{
 		failure.FinalErrorHeader: "SQLSTATE 55P03", failure.FinalErrorClassHeader: "transient",
 		failure.FinalRetryCountHeader: int32(1), failure.RetriesHeader: int32(1),
 		failure.RetryReasonHeader:      "transient: SQLSTATE 55P03",
-		failure.OriginalExchangeHeader: r.Topology.Exchange(), failure.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
+		failure.OriginalExchangeHeader: h.Topology.Exchange(), failure.OriginalRoutingKeyHeader: string(event.VoteReceivedKey),
 		failure.CycleHeader: nil,
 	} {
 		if got := letter.Headers[name]; got != want {
@@ -157,14 +157,14 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	if letter.MessageId != hopeless.ID {
 		t.Errorf("message %s is the dead letter, want %s", letter.MessageId, hopeless.ID)
 	}
-	r.CheckStreams(10)
+	h.CheckStreams(10)
 }
 
 func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	m := r.Vote("alice")
-	s := &sick{Store: r.Store}
+	h := consumertest.New(t)
+	m := h.Vote("alice")
+	s := &failingStore{Store: h.Store}
 	s.fail = func([]consumer.Message) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -173,30 +173,30 @@ func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 		}
 		return nil
 	}
-	r.Start(consumertest.WithStore(s))
-	r.WaitSubscribed(1)
-	r.Publish(m)
-	r.WaitEffects(1)
-	if retried := r.Metric("rabbitmq_messages_retried_total"); retried != 0 {
+	h.Start(consumertest.WithStore(s))
+	h.WaitSubscribed(1)
+	h.Publish(m)
+	h.WaitEffects(1)
+	if retried := h.Metric("rabbitmq_messages_retried_total"); retried != 0 {
 		t.Errorf("%d retries through the broker, want none: the failure cleared by itself", retried)
 	}
 }
 
 func TestPanicHarmsNoNeighbour(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	bad := r.Vote("alice")
-	s := &sick{Store: r.Store, fail: func(batch []consumer.Message) error {
+	h := consumertest.New(t)
+	bad := h.Vote("alice")
+	s := &failingStore{Store: h.Store, fail: func(batch []consumer.Message) error {
 		if has(batch, bad.ID) {
 			panic(errors.New("secret-canary " + bad.ID))
 		}
 		return nil
 	}}
-	r.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
-	r.WaitSubscribed(1)
-	r.Publish(append(r.Votes(9, "alice"), bad)...)
-	r.WaitEffects(9)
-	letter := r.DeadLetters(event.VoteReceivedKey, 1)[0]
+	h.Start(consumertest.WithStore(s), consumertest.WithConfig(func(c *consumer.Config) { c.MaxAttempts = 2 }))
+	h.WaitSubscribed(1)
+	h.Publish(append(h.Votes(9, "alice"), bad)...)
+	h.WaitEffects(9)
+	letter := h.DeadLetters(event.VoteReceivedKey, 1)[0]
 	if got := letter.Headers[failure.FinalErrorClassHeader]; got != "panic" {
 		t.Errorf("class %v, want panic", got)
 	}
@@ -204,20 +204,20 @@ func TestPanicHarmsNoNeighbour(t *testing.T) {
 	if strings.Contains(text, "secret-canary") || !strings.Contains(text, "consumer_test") {
 		t.Errorf("the reason is %q, want the place of the panic and none of its text", text)
 	}
-	t.Logf("9 neighbours, %d effects, 1 dead letter: %s", r.Effects(), text)
+	t.Logf("9 neighbours, %d effects, 1 dead letter: %s", h.Effects(), text)
 }
 
 func TestForeignHeadersDoNoHarm(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
-	r.Start()
-	r.WaitSubscribed(1)
-	m := r.Vote("alice")
+	h := consumertest.New(t)
+	h.Start()
+	h.WaitSubscribed(1)
+	m := h.Vote("alice")
 	m.Headers[failure.RetriesHeader] = "many" // anyone can write headers
-	other := r.Vote("alice")
+	other := h.Vote("alice")
 	other.Headers[failure.RetriesHeader] = int64(-5)
-	third := r.Vote("alice")
+	third := h.Vote("alice")
 	third.ID = uuid.NewString() + strings.Repeat("x", 200)
-	r.Publish(m, other, third)
-	r.WaitEffects(3)
+	h.Publish(m, other, third)
+	h.WaitEffects(3)
 }

@@ -1,6 +1,7 @@
 package pgpool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -113,6 +114,10 @@ func Describe(err error) string {
 	}
 	return ""
 }
+
+// LogText returns what a log may have of err: the text of Describe for an error
+// of the database, and err's own for any other.
+func LogText(err error) string { return cmp.Or(Describe(err), err.Error()) }
 
 // describePgError leaves out the message and the detail, which show values.
 func describePgError(e *pgconn.PgError) string {

@@ -62,6 +62,16 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestLogText(t *testing.T) {
+	t.Parallel()
+	if got := pgpool.LogText(sqlState("23505")); strings.Contains(got, "canary") || !strings.Contains(got, "23505") {
+		t.Errorf("an error of the database is logged as %q", got)
+	}
+	if got := pgpool.LogText(errors.New("no such thing")); got != "no such thing" {
+		t.Errorf("another error is logged as %q, want its own text", got)
+	}
+}
+
 // The driver has errors that only it can make.
 func TestClassifyWhatTheDriverReturns(t *testing.T) {
 	t.Parallel()

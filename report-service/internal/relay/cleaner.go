@@ -60,7 +60,7 @@ func (c *cleaner) run(ctx context.Context) error {
 				c.log.Info().Int("batch", batch).Msg("deleting published rows took too long, will go on with fewer at once")
 				wait, batch = cleanPause, max(minClean, batch/2)
 			case ctx.Err() == nil:
-				c.log.Warn().Err(err).Msg("deleting published rows failed, will retry")
+				c.log.Warn().Str("error", pgpool.LogText(err)).Msg("deleting published rows failed, will retry")
 			}
 		}
 		_ = backoff.Sleep(ctx, backoff.Jitter(wait)) // the loop ends with ctx

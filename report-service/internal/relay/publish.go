@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -188,8 +189,12 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 func (s *session) onProbe(p probeResult) {
 	s.probing = false
 	if p.err != nil {
-		s.breaker.recordProbeRefusal(p.key, p.err.Error(), time.Now())
-		s.log.Warn().Err(p.err).Str("routing_key", p.key).Msg("probe failed, circuit stays open, will retry")
+		reason := p.err.Error()
+		if p.row == nil { // it is the database that failed
+			reason = pgpool.LogText(p.err)
+		}
+		s.breaker.recordProbeRefusal(p.key, reason, time.Now())
+		s.log.Warn().Str("error", reason).Str("routing_key", p.key).Msg("probe failed, circuit stays open, will retry")
 		return
 	}
 	s.recordSuccess(p.key) // also if no row waits: the next one shows

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -106,7 +107,7 @@ func (s *session) accept(res readResult) error {
 	now := time.Now()
 	s.schedule.finished(res, now)
 	if res.err != nil {
-		s.log.Warn().Err(res.err).Msg("reading the outbox failed, will retry")
+		s.log.Warn().Str("error", pgpool.LogText(res.err)).Msg("reading the outbox failed, will retry")
 		return nil
 	}
 	usable, err := s.watermark.accept(res, now)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -61,12 +62,12 @@ func (w *resultWriter) run(ctx context.Context) {
 		retry := backoff.Backoff{First: minResultRetry, Max: maxResultRetry}
 		err := w.write(ctx, batch)
 		for err != nil && ctx.Err() == nil {
-			w.log.Warn().Err(err).Int("rows", len(batch)).Msg("recording results failed, will retry")
+			w.log.Warn().Str("error", pgpool.LogText(err)).Int("rows", len(batch)).Msg("recording results failed, will retry")
 			_ = backoff.Sleep(ctx, retry.Next())
 			err = w.write(ctx, batch)
 		}
 		if err != nil {
-			w.log.Error().Err(err).Int("rows", len(batch)).Msg("recording results failed, the rows will be published again")
+			w.log.Error().Str("error", pgpool.LogText(err)).Int("rows", len(batch)).Msg("recording results failed, the rows will be published again")
 			continue
 		}
 		w.out <- batch

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -98,7 +100,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, err := c.renewOnce(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.cfg.Log.Warn().Err(err).Msg("renewing the leases failed, will retry")
+			c.cfg.Log.Warn().Str("error", pgpool.LogText(err)).Msg("renewing the leases failed, will retry")
 			next = retryPause
 		}
 		for due := time.Now().Add(next); ctx.Err() == nil && time.Now().Before(due); {
@@ -162,7 +164,7 @@ func (c *Coordinator) freedByDeath(ctx context.Context) bool {
 	defer cancel()
 	released, err := c.releaseDead(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.cfg.Log.Warn().Err(err).Msg("checking for dead replicas failed, will retry")
+		c.cfg.Log.Warn().Str("error", pgpool.LogText(err)).Msg("checking for dead replicas failed, will retry")
 		c.disconnect(ctx)
 	}
 	return released || err != nil
@@ -256,6 +258,6 @@ func (c *Coordinator) deregister(ctx context.Context) {
 			update relay_shards set owner = null, lease_until = null where owner = $1`, c.cfg.ID)
 	}
 	if err != nil {
-		c.cfg.Log.Warn().Err(err).Msg("releasing the leases failed, they will expire")
+		c.cfg.Log.Warn().Str("error", pgpool.LogText(err)).Msg("releasing the leases failed, they will expire")
 	}
 }

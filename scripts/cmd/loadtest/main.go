@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// write puts the report into dir in all its forms; an empty dir wants none.
+// write puts the report into dir as text and as JSON; an empty dir means neither.
 func write(dir string, r *result.Result) error {
 	if dir == "" {
 		return nil
@@ -74,7 +74,7 @@ func write(dir string, r *result.Result) error {
 		return fmt.Errorf("make the report's folder: %w", err)
 	}
 	for name, form := range map[string]func(io.Writer) error{
-		"report.txt": r.WriteText, "report.json": r.WriteJSON, "report.html": r.WriteHTML,
+		"report.txt": r.WriteText, "report.json": r.WriteJSON,
 	} {
 		file, err := os.Create(filepath.Join(dir, name)) //nolint:gosec // where the caller wants it
 		if err != nil {

@@ -69,7 +69,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
 	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
 	flags.StringVar(&o.data, "data", "", "CSV `file` of a 311 log to take incidents from (default: made up)")
-	flags.StringVar(&o.out, "out", "", "`folder` for the report as text, JSON and HTML (default: none)")
+	flags.StringVar(&o.out, "out", "", "`folder` for the report as text and JSON (default: none)")
 	o.registerLoad(flags)
 }
 
@@ -150,7 +150,7 @@ func (o *options) settings() map[string]any {
 	return map[string]any{
 		"users": o.Users, "subscribers": o.Subscribers, "officials": o.Officials,
 		"reports per user": o.ReportsPerUser, "votes per report": o.VotesPerReport, "status changes per report": o.ChangesPerReport,
-		"rate": o.Rate, "workers": o.Workers, "hot, % of votes": o.Hot, "shape": o.Shape, "seed": o.Seed,
+		"rate": o.Rate, "workers": o.Workers, "hot percent of votes": o.Hot, "shape": o.Shape, "seed": o.Seed,
 		"replicas of each service": len(o.ReportMetrics),
 	}
 }

@@ -1,5 +1,5 @@
-// Package result is what a load test found, and how it is shown: as text, as
-// JSON, and as a page with charts that needs nothing but itself.
+// Package result is what a load test found, and how it is shown: as text and as
+// JSON.
 package result
 
 import (

@@ -1,9 +1,6 @@
 package result
 
 import (
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -58,39 +55,18 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// The page stands alone, and its charts are well-formed XML.
-func TestPage(t *testing.T) {
+// Without the machine and the settings no figure means anything.
+func TestTextNamesTheConditions(t *testing.T) {
 	t.Parallel()
+	r := sample()
+	r.Machine, r.Settings = map[string]string{"go": "go1.26", "cores": "2"}, map[string]any{"rate": 100.0}
 	var out strings.Builder
-	if err := sample().WriteHTML(&out); err != nil {
+	if err := r.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, forbidden := range []string{"http:", "https:", "<script", "src=", "<no answer>"} {
-		if strings.Contains(out.String(), forbidden) {
-			t.Errorf("the page has %q", forbidden)
-		}
-	}
-	parts := strings.SplitAfter(out.String(), "</svg>")
-	for _, part := range parts[:len(parts)-1] {
-		checkXML(t, part[strings.Index(part, "<svg"):])
-	}
-	if got := len(parts) - 1; got != 5 {
-		t.Errorf("got %d charts, want 5: nothing was answered", got)
-	}
-}
-
-func checkXML(t *testing.T, svg string) {
-	t.Helper()
-	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-		t.Errorf("a chart has no number: %s", svg)
-	}
-	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%v in %s", err, svg)
+	for _, want := range []string{"machine: cores 2, go go1.26\n", "settings: rate 100\n", "vote: <no answer>", r.Line()} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, &out)
 		}
 	}
 }

@@ -23,6 +23,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s: %d requests planned, %d accepted in %.1f s (%.1f a second)\n",
 		r.Title, r.Planned, r.Audit.Accepted, r.Seconds, r.AcceptedPerSecond())
+	fmt.Fprintf(&text, "machine: %s\n", list(r.Machine))
+	fmt.Fprintf(&text, "settings: %s\n", list(r.Settings))
 	if r.Cut {
 		fmt.Fprintln(&text, "THE RUN WAS CUT SHORT by its limit of time")
 	}
@@ -46,6 +48,15 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintln(&text, r.Line())
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// list prints a map in the order of its names.
+func list[T any](m map[string]T) string {
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		fields = append(fields, fmt.Sprintf("%s %v", name, m[name]))
+	}
+	return strings.Join(fields, ", ")
 }
 
 // legs are all that have times.

@@ -12,7 +12,8 @@ source scripts/stack.d/ports.sh
 mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
 mkdir -p .stack/logs
 
-# demo walks the main job, with two replicas of each service.
+# demo walks the main job, with two replicas of each service, and again after each
+# of the servers was killed.
 demo() (
   export STACK=native STACK_DIR=$PWD/.stack/demo REPLICAS=2 \
     GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT
@@ -20,7 +21,7 @@ demo() (
   GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
   REPORT_OPERATIONS_PORT=${ports[4]} NOTIFICATION_OPERATIONS_PORT=${ports[5]}
   trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
-  scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo
+  scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo && scripts/test-stack.sh
 )
 
 # The checks use the processor while the tests wait for their servers.
@@ -61,7 +62,7 @@ wait "$demo" || {
   failed=1
   cat .stack/logs/demo.log
 }
-tail -n 1 .stack/logs/demo.log
+{ grep "^expected=" .stack/logs/demo.log || true; } | tail -n 1
 
 wait "$lint" || failed=1
 cat .stack/logs/lint.log

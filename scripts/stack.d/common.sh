@@ -51,61 +51,6 @@ with_lock() {
   "$@"
 }
 
-# server_user names the unprivileged account that runs a server when we are
-# root: PostgreSQL refuses to run as root, and nothing else needs to.
-server_user() {
-  if ! is_root; then
-    id -un
-  elif id "$1" >/dev/null 2>&1; then
-    echo "$1"
-  else
-    echo nobody
-  fi
-}
-
-# as_user runs a command as the given account. It starts no shell, so the pid of
-# what it runs is the pid that was started.
-as_user() {
-  local prefix
-  as_user_prefix "$1"
-  "${prefix[@]}" "${@:2}"
-}
-
-# as_user_prefix fills the array prefix with the words that go before a command.
-as_user_prefix() {
-  prefix=(env)
-  if [[ $1 != "$(id -un)" ]]; then
-    prefix=(setpriv --reuid="$1" --regid="$(id -g "$1")" --init-groups)
-  fi
-}
-
-# server_home makes the folder in which a server keeps its data, owned by its
-# account, and prints it. Where that account cannot reach .stack (a clone under
-# /root, say) the folder is in /var/tmp, and .stack keeps a link to it.
-server_home() {
-  local dir=$1 user=$2
-  mkdir -p "$(dirname "$dir")"
-  if [[ ! -e $dir ]]; then
-    if as_user "$user" test -x "$(dirname "$dir")"; then
-      mkdir "$dir"
-    else
-      ln -s "$(mktemp -d /var/tmp/cityconnect.XXXXXXXX)" "$dir"
-    fi
-  fi
-  dir=$(cd "$dir" && pwd -P)
-  chown "$user" "$dir"
-  chmod 700 "$dir"
-  echo "$dir"
-}
-
-# remove_home deletes a folder that server_home made.
-remove_home() {
-  if [[ -L $1 ]]; then
-    rm -rf "$(readlink "$1")"
-  fi
-  rm -rf "$1"
-}
-
 # secret prints the secret kept in a file, making a random one the first time.
 secret() {
   local file=$1

@@ -16,10 +16,11 @@ gateway_up() {
   if running "$pidfile"; then
     [[ $before == "$after" ]] || kill -HUP "$(pid_of "$pidfile")"
   else
+    gateway_down
     port_open "$gateway_port" && port_taken "$gateway_port" GATEWAY_PORT
     port_open "$gateway_tls_port" && port_taken "$gateway_tls_port" GATEWAY_TLS_PORT
     say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
-    start "$(id -un)" "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
+    start "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
   fi
   wait_for "the gateway" 20 "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
 }
@@ -35,7 +36,7 @@ gateway_configure() {
     fill_in "$root/deploy/nginx/templates/gateway.conf.template" >"$gateway_dir/gateway.conf"
   local user=''
   if is_root; then
-    user="user $(server_user www-data);"
+    user="user $(id -un www-data 2>/dev/null || echo nobody);"
   fi
   NATIVE_USER=$user NATIVE_DIR=$gateway_dir NATIVE_NOFILE=$(ulimit -Hn | sed 's/unlimited/65536/') \
     fill_in "$root/deploy/nginx/native.conf.template" >"$gateway_dir/nginx.conf"
@@ -61,4 +62,26 @@ fill_in() {
 }
 
 # gateway_down lets requests in hand finish, but not streams, which would stay.
-gateway_down() { stop "$native_dir/gateway.pid" TERM; }
+gateway_down() {
+  local orphans
+  mapfile -t orphans < <(gateway_orphans)
+  stop "$native_dir/gateway.pid" TERM
+  ((${#orphans[@]} == 0)) || end "${orphans[@]}"
+}
+
+# gateway_orphans prints the workers of a master that was killed, which go on
+# serving: the nginx processes of the session that it led. The system gives its
+# pid to nobody else while they live.
+gateway_orphans() {
+  local pidfile=$native_dir/gateway.pid leader stat line
+  if [[ ! -s $pidfile ]] || running "$pidfile"; then
+    return
+  fi
+  leader=$(pid_of "$pidfile")
+  for stat in /proc/[0-9]*/stat; do
+    { read -r line <"$stat"; } 2>/dev/null || continue
+    # pid (comm) state ppid pgrp session …
+    [[ $line =~ ^([0-9]+)\ \(nginx\)\ [A-Z]\ [0-9]+\ [0-9]+\ $leader\  ]] && echo "${BASH_REMATCH[1]}"
+  done
+  return 0
+}

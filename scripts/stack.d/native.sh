@@ -10,8 +10,9 @@ postgres_port='' amqp_port='' management_port='' metrics_port='' dist_port='' ep
 
 # native_up brings everything up and returns once the gateway answers.
 native_up() {
-  need_packages
   local build
+  servers_build
+  need_packages
   native_build &
   build=$!
   native_servers
@@ -26,8 +27,6 @@ native_up() {
 
 # native_build compiles the programs. The servers start meanwhile.
 native_build() {
-  has go || die "Go is not installed; see https://go.dev/doc/install"
-  mkdir -p "$state/bin"
   say "building the services"
   (cd "$root" && go build -o "$state/bin/" \
     ./report-service/cmd/report-service ./notification-service/cmd/notification-service ./migrations/cmd/migrate) 9>&-
@@ -39,47 +38,45 @@ native_servers() {
   native_ports
   POSTGRES_ADDRESS=127.0.0.1:$postgres_port RABBITMQ_ADDRESS=127.0.0.1:$amqp_port \
     RABBITMQ_MANAGEMENT_ADDRESS=127.0.0.1:$management_port "$root/deploy/secrets.sh" "$native_dir/secrets"
-  local password
-  password=$(cat "$native_dir/secrets/postgres/superuser_password")
+  local password=$native_dir/secrets/postgres/superuser_password
   if ! running "$native_dir/postgres.pid"; then
     say "starting PostgreSQL on port $postgres_port"
     postgres_start "$native_dir/postgres" "$postgres_port" "$password"
   fi
-  PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD=$password \
-    SECRETS=$native_dir/secrets/postgres PATH=$(postgres_bin):$PATH "$root/deploy/postgres/databases.sh" 9>&-
+  PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD=$(<"$password") \
+    SECRETS=$native_dir/secrets/postgres PATH=$(servers find postgres):$PATH "$root/deploy/postgres/databases.sh" 9>&-
   if ! running "$native_dir/rabbitmq.pid"; then
     say "starting RabbitMQ on port $amqp_port"
-    rabbitmq_start "$native_dir/rabbitmq" "$(cat "$native_dir/secrets/rabbitmq/password")" \
-      "$amqp_port" "$management_port" "$metrics_port" "$dist_port" "$epmd_port"
+    rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
+      "$native_dir/secrets/rabbitmq/password"
   fi
 }
 
 # native_ports reads the servers' ports. They are chosen once, and again for a
-# server that does not run while something else took its port.
+# server that does not run while something else took one of its ports.
 native_ports() {
   mkdir -p "$native_dir"
   if [[ -s $native_dir/ports ]]; then
     # shellcheck source=/dev/null
     source "$native_dir/ports"
-    if ports_usable postgres "$postgres_port" &&
-      ports_usable rabbitmq "$amqp_port" "$management_port" "$metrics_port" "$dist_port" "$epmd_port"; then
-      return
-    fi
   fi
+  # A node that was killed leaves its port mapper behind, on a port of its own.
+  running "$native_dir/rabbitmq.pid" || rabbitmq_stop "$native_dir/rabbitmq"
   local ports
   mapfile -t ports < <(free_ports 6)
-  native_stop_servers
-  printf '%s_port=%s\n' postgres "${ports[0]}" amqp "${ports[1]}" management "${ports[2]}" \
-    metrics "${ports[3]}" dist "${ports[4]}" epmd "${ports[5]}" >"$native_dir/ports"
-  # shellcheck source=/dev/null
-  source "$native_dir/ports"
+  ports_usable postgres "$postgres_port" || postgres_port=${ports[0]}
+  ports_usable rabbitmq "$amqp_port" "$management_port" "$metrics_port" "$dist_port" "$epmd_port" ||
+    read -r amqp_port management_port metrics_port dist_port epmd_port <<<"${ports[*]:1}"
+  printf '%s_port=%s\n' postgres "$postgres_port" amqp "$amqp_port" management "$management_port" \
+    metrics "$metrics_port" dist "$dist_port" epmd "$epmd_port" >"$native_dir/ports"
 }
 
-# ports_usable tells whether our own server holds the ports, or nobody does.
+# ports_usable tells whether our own server holds its ports, or nobody does.
 ports_usable() {
   local server=$1 port
   running "$native_dir/$server.pid" && return
   for port in "${@:2}"; do
+    [[ -n $port ]] || return 1
     port_open "$port" && return 1
   done
   return 0
@@ -116,8 +113,8 @@ native_stop_servers() {
 # native_clean stops everything and removes the data.
 native_clean() {
   native_down
-  remove_home "$native_dir/rabbitmq"
-  remove_home "$native_dir/postgres"
+  server_remove "$native_dir/rabbitmq"
+  server_remove "$native_dir/postgres"
   rm -rf "$native_dir"
 }
 

@@ -4,8 +4,8 @@
 
 # missing_packages prints the Debian packages whose programs are not there.
 missing_packages() {
-  postgres_bin >/dev/null || echo postgresql
-  rabbitmq_bin >/dev/null || echo rabbitmq-server
+  servers find postgres >/dev/null 2>&1 || echo postgresql
+  servers find rabbitmq >/dev/null 2>&1 || echo rabbitmq-server
   find_program nginx >/dev/null || echo nginx-light
   find_program openssl >/dev/null || echo openssl
 }

@@ -24,19 +24,30 @@ is_zombie() { [[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) == Z* ]]; }
 # pid_of prints the pid noted in the pid file.
 pid_of() { head -n 1 "$1"; }
 
-# start runs a command in the background, as the given account and in a session
-# of its own, and notes its pid: start USER PIDFILE LOG COMMAND…
+# start runs a command in the background, in a session of its own, and notes its
+# pid: start PIDFILE LOG COMMAND…
 start() {
-  local user=$1 pidfile=$2 log=$3 detach=(nohup) prefix
-  shift 3
-  as_user_prefix "$user"
+  local pidfile=$1 log=$2 detach=(nohup)
+  shift 2
   mkdir -p "$(dirname "$pidfile")" "$(dirname "$log")"
   if has setsid; then
     detach=(setsid)
   fi
-  "${detach[@]}" "${prefix[@]}" "$@" </dev/null >>"$log" 2>&1 9>&- &
+  "${detach[@]}" "$@" </dev/null >>"$log" 2>&1 9>&- &
   local pid=$!
   printf "%s\n%s\n" "$pid" "$(birth "$pid")" >"$pidfile"
+}
+
+# end ends processes that are not ours by a pid file, and waits for them.
+end() {
+  local pid i
+  kill -TERM "$@" 2>/dev/null || true
+  for pid in "$@"; do
+    for ((i = 0; i < 300; i++)); do
+      [[ -e /proc/$pid ]] || break
+      sleep 0.1
+    done
+  done
 }
 
 # stop ends the process noted in the pid file with the signal (TERM if none is

@@ -31,14 +31,14 @@ services_up() {
   done
 }
 
-# replica_up starts one replica, unless it runs with this program and this
-# environment, and waits until it is ready.
+# replica_up starts one replica, unless it runs with this program, this
+# environment and these secrets, and waits until it is ready.
 replica_up() {
   local name=$1-$2 port operations environment stamp pidfile=$native_dir/$1-$2.pid log=$state/logs/$1-$2.log
   port=$(replica_port "$1" "$2")
   operations=$(replica_port "$1" "$2" operations)
   mapfile -t environment < <(service_environment "$1" "$port" "$operations")
-  stamp=$({ printf '%s\n' "${environment[@]}"; settings; cat "$state/bin/$1-service"; } | cksum)
+  stamp=$({ printf '%s\n' "${environment[@]}"; settings; secrets_of "$1"; cat "$state/bin/$1-service"; } | cksum)
   if running "$pidfile" && [[ $stamp == "$(cat "$native_dir/$name.stamp" 2>/dev/null)" ]]; then
     return
   fi
@@ -46,7 +46,7 @@ replica_up() {
   port_open "$port" && port_taken "$port" "${1^^}_PORT"
   port_open "$operations" && port_taken "$operations" "${1^^}_OPERATIONS_PORT"
   say "starting $name on port $port"
-  start "$(id -un)" "$pidfile" "$log" env "${environment[@]}" "$state/bin/$1-service"
+  start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$1-service"
   wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }
@@ -66,6 +66,15 @@ service_environment() {
   printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}"
+}
+
+# secrets_of prints what the files contain that a service reads its secrets from:
+# their names stay while addresses and keys in them change.
+secrets_of() {
+  cat "$native_dir/secrets/$1/"*
+  if [[ -n ${AUTH_JWT_SECRET_FILE:-} ]]; then
+    cat "$AUTH_JWT_SECRET_FILE"
+  fi
 }
 
 # settings prints what the environment says of the variables in .env.example.

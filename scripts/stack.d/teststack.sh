@@ -9,6 +9,7 @@ test_known=$state/test.known
 # test_up starts the servers unless they run, and prints their addresses.
 test_up() {
   if ! test_running; then
+    servers_build
     # shellcheck disable=SC2046 # one word or none
     need_packages $(missing_browser)
     test_start
@@ -28,8 +29,8 @@ test_start() {
   password=$(secret "$test_known.password")
   mapfile -t ports < <(test_ports)
   say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
-  postgres_start "$test_dir/postgres" "${ports[0]}" "$password"
-  RABBITMQ_STATISTICS_MS=500 rabbitmq_start "$test_dir/rabbitmq" "$password" "${ports[@]:1:5}"
+  postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password"
+  rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" 500ms
   (
     umask 077
     cat >"$test_dir/env" <<ENV
@@ -60,7 +61,7 @@ test_down() {
   rm -f "$test_dir/env"
   rabbitmq_stop "$test_dir/rabbitmq"
   postgres_stop "$test_dir/postgres"
-  remove_home "$test_dir/rabbitmq"
-  remove_home "$test_dir/postgres"
+  server_remove "$test_dir/rabbitmq"
+  server_remove "$test_dir/postgres"
   rm -rf "$test_dir"
 }

@@ -1,0 +1,129 @@
+// Package devserver knows how PostgreSQL and RabbitMQ run as private servers:
+// with a folder, ports, an account and a configuration of their own, so that
+// they never meet a server that the machine already runs. The native stack and
+// the tests that break a server are built on it.
+//
+// It prepares folders and commands. Whoever starts a command owns its process.
+package devserver
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Superuser is the name of the account that may do everything on a server.
+const Superuser = "cityconnect"
+
+// account returns the unprivileged account under which a server runs when we
+// are root, which PostgreSQL refuses and nothing needs: the distribution's own
+// of that name, or nobody. For everyone else it is nil, which is ourselves.
+func account(name string) (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	found, err := user.Lookup(name)
+	if err != nil {
+		if found, err = user.Lookup("nobody"); err != nil {
+			return nil, fmt.Errorf("find an account without rights: %w", err)
+		}
+	}
+	uid, err := strconv.ParseUint(found.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", found.Username, err)
+	}
+	gid, err := strconv.ParseUint(found.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", found.Username, err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// folder makes dir for a server that runs under owner, and returns its real
+// path. Where the owner cannot reach dir (a clone under /root, say), the folder
+// is in /var/tmp and dir is a link to it.
+func folder(dir string, owner *syscall.Credential) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // the folder itself is closed, below
+		return "", err
+	}
+	if _, err := os.Lstat(dir); os.IsNotExist(err) {
+		look := exec.Command("test", "-x", parent)
+		look.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+		if look.Run() == nil {
+			err = os.Mkdir(dir, 0o700)
+		} else {
+			var elsewhere string
+			if elsewhere, err = os.MkdirTemp("/var/tmp", "cityconnect."); err == nil {
+				err = os.Symlink(elsewhere, dir)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// give makes owner that of dir and all that is in it, which is closed to others.
+func give(dir string, owner *syscall.Credential) error {
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a folder needs its x
+		return err
+	}
+	if owner == nil {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+	})
+}
+
+// FreePorts returns n ports that were free a moment ago, below the range from
+// which the system takes the ports of outgoing connections: a server that is
+// stopped finds its port free when it starts again.
+func FreePorts(n int) ([]int, error) {
+	const first, count, attempts = 20000, 12000, 1000
+	ports := make([]int, 0, n)
+	for range attempts {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := first + rand.IntN(count)
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue // it is taken
+		}
+		defer listener.Close() // held until all are found, so that they differ
+		ports = append(ports, port)
+	}
+	return nil, fmt.Errorf("find %d free ports: gave up after %d attempts", n, attempts)
+}
+
+// find returns the first of the folders that has the program, or the one on the
+// PATH.
+func find(program string, folders ...string) (string, error) {
+	for _, folder := range folders {
+		if info, err := os.Stat(filepath.Join(folder, program)); err == nil && info.Mode()&0o111 != 0 {
+			return folder, nil
+		}
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed: `make up` and `make test` install it", program)
+	}
+	return filepath.Dir(path), nil
+}

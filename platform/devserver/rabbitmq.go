@@ -1,0 +1,201 @@
+package devserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+)
+
+// rabbitmqAccount is the name that distributions give to RabbitMQ's account.
+const rabbitmqAccount = "rabbitmq"
+
+// A RabbitMQ is a node of its own, with its own port mapper.
+type RabbitMQ struct {
+	Dir      string // all of it is the node's; Prepare makes it the real path
+	Ports    RabbitMQPorts
+	Password string // the superuser's
+	// StatisticsInterval is how old the counts of the management API can be.
+	StatisticsInterval time.Duration
+}
+
+// RabbitMQPorts are the ports of a node. Metrics may be 0: no metrics.
+type RabbitMQPorts struct {
+	AMQP, Management, Metrics, Distribution, PortMapper int
+}
+
+// RabbitMQPrograms returns the folder of RabbitMQ's own scripts. Debian's
+// wrappers in /usr/sbin insist on the system's folders and user.
+func RabbitMQPrograms() (string, error) {
+	return find("rabbitmq-server", "/usr/lib/rabbitmq/bin", "/opt/homebrew/opt/rabbitmq/sbin", "/usr/local/opt/rabbitmq/sbin")
+}
+
+// PortMapperProgram returns the folder of epmd.
+func PortMapperProgram() (string, error) {
+	folders := []string{"/usr/bin", "/usr/lib/erlang/bin"}
+	for _, pattern := range []string{"/usr/lib/erlang/erts-*/bin", "/usr/lib64/erlang/erts-*/bin"} {
+		found, _ := filepath.Glob(pattern) // its only error is a wrong pattern
+		folders = append(folders, found...)
+	}
+	return find("epmd", folders...)
+}
+
+// Prepare makes the folder and writes the node's whole configuration. Its data
+// and its cookie stay.
+func (r *RabbitMQ) Prepare() error {
+	owner, err := account(rabbitmqAccount)
+	if err != nil {
+		return err
+	}
+	if r.Dir, err = folder(r.Dir, owner); err != nil {
+		return err
+	}
+	// The log of the quorum queues is in memory until a file of it is full: with
+	// RabbitMQ's own 512 MB its memory rises for minutes and falls at once.
+	conf := fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
+management.tcp.ip = 127.0.0.1
+management.tcp.port = %d
+default_user = %s
+default_pass = %s
+collect_statistics_interval = %d
+raft.wal_max_size_bytes = 67108864
+log.console.level = warning
+`, r.Ports.AMQP, r.Ports.Management, Superuser, r.Password, max(r.StatisticsInterval.Milliseconds(), 1))
+	plugins := "[rabbitmq_management]."
+	if r.Ports.Metrics != 0 {
+		conf += fmt.Sprintf("prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = %d\n", r.Ports.Metrics)
+		plugins = "[rabbitmq_management,rabbitmq_prometheus]."
+	}
+	for name, content := range map[string]string{
+		"rabbitmq.conf": conf, "enabled_plugins": plugins + "\n", "advanced.config": "[].\n", "rabbitmq-env.conf": "",
+	} {
+		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	cookie := filepath.Join(r.Dir, ".erlang.cookie")
+	if _, err := os.Stat(cookie); errors.Is(err, os.ErrNotExist) {
+		secret := make([]byte, 24)
+		_, _ = rand.Read(secret) // it never fails
+		if err := os.WriteFile(cookie, []byte(hex.EncodeToString(secret)), 0o400); err != nil {
+			return err
+		}
+	}
+	return give(r.Dir, owner)
+}
+
+// PortMapper returns epmd, to be started in the foreground. The node is started
+// once it is ready: Erlang would start one as a daemon that nobody stops.
+func (r *RabbitMQ) PortMapper() (*exec.Cmd, error) {
+	folder, err := PortMapperProgram()
+	if err != nil {
+		return nil, err
+	}
+	return r.command(context.Background(), filepath.Join(folder, "epmd"), "-address", "127.0.0.1", "-port", strconv.Itoa(r.Ports.PortMapper))
+}
+
+// PortMapperReady returns nil once the port mapper answers.
+func (r *RabbitMQ) PortMapperReady() error {
+	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(r.Ports.PortMapper))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Command returns the prepared node, to be started in the foreground.
+func (r *RabbitMQ) Command() (*exec.Cmd, error) {
+	return r.Tool(context.Background(), "rabbitmq-server")
+}
+
+// Tool returns one of RabbitMQ's own programs for this node alone, such as
+// rabbitmqctl.
+func (r *RabbitMQ) Tool(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	folder, err := RabbitMQPrograms()
+	if err != nil {
+		return nil, err
+	}
+	return r.command(ctx, filepath.Join(folder, name), args...)
+}
+
+// Ready returns nil once the node serves AMQP and its management API.
+func (r *RabbitMQ) Ready() error {
+	client, err := rabbithole.NewClient(fmt.Sprintf("http://127.0.0.1:%d", r.Ports.Management), Superuser, r.Password)
+	if err != nil {
+		return err
+	}
+	client.SetTimeout(10 * time.Second)
+	check, err := client.HealthCheckPortListener(uint(r.Ports.AMQP))
+	if err == nil && !check.Ok() {
+		err = errors.New(check.Reason)
+	}
+	return err
+}
+
+// URL returns the superuser's AMQP URL of the default virtual host.
+func (r *RabbitMQ) URL() string {
+	return fmt.Sprintf("amqp://%s:%s@127.0.0.1:%d/", Superuser, r.Password, r.Ports.AMQP)
+}
+
+// ManagementURL returns the URL of the management API, with user and password.
+func (r *RabbitMQ) ManagementURL() string {
+	return fmt.Sprintf("http://%s:%s@127.0.0.1:%d", Superuser, r.Password, r.Ports.Management)
+}
+
+func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*exec.Cmd, error) {
+	owner, err := account(rabbitmqAccount)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = r.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
+	in := func(name string) string { return filepath.Join(r.Dir, name) }
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + r.Dir,
+		// The script becomes the server instead of waiting for it: one pid for both.
+		"RUNNING_UNDER_SYSTEMD=1",
+		"RABBITMQ_NODENAME=cityconnect@localhost",
+		"RABBITMQ_NODE_PORT=" + strconv.Itoa(r.Ports.AMQP), "RABBITMQ_DIST_PORT=" + strconv.Itoa(r.Ports.Distribution),
+		"ERL_EPMD_PORT=" + strconv.Itoa(r.Ports.PortMapper), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_CONF_ENV_FILE=" + in("rabbitmq-env.conf"), "RABBITMQ_CONFIG_FILE=" + in("rabbitmq.conf"),
+		"RABBITMQ_ADVANCED_CONFIG_FILE=" + in("advanced.config"), "RABBITMQ_ENABLED_PLUGINS_FILE=" + in("enabled_plugins"),
+		"RABBITMQ_MNESIA_BASE=" + in("mnesia"), "RABBITMQ_MNESIA_DIR=" + in("mnesia/node"),
+		"RABBITMQ_LOG_BASE=" + in("log"), "RABBITMQ_LOGS=-", "RABBITMQ_PID_FILE=" + in("server.pid"),
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
+	}
+	return cmd, nil
+}
+
+// String names the ports as Set reads them.
+func (p *RabbitMQPorts) String() string {
+	return fmt.Sprintf("%d,%d,%d,%d,%d", p.AMQP, p.Management, p.Metrics, p.Distribution, p.PortMapper)
+}
+
+// Set reads five ports with commas between them, for package flag.
+func (p *RabbitMQPorts) Set(text string) error {
+	var ports []int
+	for field := range strings.SplitSeq(text, ",") {
+		port, err := strconv.Atoi(field)
+		if err != nil {
+			return err
+		}
+		ports = append(ports, port)
+	}
+	if len(ports) != 5 {
+		return errors.New("want five ports: AMQP, management, metrics, distribution, port mapper")
+	}
+	*p = RabbitMQPorts{ports[0], ports[1], ports[2], ports[3], ports[4]}
+	return nil
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Breaks the servers of a running native stack as a crash would, one by one, and
+# sees that `scripts/stack up` brings each back, that the city still works, and
+# that `scripts/stack down` leaves no process behind.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/stack.d/ports.sh
+source scripts/stack.d/ports.sh
+native=${STACK_DIR:-$PWD/.stack}/native
+
+fail() {
+  echo "test-stack: $*" >&2
+  exit 1
+}
+
+# crash kills the main process of a server alone.
+crash() { kill -KILL "$(head -n 1 "$native/$1.pid")"; }
+
+# revive brings everything up again, at once, and expects it to be ready.
+revive() {
+  scripts/stack up || fail "$1: up failed"
+  scripts/stack status || fail "$1: not everything is ready"
+}
+
+before=$(cat "$native/ports")
+crash rabbitmq
+revive 'RabbitMQ killed'
+crash postgres
+revive 'PostgreSQL killed'
+crash gateway
+revive 'nginx killed'
+[[ $(cat "$native/ports") == "$before" ]] || fail 'a server that was killed came back on other ports'
+
+# Another address of the broker is nothing but another content of a secret.
+scripts/stack stop rabbitmq
+sed -i "s/^amqp_port=.*/amqp_port=$(free_ports 1)/" "$native/ports"
+revive 'RabbitMQ on another port'
+GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo
+
+address=$(scripts/stack address)
+crash gateway
+scripts/stack down
+port=${address##*:}
+if port_open "${port%/}"; then
+  fail 'down left the gateway serving'
+fi

@@ -56,8 +56,8 @@ func (h *handler) withDatabase(work context.Context, fn func(ctx context.Context
 	}
 }
 
-// A liveness check pings the database beside a transaction that takes long, to
-// find out whether it answers all the time: never later than after a quarter of
+// A liveness pings the database beside a transaction that takes long, to find
+// out whether it answers all the time: never later than after a quarter of
 // what the transaction may take.
 //
 // A transaction that fails otherwise says nothing about its message: the
@@ -75,7 +75,7 @@ type liveness struct {
 	steady   bool
 }
 
-// checkLiveness begins a check beside a transaction under ctx. It costs nothing
+// checkLiveness begins to ping beside a transaction under ctx. It costs nothing
 // but a timer as long as the transaction is fast.
 func (h *handler) checkLiveness(ctx context.Context) *liveness {
 	l := &liveness{ping: h.store.Ping, every: h.timeout / 10, limit: h.timeout / 4, answered: time.Now(), steady: true}
@@ -93,7 +93,7 @@ func (h *handler) checkLiveness(ctx context.Context) *liveness {
 }
 
 // end reports whether the database has answered all the time. The context of
-// the check has ended.
+// the transaction has ended.
 func (l *liveness) end() bool {
 	if !l.timer.Stop() {
 		l.pinging.Wait()

@@ -38,8 +38,8 @@ func (s *subscription) run(ctx context.Context) error {
 	// Work in hand lives drainGrace longer than ctx.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	drain := context.AfterFunc(ctx, func() { time.AfterFunc(drainGrace, stop) })
-	defer drain()
+	stopDraining := context.AfterFunc(ctx, func() { time.AfterFunc(drainGrace, stop) })
+	defer stopDraining()
 
 	closed := s.ch.NotifyClose(make(chan *amqp.Error, 1))
 	defer s.metrics.channelsClosed.Inc()
@@ -52,8 +52,8 @@ func (s *subscription) run(ctx context.Context) error {
 		return fmt.Errorf("consume: %w", err)
 	}
 	// The broker stops sending, and what it sent before is still handled.
-	unregister := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
-	defer unregister()
+	stopCancelling := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
+	defer stopCancelling()
 	go s.pump(deliveries, closed, stop) // ends with the channel; batches.discard waits for it
 
 	for batch := s.batches.next(work); len(batch) > 0; batch = s.batches.next(work) {
@@ -72,9 +72,8 @@ func (s *subscription) run(ctx context.Context) error {
 	return nil
 }
 
-// pump reads the messages and passes them to the batcher. It never waits, so
-// that reading does not cost the worker time, who may be waiting for the
-// database. When the channel is gone, nothing can be settled any more, and
+// pump reads the messages and passes them to the batcher, while the worker may
+// be waiting for the database. It never waits itself. When the channel is gone, nothing can be settled any more, and
 // channelGone ends the work in hand.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {

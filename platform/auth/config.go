@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -34,9 +35,14 @@ type Config struct {
 	Secret    string `env:"AUTH_JWT_SECRET"`
 	JWKSURL   string `env:"AUTH_JWKS_URL"`
 	RoleClaim string `env:"AUTH_ROLE_CLAIM" envDefault:"role"`
+	// MaxTokenLife is how far ahead the expiry of a token may be; zero is 24 h.
+	MaxTokenLife time.Duration `env:"AUTH_MAX_TOKEN_LIFE" envDefault:"24h"`
 	// DevNetwork is the stack's own network, the only place beside loopback
 	// where Dev mode may listen.
 	DevNetwork string `env:"AUTH_DEV_NETWORK"`
+	// DevHosts are the host names under which Dev mode hands out tokens, beside
+	// those of the loopback.
+	DevHosts []string `env:"AUTH_DEV_HOSTS" example:"city.test"`
 	// Addr is the address that the service listens on.
 	Addr string `env:"-"`
 }
@@ -48,6 +54,9 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(c.Issuer != "", "AUTH_ISSUER", "the iss of the tokens, such as https://id.example.org/realms/city")
 	faults.Check(c.Audience != "", "AUTH_AUDIENCE", "the aud of the tokens, such as cityconnect")
 	faults.Check(c.RoleClaim != "", "AUTH_ROLE_CLAIM", "the claim that holds the role, such as role or realm_access.roles")
+	faults.Check(c.MaxTokenLife == 0 || c.MaxTokenLife >= time.Minute, "AUTH_MAX_TOKEN_LIFE", "1m or more, such as 24h")
+	faults.Check(!slices.ContainsFunc(c.DevHosts, func(h string) bool { return h == "" || strings.ContainsAny(h, " /:") }),
+		"AUTH_DEV_HOSTS", "host names without ports, joined by commas, such as city.test")
 
 	secret := fmt.Sprintf("at least %d bytes, such as $(openssl rand -hex 32)", minSecret)
 	switch {
@@ -76,7 +85,7 @@ func isHTTP(s string) bool {
 func (c Config) devFault(interfaces func() ([]net.Addr, error)) (fault config.Fault, ok bool) {
 	networks, err := parseNetworks(c.DevNetwork)
 	if err != nil {
-		return config.Fault{Variable: "AUTH_DEV_NETWORK", Want: "networks joined by commas, such as 172.28.0.0/16"}, true
+		return config.Fault{Variable: "AUTH_DEV_NETWORK", Want: "private networks joined by commas, such as 172.28.0.0/16"}, true
 	}
 	addrs, err := bound(c.Addr, interfaces)
 	if err != nil {
@@ -102,9 +111,38 @@ func parseNetworks(s string) ([]netip.Prefix, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !isPrivate(n) {
+			return nil, fmt.Errorf("%s is not private", n)
+		}
 		networks = append(networks, n)
 	}
 	return networks, nil
+}
+
+// privateNetworks are those that no stranger's packet comes from (RFC 1918,
+// 4193, 3927 and 4291).
+var privateNetworks = []netip.Prefix{
+	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("::1/128"),
+}
+
+func isPrivate(n netip.Prefix) bool {
+	return slices.ContainsFunc(privateNetworks, func(p netip.Prefix) bool { return p.Bits() <= n.Bits() && p.Contains(n.Addr()) })
+}
+
+// isDevHost reports whether host, the Host header of a request, is one under
+// which Dev mode hands out tokens. A page of another site whose name was made
+// to lead to this machine, or a tunnel or proxy before it, has another one.
+func (c Config) isDevHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback() || slices.Contains(c.DevHosts, host)
+	}
+	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(c.DevHosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // bound lists the addresses that listening on addr makes reachable: for "any

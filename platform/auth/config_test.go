@@ -4,6 +4,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -24,6 +25,8 @@ func TestConfigValidate(t *testing.T) {
 		{"JWKS", func(c *Config) { c.Secret, c.JWKSURL = "", "https://id.test/certs" }, nil},
 		{"nothing at all", func(c *Config) { *c = Config{} },
 			[]string{"AUTH_MODE:", "AUTH_ISSUER:", "AUTH_AUDIENCE:", "AUTH_ROLE_CLAIM:", "AUTH_JWT_SECRET:"}},
+		{"a second's life", func(c *Config) { c.MaxTokenLife = time.Second }, []string{"AUTH_MAX_TOKEN_LIFE: want 1m or more"}},
+		{"a host with a port", func(c *Config) { c.DevHosts = []string{"city.test:8080"} }, []string{"AUTH_DEV_HOSTS: want host names"}},
 		{"short secret", func(c *Config) { c.Secret = "hunter2" }, []string{"AUTH_JWT_SECRET: want at least 32 bytes"}},
 		{"secret and JWKS", func(c *Config) { c.JWKSURL = "https://id.test" }, []string{"AUTH_JWKS_URL:"}},
 		{"JWKS is no URL", func(c *Config) { c.Secret, c.JWKSURL = "", "id.test" }, []string{"AUTH_JWKS_URL:"}},
@@ -74,6 +77,10 @@ func TestDevBind(t *testing.T) {
 		{"[::]:3002", "172.28.0.0/16", []net.Addr{lan}, "192.168.1.7"},
 		{"192.168.1.7:3002", "172.28.0.0/16", nil, "192.168.1.7"},
 		{"127.0.0.1:3002", "everywhere", nil, "AUTH_DEV_NETWORK"},
+		{"0.0.0.0:3002", "0.0.0.0/0,::/0", []net.Addr{lan}, "private networks"},
+		{"0.0.0.0:3002", "172.0.0.0/8", []net.Addr{container}, "private networks"},
+		{"203.0.113.5:3002", "203.0.113.0/24", nil, "private networks"},
+		{"192.168.1.7:3002", "192.168.1.0/24,fd00::/8", nil, ""},
 		{"city.test:3002", "", nil, "IP address"},
 		{"3002", "", nil, "IP address"},
 	} {
@@ -100,7 +107,7 @@ func TestNewRefusesDevOnEveryAddress(t *testing.T) {
 		n, ok := a.(*net.IPNet)
 		reachable = reachable || ok && !n.IP.IsLoopback()
 	}
-	cfg := Config{Mode: Dev, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", Addr: "0.0.0.0:0", DevNetwork: "192.0.2.0/24"}
+	cfg := Config{Mode: Dev, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", Addr: "0.0.0.0:0", DevNetwork: "169.254.0.0/16"}
 	_, err = New(t.Context(), cfg, zerolog.Nop())
 	if (err != nil) != reachable {
 		t.Errorf("New: error %v; this machine has an address beside loopback: %t", err, reachable)

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // devLifetime is a working day.
@@ -39,6 +41,9 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 	if !v.Dev() {
 		return service.NotFound.New("there is no development issuer here")
 	}
+	if !v.cfg.isDevHost(r.Host) {
+		return service.Forbidden.New("the development issuer answers under localhost, and under the hosts that AUTH_DEV_HOSTS names")
+	}
 	var req DevTokenRequest
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
@@ -60,14 +65,14 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 
 func (req DevTokenRequest) faults() []service.FieldError {
 	var faults []service.FieldError
-	if req.Name == "" || !printable(req.Name, maxName) {
-		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("want 1 to %d bytes of text", maxName)})
+	if req.Name == "" || utf8.RuneCountInString(req.Name) > maxName || text.CheckLine(req.Name) != nil {
+		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("want 1 to %d characters in one line", maxName)})
 	}
 	if !slices.Contains(roles, req.Role) {
 		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "want resident, official or operator"})
 	}
-	if !printable(req.Sub, maxID) {
-		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("want up to %d bytes of text", maxID)})
+	if len(req.Sub) > maxID || text.CheckLine(req.Sub) != nil {
+		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("want up to %d bytes in one line", maxID)})
 	}
 	return faults
 }

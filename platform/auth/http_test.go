@@ -1,9 +1,13 @@
 package auth_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +118,8 @@ func TestSession(t *testing.T) {
 		t.Fatalf("POST /session: got %d with %d cookies", resp.StatusCode, len(resp.Cookies()))
 	}
 	c := resp.Cookies()[0]
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || !c.Secure || c.MaxAge < 3500 || c.MaxAge > 3600 {
+	if c.Name != auth.SecureCookieName || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || !c.Secure ||
+		c.MaxAge < 3500 || c.MaxAge > 3600 {
 		t.Errorf("cookie attributes: %+v", c)
 	}
 	resp = ask(h, "GET", "/signed-in", "", "Cookie", c.Name+"="+c.Value)
@@ -129,12 +134,26 @@ func TestSession(t *testing.T) {
 	if resp := ask(h, "GET", "/session", ""); resp.StatusCode != 204 {
 		t.Errorf("GET /session of nobody: got %d", resp.StatusCode)
 	}
-	resp = ask(h, "DELETE", "/session", "", "Cookie", c.Name+"="+c.Value)
-	if resp.StatusCode != 204 || len(resp.Cookies()) != 1 || resp.Cookies()[0].MaxAge >= 0 {
-		t.Errorf("DELETE /session: got %d with cookies %v", resp.StatusCode, resp.Cookies())
+	for proto, want := range map[string][]string{"http": {auth.CookieName}, "https, http": {auth.SecureCookieName, auth.CookieName}} {
+		resp = ask(h, "DELETE", "/session", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", proto)
+		var removed []string
+		for _, c := range resp.Cookies() {
+			if c.MaxAge < 0 {
+				removed = append(removed, c.Name)
+			}
+		}
+		if resp.StatusCode != 204 || !slices.Equal(removed, want) || resp.Header.Get("Clear-Site-Data") != `"storage"` {
+			t.Errorf("DELETE /session over %s: got %d with %v; want 204, %q removed and the storage cleared", proto, resp.StatusCode, resp.Header, want)
+		}
 	}
-	if c := ask(h, "POST", "/session", "", "Authorization", "Bearer "+good).Cookies()[0]; c.Secure {
-		t.Error("without TLS the cookie is Secure, and no browser would send it back")
+	if c := ask(h, "POST", "/session", "", "Authorization", "Bearer "+good).Cookies()[0]; c.Secure || c.Name != auth.CookieName {
+		t.Errorf("without TLS the cookie is %+v, and no browser would send it back", c)
+	}
+	// The cookie of an earlier version still counts, but none that somebody planted beside ours.
+	for _, cookies := range []string{auth.CookieName + "=" + good, auth.CookieName + "=planted; " + auth.SecureCookieName + "=" + good} {
+		if resp := ask(h, "GET", "/signed-in", "", "Cookie", cookies, "X-Forwarded-Proto", "https"); resp.StatusCode != 200 {
+			t.Errorf("with the cookies %.40s…: got %d", cookies, resp.StatusCode)
+		}
 	}
 	for name, header := range map[string][]string{"anonymous": nil, "by cookie": {"Cookie", c.Name + "=" + c.Value}} {
 		if resp := ask(h, "POST", "/session", "", header...); problemName(t, resp) != "unauthenticated" {
@@ -147,6 +166,44 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// Nobody loses a session because the issuer cannot be asked.
+func TestIssuerAwayKeepsTheCookie(t *testing.T) {
+	t.Parallel()
+	is := newIssuer(t)
+	is.away.Store(true)
+	token := sign(t, jwt.SigningMethodES256, "k1", must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)), claims(nil))
+	resp := ask(app(t, is.config()), "GET", "/signed-in", "", "Cookie", auth.CookieName+"="+token)
+	if name := problemName(t, resp); resp.StatusCode != 503 || name != "unavailable" || resp.Header.Get("Retry-After") != "10" {
+		t.Errorf("got %d %q with %v, want 503 and when to come back", resp.StatusCode, name, resp.Header)
+	}
+	if len(resp.Cookies()) != 0 || resp.Header.Get("WWW-Authenticate") != "" {
+		t.Errorf("the answer takes the sign-in away: %v", resp.Header)
+	}
+}
+
+// The development issuer answers under the names of this machine, and under
+// those that the operator chose: a page that made its own name lead here, a
+// tunnel or a proxy has another one.
+func TestDevHosts(t *testing.T) {
+	t.Parallel()
+	cfg := config()
+	cfg.Mode, cfg.Addr, cfg.DevHosts = auth.Dev, "127.0.0.1:3002", []string{"city.example", "192.168.1.7"}
+	h := app(t, cfg)
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8080": 200, "LOCALHOST": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200,
+		"city.example": 200, "City.Example:8443": 200, "192.168.1.7:8080": 200,
+		"evil.example": 403, "localhost.evil.example": 403, "10.0.0.1": 403, "": 403,
+	} {
+		r := httptest.NewRequest("POST", "http://x/dev/token", strings.NewReader(`{"name":"Ana","role":"resident"}`))
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("Host %q: status %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
 func TestIssueDevToken(t *testing.T) {
 	t.Parallel()
 	if resp := ask(app(t, config()), "POST", "/dev/token", `{"name":"Ana","role":"operator"}`); problemName(t, resp) != "not-found" {
@@ -154,6 +211,7 @@ func TestIssueDevToken(t *testing.T) {
 	}
 	cfg := config()
 	cfg.Mode, cfg.Addr = auth.Dev, "127.0.0.1:3002"
+	cfg.DevHosts = []string{"city.test"} // which ask asks for
 	h, v := app(t, cfg), newVerifier(t, cfg)
 	for _, tt := range []struct {
 		body, problem, sub string
@@ -161,6 +219,8 @@ func TestIssueDevToken(t *testing.T) {
 	}{
 		{`{"name":"Ana","role":"resident"}`, "", "", auth.Resident},
 		{`{"name":"Olu","role":"official","sub":"olu"}`, "", "olu", auth.Official},
+		{`{"name":"` + strings.Repeat("💡", 200) + `","role":"resident"}`, "", "", auth.Resident},
+		{`{"name":"a\u202eb","role":"resident"}`, "invalid-input", "", ""},
 		{`{"name":"","role":"mayor","sub":"a\nb"}`, "invalid-input", "", ""},
 		{`{"name":"Ana","role":"resident","admin":true}`, "malformed-body", "", ""},
 		{`{`, "malformed-body", "", ""},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -17,7 +18,8 @@ var crossOrigin = http.NewCrossOriginProtection()
 // Middleware puts the principal into the request's context. The Authorization
 // header counts before the cookie; with neither, the request goes on as an
 // anonymous one. A token that is not accepted is answered with 401, and a
-// cookie that holds one is removed, so that it locks nobody out.
+// cookie that holds one is removed, so that it locks nobody out. A token that
+// cannot be judged now is answered with 503, and the cookie stays.
 //
 // What a cookie authorises is guarded against cross-site requests. A bearer
 // token is not: no browser adds it by itself.
@@ -36,9 +38,16 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 		if err == nil {
 			p, err = v.Verify(r.Context(), token)
 		}
+		if fault.KindOf(err) == fault.Unavailable {
+			retry := service.Unavailable
+			retry.RetryAfter = unknownEvery
+			unjudged, _ := errors.AsType[*fault.Error](err)
+			service.WriteProblem(w, r, retry.New(unjudged.Msg))
+			return
+		}
 		if err != nil {
 			if fromCookie {
-				http.SetCookie(w, v.cookie(r, "", -1))
+				removeCookies(w, r)
 			}
 			w.Header().Set("WWW-Authenticate", challenge+` error="invalid_token"`)
 			service.WriteProblem(w, r, service.InvalidToken.New(err.Error()))
@@ -56,8 +65,10 @@ func credentials(r *http.Request) (token string, fromCookie bool, err error) {
 		token, err := bearer(header)
 		return token, false, err
 	}
-	if c, err := r.Cookie(CookieName); err == nil {
-		return c.Value, c.Value != "", nil
+	for _, name := range []string{SecureCookieName, CookieName} {
+		if c, err := r.Cookie(name); err == nil && c.Value != "" {
+			return c.Value, true, nil
+		}
 	}
 	return "", false, nil
 }

@@ -2,13 +2,20 @@ package auth
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// CookieName is the cookie that carries a token for browsers.
-const CookieName = "cityconnect_session"
+// The names of the cookie that carries a token for browsers: over TLS, and
+// without it. No other host can plant a cookie of the first name (RFC 6265bis,
+// 4.1.3.2), so it counts before the second, which earlier versions used over TLS
+// as well.
+const (
+	SecureCookieName = "__Host-cityconnect_session"
+	CookieName       = "cityconnect_session"
+)
 
 // maxCookie is below the 4,096 bytes at which browsers drop a cookie without
 // a word, attributes included.
@@ -37,7 +44,7 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 		return service.InvalidInput.New("the token is too long for a cookie; ask the issuer for one with fewer claims",
 			service.FieldError{Pointer: "Authorization", Detail: "too long"})
 	}
-	http.SetCookie(w, v.cookie(r, token, int(p.Expires.Sub(v.now()).Seconds())))
+	http.SetCookie(w, cookie(r, token, int(p.Expires.Sub(v.now()).Seconds())))
 	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
 }
 
@@ -53,24 +60,47 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
 }
 
-// DeleteSession serves DELETE /session: it removes the cookie.
+// DeleteSession serves DELETE /session: it removes the cookie and what the page
+// has stored in the browser, such as a draft. The token itself stays valid until
+// it expires: only its issuer could revoke it, and no service asks.
 func (v *Verifier) DeleteSession(w http.ResponseWriter, r *http.Request) error {
-	http.SetCookie(w, v.cookie(r, "", -1))
+	removeCookies(w, r)
+	w.Header().Set("Clear-Site-Data", `"storage"`)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
+// removeCookies removes the cookie under either name.
+func removeCookies(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, cookie(r, "", -1))
+	if overTLS(r) { // that of an earlier version
+		old := cookie(r, "", -1)
+		old.Name = CookieName
+		http.SetCookie(w, old)
+	}
+}
+
 // cookie returns the session cookie, or with a negative maxAge its removal.
-// The gateway ends TLS and says so, and a browser reaches us through nothing
-// else; a lie in that header could only hide the liar's own cookie from him.
-func (v *Verifier) cookie(r *http.Request, token string, maxAge int) *http.Cookie {
-	return &http.Cookie{
+func cookie(r *http.Request, token string, maxAge int) *http.Cookie {
+	c := &http.Cookie{
 		Name:     CookieName,
 		Value:    token,
 		Path:     "/",
 		MaxAge:   maxAge,
 		HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
-		Secure:   r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
+	if overTLS(r) {
+		c.Name, c.Secure = SecureCookieName, true
+	}
+	return c
+}
+
+// overTLS reports whether the browser speaks TLS, with us or with what is in
+// front of us. A gateway ends TLS and says so in X-Forwarded-Proto, where the
+// first value is the browser's; a browser reaches us through nothing else, and a
+// lie in that header could only hide the liar's own cookie from himself.
+func overTLS(r *http.Request) bool {
+	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https")
 }

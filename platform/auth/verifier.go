@@ -1,35 +1,32 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
-	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
-	"golang.org/x/time/rate"
 
 	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 const (
 	// leeway forgives clocks that differ a little.
 	leeway = 30 * time.Second
-	// jwksRefresh is how often the published keys are read again.
-	jwksRefresh = 10 * time.Minute
-	// jwksUnknown is how often a token with an unknown key id may make us look
-	// before that, so that strangers cannot make us hammer the issuer.
-	jwksUnknown = 10 * time.Second
-	// jwksWait bounds what such a token may wait for.
-	jwksWait = 3 * time.Second
-	// maxID and maxName keep what a token brings along within what columns,
-	// message headers and pages expect.
+	// maxID is in bytes and maxName in characters. They keep what a token brings
+	// along within what columns, message headers and pages expect.
 	maxID, maxName = 255, 200
+	// defaultTokenLife is what identity providers give access tokens at most.
+	defaultTokenLife = 24 * time.Hour
 )
 
 // ErrToken says that a token is not accepted. Its text tells why and never
@@ -40,31 +37,25 @@ var ErrToken = errors.New("token not accepted")
 type Verifier struct {
 	cfg    Config
 	parser *jwt.Parser
-	key    func(context.Context) jwt.Keyfunc
+	secret []byte
+	issuer *issuer // nil with a secret
 	now    func() time.Time
 }
 
 // New returns the Verifier that cfg describes. With a JWKS URL it keeps the
 // keys fresh until ctx ends; an issuer that is not there yet is no error,
-// because it may come up after us.
+// because it may come up after us. See Checks.
 func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error) {
 	if err := config.NewError(cfg.Validate()); err != nil {
 		return nil, err
 	}
-	v := &Verifier{cfg: cfg, now: time.Now}
+	cfg.MaxTokenLife = cmp.Or(cfg.MaxTokenLife, defaultTokenLife)
+	v := &Verifier{cfg: cfg, secret: []byte(cfg.Secret), now: time.Now}
 	methods := []string{"HS256"}
 	if cfg.JWKSURL != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
-		keys, err := jwks(ctx, cfg.JWKSURL, log)
-		if err != nil {
-			return nil, fmt.Errorf("AUTH_JWKS_URL: %w", err)
-		}
-		v.key = keys.KeyfuncCtx
-	} else {
-		secret := []byte(cfg.Secret)
-		v.key = func(context.Context) jwt.Keyfunc {
-			return func(*jwt.Token) (any, error) { return secret, nil }
-		}
+		v.issuer = newIssuer(cfg.JWKSURL, log)
+		go v.issuer.run(ctx)
 	}
 	v.parser = jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer),
 		jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
@@ -74,50 +65,110 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	return v, nil
 }
 
-func jwks(ctx context.Context, url string, log zerolog.Logger) (keyfunc.Keyfunc, error) {
-	return keyfunc.NewDefaultOverrideCtx(ctx, []string{url}, keyfunc.Override{
-		HTTPTimeout:       jwksWait,
-		RateLimitWaitMax:  jwksWait,
-		RefreshInterval:   jwksRefresh,
-		RefreshUnknownKID: rate.NewLimiter(rate.Every(jwksUnknown), 1),
-		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
-			return func(_ context.Context, err error) {
-				log.Error().Err(err).Msg("the issuer's keys could not be read")
-			}
-		},
-	})
+// Checks returns what readiness depends on: with a JWKS URL, that the issuer's
+// keys have been read once. A replica that has never reached the issuer can
+// serve nobody who signed in, while another one may.
+func (v *Verifier) Checks() []service.Check {
+	if v.issuer == nil {
+		return nil
+	}
+	return []service.Check{{Name: "issuer", Probe: v.issuer.probe}}
 }
 
-// Verify returns the principal that token speaks for, or an error that wraps
-// ErrToken.
+// Verify returns the principal that token speaks for. Its error wraps ErrToken,
+// or is of kind fault.Unavailable if the token cannot be judged now.
 func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) {
 	claims := jwt.MapClaims{}
-	if _, err := v.parser.ParseWithClaims(token, claims, v.key(ctx)); err != nil {
+	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		if err := checkHeader(t.Header); err != nil {
+			return nil, err
+		}
+		if v.issuer == nil {
+			return v.secret, nil
+		}
+		return v.issuer.keyOf(ctx, t)
+	})
+	if err != nil {
+		if unknown, ok := errors.AsType[*fault.Error](err); ok {
+			return Principal{}, unknown
+		}
 		return Principal{}, fmt.Errorf("%w: %s", ErrToken, reason(err))
+	}
+	if isIDToken(parsed.Header, claims) {
+		return Principal{}, fmt.Errorf("%w: it is no access token", ErrToken)
 	}
 	p := Principal{Role: v.role(claims)}
 	if p.Role == "" {
 		return Principal{}, fmt.Errorf("%w: it grants no role of this service", ErrToken)
 	}
 	p.ID, _ = claims["sub"].(string)
-	if !printable(p.ID, maxID) || p.ID == "" {
+	if p.ID == "" || len(p.ID) > maxID || text.CheckLine(p.ID) != nil {
 		return Principal{}, fmt.Errorf("%w: its subject is missing or not a short text", ErrToken)
 	}
-	p.Name, _ = claims["name"].(string)
-	if !printable(p.Name, maxName) {
+	name, _ := claims["name"].(string)
+	p.Name = strings.TrimSpace(name)
+	if utf8.RuneCountInString(p.Name) > maxName || text.CheckLine(p.Name) != nil {
 		return Principal{}, fmt.Errorf("%w: its name is not a short text", ErrToken)
 	}
 	exp, err := claims.GetExpirationTime()
 	if err != nil || exp == nil {
 		return Principal{}, fmt.Errorf("%w: it does not expire", ErrToken)
 	}
+	if exp.After(v.now().Add(v.cfg.MaxTokenLife + leeway)) {
+		return Principal{}, fmt.Errorf("%w: it is valid for longer than %s", ErrToken, v.cfg.MaxTokenLife)
+	}
 	p.Expires = exp.Time
 	return p, nil
+}
+
+var (
+	errCritical = errors.New("it depends on an extension that is not supported")
+	errType     = errors.New("it is of another type")
+)
+
+// tokenTypes are the types of tokens that speak for somebody: none, that of any
+// JWT, and that of access tokens (RFC 9068).
+var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
+
+// checkHeader refuses what the parser does not look at.
+func checkHeader(header map[string]any) error {
+	if _, ok := header["crit"]; ok { // RFC 7515, 4.1.11: we understand none
+		return errCritical
+	}
+	typ, isText := header["typ"].(string)
+	if !isText && header["typ"] != nil || !slices.Contains(tokenTypes, strings.ToLower(typ)) {
+		return errType
+	}
+	return nil
+}
+
+// isIDToken reports whether a token shows that it is for signing in at a client
+// and not for an API, or is a refresh token. Nothing tells them apart for sure
+// unless the issuer sets the type at+jwt, and many common ones do not. These
+// are the signs that no access token has: the hashes of OpenID Connect, and the
+// claims in which Keycloak and Cognito say it.
+func isIDToken(header map[string]any, claims jwt.MapClaims) bool {
+	if typ, _ := header["typ"].(string); strings.HasSuffix(strings.ToLower(typ), "at+jwt") {
+		return false
+	}
+	for _, hash := range []string{"at_hash", "c_hash", "s_hash"} {
+		if _, ok := claims[hash]; ok {
+			return true
+		}
+	}
+	typ, _ := claims["typ"].(string)
+	return slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, typ) || claims["token_use"] == "id"
 }
 
 // reason words a failure of the parser without what the token contains.
 func reason(err error) string {
 	switch {
+	case errors.Is(err, errCritical):
+		return errCritical.Error()
+	case errors.Is(err, errType):
+		return errType.Error()
+	case errors.Is(err, errUnknownKey):
+		return "its key is not one of the issuer's"
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return "it is not a JWT"
 	case errors.Is(err, jwt.ErrTokenExpired):
@@ -129,7 +180,7 @@ func reason(err error) string {
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
 		return "it is from another issuer"
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
-		return "it lacks a claim"
+		return "a claim is missing"
 	}
 	return "its signature does not fit"
 }
@@ -157,8 +208,4 @@ func (v *Verifier) role(claims jwt.MapClaims) Role {
 		}
 	}
 	return ""
-}
-
-func printable(s string, limit int) bool {
-	return len(s) <= limit && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }

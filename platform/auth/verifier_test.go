@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 const secret = "0123456789abcdef0123456789abcdef"
@@ -53,11 +54,14 @@ func claims(replace jwt.MapClaims) jwt.MapClaims {
 	return c
 }
 
-func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c jwt.MapClaims) string {
+func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c jwt.MapClaims, header ...string) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, c)
 	if kid != "" {
 		token.Header["kid"] = kid
+	}
+	for i := 0; i < len(header); i += 2 { // names and values
+		token.Header[header[i]] = header[i+1]
 	}
 	s, err := token.SignedString(key)
 	if err != nil {
@@ -69,7 +73,9 @@ func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c jwt.Map
 func TestVerifySecret(t *testing.T) {
 	t.Parallel()
 	v := newVerifier(t, config())
-	hs := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, "", []byte(secret), c) }
+	hs := func(c jwt.MapClaims, header ...string) string {
+		return sign(t, jwt.SigningMethodHS256, "", []byte(secret), c, header...)
+	}
 	good := hs(claims(nil))
 
 	for _, tt := range []struct {
@@ -78,7 +84,22 @@ func TestVerifySecret(t *testing.T) {
 		{"good", good, ""},
 		{"audience in a list", hs(claims(jwt.MapClaims{"aud": []string{"other", "cityconnect"}})), ""},
 		{"expired", hs(claims(jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()})), "expired"},
-		{"never expires", hs(claims(jwt.MapClaims{"exp": nil})), "lacks a claim"},
+		{"never expires", hs(claims(jwt.MapClaims{"exp": nil})), "a claim is missing"},
+		{"for a day", hs(claims(jwt.MapClaims{"exp": time.Now().Add(24 * time.Hour).Unix()})), ""},
+		{"for two days", hs(claims(jwt.MapClaims{"exp": time.Now().Add(48 * time.Hour).Unix()})), "longer than 24h"},
+		{"beyond the year 9999", hs(claims(jwt.MapClaims{"exp": 253402300800})), "longer than 24h"},
+		{"access token by type", hs(claims(jwt.MapClaims{"at_hash": "x"}), "typ", "at+JWT"), ""},
+		{"access token by its whole type", hs(claims(nil), "typ", "application/at+jwt"), ""},
+		{"no type", hs(claims(nil), "typ", ""), ""},
+		{"logout token", hs(claims(nil), "typ", "logout+jwt"), "another type"},
+		{"ID token with a hash", hs(claims(jwt.MapClaims{"at_hash": "x"})), "no access token"},
+		{"ID token of Keycloak", hs(claims(jwt.MapClaims{"typ": "ID"})), "no access token"},
+		{"access token of Keycloak", hs(claims(jwt.MapClaims{"typ": "Bearer", "azp": "page", "auth_time": 1})), ""},
+		{"ID token of Cognito", hs(claims(jwt.MapClaims{"token_use": "id"})), "no access token"},
+		{"critical extension", hs(claims(nil), "crit", "exp"), "extension"},
+		{"name that turns round", hs(claims(jwt.MapClaims{"name": "a\u202eb"})), "name"},
+		{"name of 200 characters", hs(claims(jwt.MapClaims{"name": strings.Repeat("💡", 200)})), ""},
+		{"name of 201 characters", hs(claims(jwt.MapClaims{"name": strings.Repeat("x", 201)})), "name"},
 		{"not yet valid", hs(claims(jwt.MapClaims{"nbf": time.Now().Add(time.Hour).Unix()})), "not valid yet"},
 		{"wrong audience", hs(claims(jwt.MapClaims{"aud": "elsewhere"})), "another audience"},
 		{"wrong issuer", hs(claims(jwt.MapClaims{"iss": "https://evil.test"})), "another issuer"},
@@ -106,7 +127,7 @@ func TestVerifySecret(t *testing.T) {
 func checkVerified(t *testing.T, p auth.Principal, err error, token, refused string) {
 	t.Helper()
 	if refused == "" {
-		if err != nil || p.ID != "u-1" || p.Name != "Ana" || p.Role != auth.Resident || time.Until(p.Expires) < 59*time.Minute {
+		if err != nil || p.ID != "u-1" || p.Name != "Ana" && len(p.Name) != 800 || p.Role != auth.Resident || time.Until(p.Expires) < 59*time.Minute {
 			t.Errorf("Verify: got %+v, %v; want Ana accepted", p, err)
 		}
 		return
@@ -143,8 +164,10 @@ func TestVerifyRoleClaim(t *testing.T) {
 
 // An issuer is a JWKS server whose keys a test can change.
 type issuer struct {
-	url  string
-	keys atomic.Pointer[[]jwkset.JWK]
+	url   string
+	keys  atomic.Pointer[[]jwkset.JWK]
+	away  atomic.Bool
+	asked atomic.Int32
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -152,6 +175,11 @@ func newIssuer(t *testing.T) *issuer {
 	is := &issuer{}
 	is.keys.Store(new([]jwkset.JWK))
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		is.asked.Add(1)
+		if is.away.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
 		store := jwkset.NewMemoryStorage()
 		for _, k := range *is.keys.Load() {
 			if err := store.KeyWrite(r.Context(), k); err != nil {
@@ -172,11 +200,23 @@ func newIssuer(t *testing.T) *issuer {
 // publish replaces what the issuer shows by one key.
 func (is *issuer) publish(t *testing.T, kid string, alg jwkset.ALG, key crypto.Signer) {
 	t.Helper()
-	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid, ALG: alg}})
+	is.publishAs(t, jwkset.JWKMetadataOptions{KID: kid, ALG: alg}, key)
+}
+
+func (is *issuer) publishAs(t *testing.T, metadata jwkset.JWKMetadataOptions, key crypto.Signer) {
+	t.Helper()
+	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: metadata, Validate: jwkset.JWKValidateOptions{SkipAll: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	is.keys.Store(&[]jwkset.JWK{jwk})
+}
+
+// config returns that of a service which believes the issuer.
+func (is *issuer) config() auth.Config {
+	cfg := config()
+	cfg.Secret, cfg.JWKSURL = "", is.url
+	return cfg
 }
 
 func must[T any](v T, err error) T {
@@ -202,12 +242,14 @@ func TestVerifyJWKS(t *testing.T) {
 	} {
 		t.Run(tt.alg.String(), func(t *testing.T) {
 			t.Parallel()
-			is, cfg := newIssuer(t), config()
+			is := newIssuer(t)
 			is.publish(t, "k1", tt.alg, tt.key)
-			cfg.Secret, cfg.JWKSURL = "", is.url
-			token := sign(t, tt.method, "k1", tt.key, claims(nil))
-			p, err := newVerifier(t, cfg).Verify(t.Context(), token)
-			checkVerified(t, p, err, token, "")
+			v := newVerifier(t, is.config())
+			for _, kid := range []string{"k1", ""} { // without an id, every key is tried
+				token := sign(t, tt.method, kid, tt.key, claims(nil))
+				p, err := v.Verify(t.Context(), token)
+				checkVerified(t, p, err, token, "")
+			}
 		})
 	}
 }
@@ -217,10 +259,9 @@ func TestVerifyJWKS(t *testing.T) {
 func TestVerifyJWKSConfusion(t *testing.T) {
 	t.Parallel()
 	key := must(rsa.GenerateKey(rand.Reader, 2048))
-	is, cfg := newIssuer(t), config()
+	is := newIssuer(t)
 	is.publish(t, "k1", "", key) // many issuers do not tell the algorithm
-	cfg.Secret, cfg.JWKSURL = "", is.url
-	v := newVerifier(t, cfg)
+	v := newVerifier(t, is.config())
 
 	der := must(x509.MarshalPKIXPublicKey(key.Public()))
 	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
@@ -242,10 +283,9 @@ func TestVerifyJWKSRotation(t *testing.T) {
 	t.Parallel()
 	first := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	second := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	is, cfg := newIssuer(t), config()
+	is := newIssuer(t)
 	is.publish(t, "k1", jwkset.AlgES256, first)
-	cfg.Secret, cfg.JWKSURL = "", is.url
-	v := newVerifier(t, cfg)
+	v := newVerifier(t, is.config())
 	before := sign(t, jwt.SigningMethodES256, "k1", first, claims(nil))
 	p, err := v.Verify(t.Context(), before)
 	checkVerified(t, p, err, before, "")
@@ -256,5 +296,93 @@ func TestVerifyJWKSRotation(t *testing.T) {
 	checkVerified(t, p, err, after, "")
 	if p, err = v.Verify(t.Context(), before); err == nil {
 		t.Errorf("the withdrawn key is still accepted: %+v", p)
+	}
+}
+
+// A key that is published for something else, or that is too weak, is none.
+func TestVerifyUsesKeysForSignaturesAlone(t *testing.T) {
+	t.Parallel()
+	strong, weak := must(rsa.GenerateKey(rand.Reader, 2048)), must(rsa.GenerateKey(rand.Reader, 1024))
+	for _, tt := range []struct {
+		name     string
+		key      *rsa.PrivateKey
+		metadata jwkset.JWKMetadataOptions
+		accepted bool
+	}{
+		{"for signatures", strong, jwkset.JWKMetadataOptions{KID: "k1", USE: jwkset.UseSig}, true},
+		{"for verifying", strong, jwkset.JWKMetadataOptions{KID: "k1", KEYOPS: []jwkset.KEYOPS{jwkset.KeyOpsVerify}}, true},
+		{"for encryption", strong, jwkset.JWKMetadataOptions{KID: "k1", USE: jwkset.UseEnc}, false},
+		{"for wrapping keys", strong, jwkset.JWKMetadataOptions{KID: "k1", KEYOPS: []jwkset.KEYOPS{jwkset.KeyOpsWrapKey}}, false},
+		{"for another algorithm", strong, jwkset.JWKMetadataOptions{KID: "k1", ALG: jwkset.AlgRS512}, false},
+		{"of 1,024 bits", weak, jwkset.JWKMetadataOptions{KID: "k1"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			is := newIssuer(t)
+			is.publishAs(t, tt.metadata, tt.key)
+			v := newVerifier(t, is.config())
+			for _, kid := range []string{"k1", ""} {
+				_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodRS256, kid, tt.key, claims(nil)))
+				if (err == nil) != tt.accepted || err != nil && !errors.Is(err, auth.ErrToken) {
+					t.Errorf("kid %q: error %v, want accepted: %t", kid, err, tt.accepted)
+				}
+			}
+		})
+	}
+}
+
+// While the issuer is away nobody is told that his token is bad, and readiness
+// says what is missing. Once it is back, the same token is good.
+func TestIssuerAway(t *testing.T) {
+	t.Parallel()
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	is := newIssuer(t)
+	is.publish(t, "k1", jwkset.AlgES256, key)
+	is.away.Store(true)
+	v := newVerifier(t, is.config())
+	token := sign(t, jwt.SigningMethodES256, "k1", key, claims(nil))
+	if _, err := v.Verify(t.Context(), token); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("Verify: %v, want an error of kind unavailable", err)
+	}
+	probe := v.Checks()[0].Probe
+	if err := probe(t.Context()); err == nil {
+		t.Error("readiness: no error, want that the keys are missing")
+	}
+	is.away.Store(false)
+	for deadline := time.Now().Add(time.Minute); probe(t.Context()) != nil && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	p, err := v.Verify(t.Context(), token)
+	checkVerified(t, p, err, token, "")
+
+	is.away.Store(true) // keys that are known stay
+	p, err = v.Verify(t.Context(), token)
+	checkVerified(t, p, err, token, "")
+}
+
+// Tokens with unknown key ids make the issuer be asked once in a while. Until
+// then nobody knows whether the key of a token is a new one.
+func TestUnknownKeyIDs(t *testing.T) {
+	t.Parallel()
+	old := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	fresh := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	is := newIssuer(t)
+	is.publish(t, "k1", jwkset.AlgES256, old)
+	v := newVerifier(t, is.config())
+	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, "k1", old, claims(nil))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, "strange", fresh, claims(nil))); !errors.Is(err, auth.ErrToken) {
+		t.Errorf("an unknown key that was asked for: %v, want ErrToken", err)
+	}
+	is.publish(t, "k2", jwkset.AlgES256, fresh)
+	before := is.asked.Load()
+	for range 100 {
+		if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, "k2", fresh, claims(nil))); fault.KindOf(err) != fault.Unavailable {
+			t.Fatalf("a new key that cannot be asked for yet: %v, want an error of kind unavailable", err)
+		}
+	}
+	if got := is.asked.Load() - before; got != 0 {
+		t.Errorf("the issuer was asked %d more times, want none", got)
 	}
 }

@@ -20,7 +20,7 @@ const requestTimeout = 15 * time.Second
 // the health checks, and problems for paths and methods that do not exist.
 func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health) *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), middleware.GetHead, limitBody(maxBody, bodyTimeout))
+	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), protect, middleware.GetHead, limitBody(maxBody, bodyTimeout))
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 
@@ -28,6 +28,16 @@ func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health)
 	r.Get("/readyz", health.Ready)
 	r.Get("/health", health.Ready)
 	return r
+}
+
+// protect keeps browsers from guessing the type of an answer, and other sites
+// from embedding one.
+func protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Timeout bounds what h may wait for. Streams have limits of their own.

@@ -79,10 +79,10 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
-	a.health = service.NewHealth(log,
+	a.health = service.NewHealth(log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.consumer.Healthy() }, Optional: true})
+		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.consumer.Healthy() }, Optional: true})...)
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)

@@ -52,10 +52,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
-	health := service.NewHealth(log,
+	health := service.NewHealth(log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
-		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})
+		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,
 		Auth: verifier, Health: health, Metrics: metrics, Log: log,

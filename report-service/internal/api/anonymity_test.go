@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -21,7 +22,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	canary := sign(t, jwt.MapClaims{"sub": "canary-id-5e1f", "name": "Canary Name-77aa", "email": "canary@mail-c0de.example",
-		"role": "resident", "exp": 1 << 40})
+		"role": "resident", "exp": time.Now().Add(time.Hour).Unix()})
 	tracked := &tracker{s: s, secrets: []string{"canary-id-5e1f", "Canary Name-77aa", "canary@mail-c0de.example", canary}}
 
 	body := strings.Replace(newReport, "public", "anonymous", 1)

@@ -1,0 +1,242 @@
+package auth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+const (
+	// refreshEvery is how often the published keys are read again.
+	refreshEvery = 10 * time.Minute
+	// unknownEvery is how often a token with an unknown key id may make us read
+	// them before that, so that strangers cannot make us hammer the issuer.
+	unknownEvery = 10 * time.Second
+	// fetchTimeout bounds one reading, and what such a token may wait for.
+	fetchTimeout = 3 * time.Second
+	// maxKeySet is far above what issuers publish.
+	maxKeySet = 1 << 20
+	// minRSABits is what RFC 7518 (3.3) demands of RS256.
+	minRSABits = 2048
+)
+
+// errUnknownKey says that the issuer was asked, and has no such key.
+var errUnknownKey = errors.New("unknown key")
+
+// An issuer has the keys that an identity provider publishes as a JSON Web Key
+// Set (RFC 7517).
+//
+//	none yet ──read──► known ──every 10 min, and for an unknown key id──► known
+//	   └── tokens cannot be judged: Unavailable        └── a reading fails: the old keys stay
+type issuer struct {
+	url    string
+	client http.Client
+	log    zerolog.Logger
+
+	started chan struct{} // closed once run has tried to read the keys
+
+	// asking is held while the keys are read because of an unknown key id: those
+	// who come meanwhile use what one of them has learnt.
+	asking  sync.Mutex
+	askedAt time.Time // guarded by asking
+
+	mu   sync.Mutex
+	read time.Time // when the keys were last read; zero if never
+	keys []publicKey
+}
+
+// A publicKey is a key that signatures may be checked with.
+type publicKey struct {
+	id, alg string
+	key     any
+}
+
+func newIssuer(url string, log zerolog.Logger) *issuer {
+	return &issuer{url: url, client: http.Client{Timeout: fetchTimeout}, log: log, started: make(chan struct{})}
+}
+
+// run keeps the keys fresh until ctx ends.
+func (i *issuer) run(ctx context.Context) {
+	retry := backoff.Backoff{First: time.Second, Max: 30 * time.Second}
+	for first := true; ; first = false {
+		pause := refreshEvery
+		if i.refresh(ctx) == nil {
+			retry.Reset()
+		} else {
+			pause = retry.Next()
+		}
+		if first {
+			close(i.started)
+		}
+		if backoff.Sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// probe fails as long as no key has been read: tokens cannot be judged.
+func (i *issuer) probe(context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.read.IsZero() {
+		return errors.New("the issuer's keys have not been read yet")
+	}
+	return nil
+}
+
+// keyOf returns what the signature of token is to be checked with, errUnknownKey,
+// or an error of kind Unavailable if the issuer cannot be asked now.
+func (i *issuer) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
+	id, hasID := token.Header["kid"].(string)
+	if !hasID && token.Header["kid"] != nil {
+		return nil, errUnknownKey
+	}
+	alg := token.Method.Alg()
+	began := time.Now()
+	<-i.started // at most for fetchTimeout
+	if key := i.find(alg, id, hasID); key != nil {
+		return key, nil
+	}
+	if !hasID && i.readSince(time.Time{}) {
+		return nil, errUnknownKey
+	}
+	i.asking.Lock()
+	defer i.asking.Unlock()
+	key := i.find(alg, id, hasID) // somebody may have asked meanwhile
+	switch {
+	case key != nil:
+		return key, nil
+	case i.readSince(began):
+		return nil, errUnknownKey
+	case time.Since(i.askedAt) < unknownEvery:
+		return nil, unavailable(errors.New("asked a moment ago"))
+	}
+	i.askedAt = time.Now()
+	if err := i.refresh(context.WithoutCancel(ctx)); err != nil { // it is for the others, too
+		return nil, unavailable(err)
+	}
+	if key := i.find(alg, id, hasID); key != nil {
+		return key, nil
+	}
+	return nil, errUnknownKey
+}
+
+func unavailable(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Msg: "the identity provider cannot be asked for its keys at the moment; your sign-in is kept", Err: err}
+}
+
+// find returns the key for alg with the id, or all that serve alg if the token
+// names none; nil if there is no such key.
+func (i *issuer) find(alg, id string, hasID bool) any {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var set jwt.VerificationKeySet
+	for _, k := range i.keys {
+		if k.alg == alg && (k.id == id || !hasID) {
+			set.Keys = append(set.Keys, k.key)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return nil
+	}
+	return set
+}
+
+// readSince reports whether the keys have been read after t.
+func (i *issuer) readSince(t time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.read.After(t)
+}
+
+// refresh reads the keys. After an error the old ones stay.
+func (i *issuer) refresh(ctx context.Context) error {
+	began := time.Now()
+	keys, err := i.fetch(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			i.log.Warn().Err(err).Msg("reading the issuer's keys failed, will try again")
+		}
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.read, i.keys = began, keys
+	return nil
+}
+
+func (i *issuer) fetch(ctx context.Context) ([]publicKey, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := i.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the issuer answered %s", res.Status)
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxKeySet)).Decode(&set); err != nil {
+		return nil, fmt.Errorf("read key set: %w", err)
+	}
+	if set.Keys == nil {
+		return nil, errors.New("read key set: it has no keys")
+	}
+	var keys []publicKey
+	for _, raw := range set.Keys {
+		jwk, err := jwkset.NewJWKFromRawJSON(raw, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+		if err != nil {
+			continue // of a kind that we do not know
+		}
+		if key, ok := usable(jwk); ok {
+			keys = append(keys, key)
+		} else {
+			i.log.Info().Str("key_id", jwk.Marshal().KID).Msg("a key of the issuer is not for signatures of ours, will not be used")
+		}
+	}
+	return keys, nil
+}
+
+// usable returns jwk as a key that signatures may be checked with, unless it is
+// for something else, for another algorithm, or too weak.
+func usable(jwk jwkset.JWK) (publicKey, bool) {
+	meta := jwk.Marshal()
+	k := publicKey{id: meta.KID, key: jwk.Key()}
+	switch key := jwk.Key().(type) {
+	case *rsa.PublicKey:
+		if key.N.BitLen() >= minRSABits {
+			k.alg = jwt.SigningMethodRS256.Alg()
+		}
+	case *ecdsa.PublicKey:
+		if key.Curve == elliptic.P256() {
+			k.alg = jwt.SigningMethodES256.Alg()
+		}
+	case ed25519.PublicKey:
+		k.alg = jwt.SigningMethodEdDSA.Alg()
+	}
+	forSignatures := (meta.USE == "" || meta.USE == jwkset.UseSig) &&
+		(len(meta.KEYOPS) == 0 || slices.Contains(meta.KEYOPS, jwkset.KeyOpsVerify))
+	return k, k.alg != "" && forSignatures && (meta.ALG == "" || meta.ALG.String() == k.alg)
+}

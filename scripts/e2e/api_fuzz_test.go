@@ -45,7 +45,7 @@ func TestAPIFuzz(t *testing.T) {
 	requests := int(numberFrom(t, "FUZZ_REQUESTS", fuzzRequests))
 	seed := numberFrom(t, "FUZZ_SEED", 1)
 	t.Logf("FUZZ_SEED=%d", seed)
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	for i := range 12 {
 		file(t, ana, fmt.Sprint("Pothole ", i))
@@ -54,7 +54,7 @@ func TestAPIFuzz(t *testing.T) {
 	for _, p := range []*process{c.report, c.notification} {
 		t.Run(filepath.Base(p.path), func(t *testing.T) {
 			f := &fuzzer{
-				city: c, process: p, doc: c.describe(p), problems: problems,
+				stack: c, process: p, doc: c.describe(p), problems: problems,
 				tokens: []string{
 					"", ana.Token(), c.userOf("carl", "resident").Token(), c.userOf("olga", "official").Token(),
 					c.userOf("pavel", "operator").Token(), c.userOf("pavel", "operator").Token(),
@@ -99,7 +99,7 @@ func documentedProblems(t *testing.T) map[string]int {
 
 // A fuzzer makes up requests to one service.
 type fuzzer struct {
-	*city
+	*stack
 	process    *process
 	doc        document
 	operations []operation

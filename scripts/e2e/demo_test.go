@@ -14,7 +14,7 @@ var lastLine = regexp.MustCompile(`^expected=([1-9]\d*) once=(\d+) lost=0 double
 // The demo passes, and passes again on the same stack.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	for range 2 {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "demo"), "-gateway", c.gateway.URL).CombinedOutput()
 		if err != nil {

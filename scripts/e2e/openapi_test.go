@@ -26,7 +26,7 @@ type operation struct {
 }
 
 // describe reads the document that a service serves.
-func (c *city) describe(p *process) document {
+func (c *stack) describe(p *process) document {
 	c.t.Helper()
 	service, doc := client.New(p.url()), document{}
 	defer service.CloseIdle()

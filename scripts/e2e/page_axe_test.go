@@ -22,7 +22,7 @@ var axe string
 // places, never each other's: two looks at a screen see all four.
 func TestPageAccessible(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	c.awaitConsumers()
 	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	olga, oskar := c.signIn("Olga", "official"), c.signIn("Oskar", "operator")

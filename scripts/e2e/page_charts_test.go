@@ -14,7 +14,7 @@ import (
 // languages, in both themes and on a phone.
 func TestPageDrawsLatencies(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	c.awaitConsumers()
 	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, ana, "Dark crossing")

@@ -15,7 +15,7 @@ import (
 // effect appears live in an official's page.
 func TestPageReplaysDeadLetter(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	c.awaitConsumers()
 	enter := c.reader
 	olga := enter(c.signIn("Olga", "official")).open("")
@@ -56,7 +56,7 @@ func TestPageReplaysDeadLetter(t *testing.T) {
 func TestPageReplaysGroup(t *testing.T) {
 	t.Parallel()
 	const letters = 7
-	c := startCity(t)
+	c := startStack(t)
 	c.awaitConsumers()
 	ch := c.channel()
 	for range letters {
@@ -85,7 +85,7 @@ func TestPageReplaysGroup(t *testing.T) {
 // A pool is paused and resized in the console.
 func TestPageWorkers(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	c.awaitConsumers()
 	page := c.reader(c.signIn("Oskar", "operator")).open("#/ops")
 	page.do(

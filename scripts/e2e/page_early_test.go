@@ -10,7 +10,7 @@ import (
 // takes. The list alone is fetched again, once the page is live.
 func TestPageAsksEarly(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	file(t, ana, "Dark crossing")
 	page := c.reader(ana).open("")

@@ -13,7 +13,7 @@ import (
 // map, vote as someone else, move it as an official, read of it.
 func TestPageByKeyboard(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	enter := c.reader
 	ana := enter(nil).open("")
 	ana.signInByKeyboard("Ana", 0)

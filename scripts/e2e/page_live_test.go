@@ -18,7 +18,7 @@ import (
 // What an official does in his page is seen in the resident's, as it happens.
 func TestPageStatusLive(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	enter := c.reader
 	anas := c.signIn("Ana", "resident")
 	report := file(t, anas, "Dark crossing")
@@ -46,7 +46,7 @@ func TestPageStatusLive(t *testing.T) {
 // An official who decided on what is no longer so is told, and keeps his note.
 func TestPageStaleStatus(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	olga, otto := c.signIn("Olga", "official"), c.signIn("Otto", "official")
 	report := file(t, c.signIn("Ana", "resident"), "Dark crossing")
 	page := c.reader(olga).open("#/reports/" + report.ID.String())
@@ -64,7 +64,7 @@ func TestPageStaleStatus(t *testing.T) {
 // that has the stream is closed, the other one goes on.
 func TestPageTabsShareOneStream(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
@@ -90,7 +90,7 @@ func TestPageTabsShareOneStream(t *testing.T) {
 // lets go of it once it is thawed.
 func TestPageFrozenTab(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
@@ -109,7 +109,7 @@ func TestPageFrozenTab(t *testing.T) {
 }
 
 // awaitStreams returns when so many streams of notifications are open.
-func (c *city) awaitStreams(n int) {
+func (c *stack) awaitStreams(n int) {
 	c.t.Helper()
 	want := fmt.Sprintf("sse_connections{stream=%q} %d\n", "notifications", n)
 	eventually(c.t, strings.TrimSpace(want), func(ctx context.Context) bool {
@@ -132,7 +132,7 @@ func (c *city) awaitStreams(n int) {
 func TestPageReloadMidStream(t *testing.T) {
 	t.Parallel()
 	const votes, reloads = 60, 5
-	c := startCity(t)
+	c := startStack(t)
 	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, anas, "Dark crossing")
 	page := c.reader(anas).open("")
@@ -169,7 +169,7 @@ func TestPageReloadMidStream(t *testing.T) {
 func TestPageBrokerAway(t *testing.T) {
 	t.Parallel()
 	server := rabbittest.StartServer(t)
-	c := prepareCityAt(t, server.URL(), server.ManagementURL())
+	c := prepareStackAt(t, server.URL(), server.ManagementURL())
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
@@ -190,7 +190,7 @@ func TestPageBrokerAway(t *testing.T) {
 // The page says so when nothing is live, and is live again by itself.
 func TestPageReconnects(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	anas := c.signIn("Ana", "resident")
 	report := file(t, anas, "Dark crossing")
 	page := c.reader(anas).open("")
@@ -205,7 +205,7 @@ func TestPageReconnects(t *testing.T) {
 // and the city's public life goes on.
 func TestPageSessionEnds(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	const lifetime = 8 * time.Second
 	// The services forgive clocks 30 s; the token's end lies that far back.
 	expires := time.Now().Add(lifetime - 30*time.Second).Unix()

@@ -28,7 +28,7 @@ const clientID = "cityconnect-page"
 func TestPageOpenIDConnect(t *testing.T) {
 	t.Parallel()
 	provider := newProvider(t)
-	c := prepareCity(t)
+	c := prepareStack(t)
 	for _, p := range []*process{c.report, c.notification} {
 		p.env["AUTH_MODE"], p.env["AUTH_JWT_SECRET"] = "jwt", ""
 		p.env["AUTH_ISSUER"], p.env["AUTH_JWKS_URL"] = provider.URL, provider.URL+"/keys"

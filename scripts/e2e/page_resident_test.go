@@ -11,7 +11,7 @@ import (
 // twice, and the reporter's page follows.
 func TestPageReportAndVote(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	enter := c.reader
 	ana := enter(c.signIn("Ana", "resident")).open("#/new")
 	ana.do(
@@ -49,7 +49,7 @@ func TestPageReportAndVote(t *testing.T) {
 // into the void is filed once when the city is back.
 func TestPageDraftSurvives(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
 	page.do(
 		browser.Choose("Category", "Graffiti"),
@@ -71,7 +71,7 @@ func TestPageDraftSurvives(t *testing.T) {
 // Whoever reports nearby is offered what is there already.
 func TestPageDuplicates(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
 	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
 	page.do(
@@ -91,7 +91,7 @@ func TestPageDuplicates(t *testing.T) {
 // An anonymous report shows its author to nobody but the author.
 func TestPageAnonymous(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	enter := c.reader
 	const name = "Canary-7f3a91"
 	author := enter(c.signIn(name, "resident")).open("#/new")

@@ -14,7 +14,7 @@ import (
 // The first load on a processor slowed down four times, as a figure.
 func TestPageFirstLoad(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	for i := range 50 {
 		file(t, ana, fmt.Sprintf("Report %d", i))
@@ -40,7 +40,7 @@ func TestPageFirstLoad(t *testing.T) {
 func TestPageMemory(t *testing.T) {
 	t.Parallel()
 	const events, reports = 5000, 10
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.userOf("ana", "resident")
 	page := c.reader(ana).open("")
 	var filed []client.Report
@@ -62,7 +62,7 @@ func TestPageMemory(t *testing.T) {
 }
 
 // publishVotes tells the broker of n votes on the reports of user.
-func (c *city) publishVotes(user string, reports []client.Report, n int) {
+func (c *stack) publishVotes(user string, reports []client.Report, n int) {
 	c.t.Helper()
 	ch := c.channel()
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// A reader is somebody who looks at the city's page.
+// A reader is somebody who looks at the page.
 type reader struct {
 	t *testing.T
 	*browser.Person
@@ -28,7 +28,7 @@ var chromium = sync.OnceValues(func() (*browser.Browser, error) {
 var endChromium = func() {}
 
 // reader lets a user into the page; nil is nobody.
-func (c *city) reader(user *client.Client) reader {
+func (c *stack) reader(user *client.Client) reader {
 	c.t.Helper()
 	b, err := chromium()
 	if err != nil {

@@ -49,7 +49,7 @@ func TestPresenceIsNotRevealed(t *testing.T) {
 
 // An attack is Carl, what he plays with, and what he has seen.
 type attack struct {
-	*city
+	*stack
 	carl, ann, ben   *client.Client // through the gateway
 	reports, streams []*process     // the replicas of both services
 	gateway          string
@@ -65,7 +65,7 @@ type scores map[string]*struct{ author, other int }
 
 func newAttack(t *testing.T, replicas int) *attack {
 	t.Helper()
-	a := &attack{city: startCity(t), outside: scores{}, inside: scores{}}
+	a := &attack{stack: startStack(t), outside: scores{}, inside: scores{}}
 	a.reports, a.streams = []*process{a.report}, []*process{a.notification}
 	for len(a.reports) < replicas {
 		a.reports = append(a.reports, newProcess(t, "report-service", a.report.env))

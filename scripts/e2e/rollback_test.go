@@ -17,7 +17,7 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 	for table, column := range map[string]string{"outbox_messages": "report_version", "reports": "version"} {
 		t.Run("commit refused for "+table, func(t *testing.T) {
 			t.Parallel()
-			c := startCity(t)
+			c := startStack(t)
 			ana, ben, olga := c.signIn("Ana", "resident"), c.signIn("Ben", "resident"), c.signIn("Olga", "official")
 			officials, anas := watch(t, olga), watch(t, ana)
 			report := file(t, ana, "Dark crossing")

@@ -14,7 +14,7 @@ import (
 // becomes a dead letter, and everything is shown once the schema is there.
 func TestServicesAwaitTheirSchema(t *testing.T) {
 	t.Parallel()
-	c := prepareCity(t)
+	c := prepareStack(t)
 	reportURL, notificationURL := c.reportDB.Config().ConnString(), c.notificationDB.Config().ConnString()
 	if err := migrations.Down(t.Context(), reportURL, migrations.Report); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestServicesAwaitTheirSchema(t *testing.T) {
 }
 
 // readiness returns what a service answers at /readyz.
-func (c *city) readiness(p *process) (status int, checks map[string]string) {
+func (c *stack) readiness(p *process) (status int, checks map[string]string) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, p.url()+"/readyz", http.NoBody)
 	if err != nil {

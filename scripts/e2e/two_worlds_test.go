@@ -23,7 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// A world is what everyone but the two residents can see of a city in which one
+// A world is what everyone but the two residents can see of a stack in which one
 // of them filed an anonymous report: by observer, without what is random or a
 // time. Two worlds that differ in nothing but the author must look the same, to
 // the byte and in their order. A search for the author's name, as in
@@ -97,11 +97,11 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 	return differs
 }
 
-// play lets a city live through a day in which author files the anonymous report, and returns
+// play lets a stack live through a day in which author files the anonymous report, and returns
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
-	c := startCity(t)
+	c := startStack(t)
 	through := map[string]*spy{}
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
 		through[exchange] = c.spyOn(exchange)
@@ -186,7 +186,7 @@ func play(t *testing.T, author person) world {
 }
 
 // observe looks at answers, tables and logs.
-func (c *city) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
+func (c *stack) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
 	w := world{}
 	for name, user := range readers {
 		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count"}
@@ -227,7 +227,7 @@ type resident struct {
 }
 
 // load asks for what the page asks for at its start.
-func (r *resident) load(c *city, reports []client.Report) {
+func (r *resident) load(c *stack, reports []client.Report) {
 	paths := []string{"/session", "/categories", "/reports", "/reports/mine", "/notifications"}
 	for _, report := range reports {
 		paths = append(paths, "/reports/"+report.ID.String())
@@ -245,7 +245,7 @@ type feed struct {
 	data []string
 }
 
-func (c *city) listenToFeed() *feed {
+func (c *stack) listenToFeed() *feed {
 	c.t.Helper()
 	f, ready := &feed{}, make(chan struct{})
 	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Handle: func(e ssetest.Event) {
@@ -277,7 +277,7 @@ func (f *feed) lines() []string {
 }
 
 // answers returns what user is answered at each path, headers included.
-func (c *city) answers(user *client.Client, paths []string) []string {
+func (c *stack) answers(user *client.Client, paths []string) []string {
 	c.t.Helper()
 	var all []string
 	for _, path := range paths {

@@ -35,7 +35,7 @@ func badReport(name, token, body, pointer string) bad {
 // Every way to be wrong has its own documented answer, and none is our fault.
 func TestBadInputToReportService(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana, ben, olga := c.signIn("Ana", "resident"), c.signIn("Ben", "resident"), c.signIn("Olga", "official")
 	report, rejected := file(t, ana, "Dark crossing"), file(t, ana, "Rejected")
 	move(t, olga, rejected, "rejected", "Not ours")
@@ -98,7 +98,7 @@ func TestBadInputToReportService(t *testing.T) {
 
 func TestBadInputToNotificationService(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	anas, report := watch(t, ana), file(t, ana, "Dark crossing")
 	vote(t, ben, report, "upvote")
@@ -136,7 +136,7 @@ func TestBadInputToNotificationService(t *testing.T) {
 }
 
 // checkAll sends every request and checks its answer and its documentation.
-func (c *city) checkAll(all []bad) {
+func (c *stack) checkAll(all []bad) {
 	documented, err := os.ReadFile(filepath.Join(root(), "docs", "problems.md"))
 	if err != nil {
 		c.t.Error(err)
@@ -165,7 +165,7 @@ func (c *city) checkAll(all []bad) {
 }
 
 // ask sends the request as it stands, past the client's own care.
-func (c *city) ask(t *testing.T, b bad) *client.Error {
+func (c *stack) ask(t *testing.T, b bad) *client.Error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), b.method, c.gateway.URL+b.path, strings.NewReader(b.body))
 	if err != nil {

@@ -5,26 +5,18 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// voteBody is the body of a vote on report.
-func voteBody(report uuid.UUID, version int64) string {
-	return fmt.Sprintf(`{"report_id":%q,"report_version":%d,"report_title":"Dark crossing","voter_id":"v","vote_type":"upvote","new_score":1,"timestamp":%d}`,
-		report, version, time.Now().Unix())
-}
-
 // What can never succeed goes to the dead letters at once, with its reason,
 // and its neighbours do not notice.
 func TestMalformedMessageIsDeadLettered(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana, report := c.userOf("ana", "resident"), uuid.New()
 	anas, dead, ch := watch(t, ana), c.spyOn(topology.DeadLetterExchange()), c.channel()
 
@@ -60,7 +52,7 @@ func TestMalformedMessageIsDeadLettered(t *testing.T) {
 }
 
 // awaitDeadLetter returns when operators can see the dead letter.
-func (c *city) awaitDeadLetter(messageID string) {
+func (c *stack) awaitDeadLetter(messageID string) {
 	c.t.Helper()
 	operator := c.userOf("operator", "operator")
 	eventually(c.t, "the dead letter is listed", func(ctx context.Context) bool {
@@ -78,51 +70,5 @@ func (c *city) awaitDeadLetter(messageID string) {
 			}
 		}
 		return false
-	})
-}
-
-// The broker delivers at least once; the effect is exactly once.
-func TestMessageTwiceHasOneEffect(t *testing.T) {
-	t.Parallel()
-	c := startCity(t)
-	ana, report := c.userOf("ana", "resident"), uuid.New()
-	anas := watch(t, ana)
-
-	first := c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 1))
-	ch := c.channel()
-	c.publish(ch, event.VoteReceivedKey, first)
-	anas.await(1)
-	c.publish(ch, event.VoteReceivedKey, first) // long after its effect
-
-	second := c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 2))
-	var wg sync.WaitGroup
-	for range 8 { // all at once
-		ch := c.channel()
-		wg.Go(func() { c.publish(ch, event.VoteReceivedKey, second) })
-	}
-	wg.Wait()
-	c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 3)))
-	anas.check([]sight{{voted, report, 1}, {voted, report, 2}, {voted, report, 3}})
-
-	c.awaitQueuesEmpty()
-	anas.check([]sight{{voted, report, 1}, {voted, report, 2}, {voted, report, 3}})
-	var processed int
-	err := c.notificationDB.QueryRow(t.Context(), `select count(*) from processed_messages`).Scan(&processed)
-	if err != nil || processed != 3 {
-		t.Errorf("%d messages count as processed (error: %v), want 3", processed, err)
-	}
-}
-
-// awaitQueuesEmpty returns when no message waits in a main queue, neither
-// ready nor unacknowledged.
-func (c *city) awaitQueuesEmpty() {
-	c.t.Helper()
-	eventually(c.t, "the queues are empty", func(context.Context) bool {
-		for _, q := range c.queues() {
-			if strings.HasPrefix(q.Name, "queue.") && q.Messages > 0 {
-				return false
-			}
-		}
-		return true
 	})
 }

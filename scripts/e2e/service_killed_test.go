@@ -16,7 +16,7 @@ const nowhere = "amqp://guest:guest@127.0.0.1:1/"
 // because it had no broker. The next one announces it.
 func TestReportServiceKilledBeforeItPublished(t *testing.T) {
 	t.Parallel()
-	c := prepareCity(t)
+	c := prepareStack(t)
 	c.notification.start()
 	c.report.env["RABBITMQ_URL"] = nowhere
 	c.report.start()
@@ -35,7 +35,7 @@ func TestReportServiceKilledBeforeItPublished(t *testing.T) {
 // The same at random moments of the publishing, under load.
 func TestReportServiceKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana, officials := c.signIn("Ana", "resident"), watch(t, c.signIn("Olga", "official"))
 	var accepted []sight
 	for range 3 {
@@ -58,7 +58,7 @@ func TestReportServiceKilledUnderLoad(t *testing.T) {
 
 // fileAndKill files n reports at once and kills report-service as soon as a
 // quarter of them is accepted. It returns what was.
-func (c *city) fileAndKill(user *client.Client, n int) []sight {
+func (c *stack) fileAndKill(user *client.Client, n int) []sight {
 	c.t.Helper()
 	accepted := make(chan sight, n)
 	var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func (c *city) fileAndKill(user *client.Client, n int) []sight {
 }
 
 // announced returns every event of a kind that report-service has committed.
-func (c *city) announced(typ string) []sight {
+func (c *stack) announced(typ string) []sight {
 	c.t.Helper()
 	rows, err := c.reportDB.Query(c.t.Context(),
 		`select report_id, report_version from outbox_messages where routing_key = $1`, typ)
@@ -110,7 +110,7 @@ func (c *city) announced(typ string) []sight {
 func TestNotificationServiceKilledMidStream(t *testing.T) {
 	t.Parallel()
 	const deaths, between = 3, 50
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
 	load := c.startLoad(ana, file(t, ana, "Dark crossing"), 4)

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
@@ -49,3 +51,20 @@ func move(t *testing.T, official *client.Client, report client.Report, status, n
 
 // sightOf returns what the officials are to see of a new report.
 func sightOf(report client.Report) sight { return sight{created, report.ID, report.Version} }
+
+// token returns a signed token with the usual claims, some of them replaced.
+func token(replace jwt.MapClaims) string {
+	claims := jwt.MapClaims{
+		"iss": issuer, "aud": audience, "sub": "somebody", "name": "Somebody", "role": "resident",
+		"exp": time.Now().Add(time.Hour).Unix(),
+	}
+	for name, value := range replace {
+		claims[name] = value
+	}
+	return must(jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret)))
+}
+
+// userOf returns a client of the user called id, without asking the issuer.
+func (c *stack) userOf(id, role string) *client.Client {
+	return c.As(id, token(jwt.MapClaims{"sub": id, "role": role}))
+}

@@ -18,7 +18,7 @@ import (
 func TestConcurrentVotes(t *testing.T) {
 	t.Parallel()
 	const reports, voters, rounds = 5, 1000, 2
-	c := startCity(t)
+	c := startStack(t)
 	other := newProcess(t, "report-service", c.report.env)
 	other.start()
 	replicas := []*client.Client{client.New(c.report.url()), client.New(other.url())}
@@ -38,7 +38,7 @@ func TestConcurrentVotes(t *testing.T) {
 			voter := replicas[v%2].As(id, token(jwt.MapClaims{"sub": id}))
 			wg.Go(func() {
 				<-start
-				votes[v] = act(t, voter, report)
+				votes[v] = voteOrWithdraw(t, voter, report)
 			})
 		}
 		close(start)
@@ -55,9 +55,9 @@ func TestConcurrentVotes(t *testing.T) {
 	anas.check(c.announced(voted))
 }
 
-// act does one of the things that a voter can do and returns the vote that
-// then stands.
-func act(t *testing.T, voter *client.Client, report client.Report) int64 {
+// voteOrWithdraw does one of the things that a voter can do and returns the
+// vote that then counts.
+func voteOrWithdraw(t *testing.T, voter *client.Client, report client.Report) int64 {
 	path, value := "/reports/"+report.ID.String()+"/vote", rand.Int64N(3)-1
 	var err error
 	switch value {
@@ -76,7 +76,7 @@ func act(t *testing.T, voter *client.Client, report client.Report) int64 {
 
 // checkScore compares the report's score, in the answer and in the row, with
 // a recount of its votes.
-func (c *city) checkScore(report client.Report, want int64) {
+func (c *stack) checkScore(report client.Report, want int64) {
 	c.t.Helper()
 	seen, err := c.Report(c.t.Context(), report.ID)
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	secret   = "e2e-secret-e2e-secret-e2e-secret"
 )
 
-// A city is the whole stack of one test.
-type city struct {
+// A stack is both services, their databases, their broker and a gateway, of one test.
+type stack struct {
 	*client.Client // nobody's, through the gateway
 	t              *testing.T
 
@@ -37,16 +37,16 @@ type city struct {
 	gateway                  *httptest.Server
 }
 
-// prepareCity makes everything but starts neither service.
-func prepareCity(t *testing.T) *city {
+// prepareStack makes everything but starts neither service.
+func prepareStack(t *testing.T) *stack {
 	t.Helper()
-	return prepareCityAt(t, rabbittest.Vhost(t), rabbittest.SharedManagementURL(t))
+	return prepareStackAt(t, rabbittest.Vhost(t), rabbittest.SharedManagementURL(t))
 }
 
-// prepareCityAt does so at a broker of the test's own.
-func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
+// prepareStackAt does so at a broker of the test's own.
+func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 	t.Helper()
-	c := &city{
+	c := &stack{
 		t: t, brokerURL: brokerURL, managementURL: managementURL,
 		reportDB: pgtest.Report(t), notificationDB: pgtest.Notification(t),
 	}
@@ -71,10 +71,10 @@ func prepareCityAt(t *testing.T, brokerURL, managementURL string) *city {
 	return c
 }
 
-// startCity returns a city in which both services serve.
-func startCity(t *testing.T) *city {
+// startStack returns a stack in which both services serve.
+func startStack(t *testing.T) *stack {
 	t.Helper()
-	c := prepareCity(t)
+	c := prepareStack(t)
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
@@ -88,7 +88,7 @@ func with(env map[string]string, name, value string) map[string]string {
 }
 
 // proxy is the gateway: one origin for both services, as nginx makes it.
-func (c *city) proxy() http.Handler {
+func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
@@ -112,7 +112,7 @@ func (c *city) proxy() http.Handler {
 }
 
 // awaitReady returns when both services are ready for all they do.
-func (c *city) awaitReady() {
+func (c *stack) awaitReady() {
 	c.t.Helper()
 	for _, p := range []*process{c.report, c.notification} {
 		service := client.New(p.url())
@@ -126,7 +126,7 @@ func (c *city) awaitReady() {
 }
 
 // signIn returns a client of a fresh user.
-func (c *city) signIn(name, role string) *client.Client {
+func (c *stack) signIn(name, role string) *client.Client {
 	c.t.Helper()
 	user, err := c.SignIn(c.t.Context(), name, role, "")
 	if err != nil {

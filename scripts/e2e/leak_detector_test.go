@@ -10,37 +10,37 @@ import (
 	"testing"
 )
 
-// A trail is what would give a person away: unique strings, in every form in
+// A leakDetector knows what would give a person away: unique strings, in every form in
 // which they could travel.
-type trail struct {
+type leakDetector struct {
 	t     *testing.T
 	forms map[string][]byte // by a name for messages
 	calls int
 }
 
-func newTrail(t *testing.T, secrets ...string) *trail {
-	tr := &trail{t: t, forms: make(map[string][]byte)}
+func newLeakDetector(t *testing.T, secrets ...string) *leakDetector {
+	d := &leakDetector{t: t, forms: make(map[string][]byte)}
 	for _, s := range secrets {
-		tr.add(s+" as it stands", s)
-		tr.add(s+" in upper case", strings.ToUpper(s))
-		tr.add(s+" in lower case", strings.ToLower(s))
-		tr.add(s+" in hex", hex.EncodeToString([]byte(s)))
-		tr.add(s+" in upper hex", strings.ToUpper(hex.EncodeToString([]byte(s))))
-		tr.add(s+" escaped for a URL", url.QueryEscape(s))
-		tr.add(s+" escaped for a path", url.PathEscape(s))
+		d.add(s+" as it stands", s)
+		d.add(s+" in upper case", strings.ToUpper(s))
+		d.add(s+" in lower case", strings.ToLower(s))
+		d.add(s+" in hex", hex.EncodeToString([]byte(s)))
+		d.add(s+" in upper hex", strings.ToUpper(hex.EncodeToString([]byte(s))))
+		d.add(s+" escaped for a URL", url.QueryEscape(s))
+		d.add(s+" escaped for a path", url.PathEscape(s))
 		for offset := range 3 {
-			tr.add(s+" in base64", inner(base64.StdEncoding, s, offset))
-			tr.add(s+" in base64 for URLs", inner(base64.URLEncoding, s, offset))
+			d.add(s+" in base64", inner(base64.StdEncoding, s, offset))
+			d.add(s+" in base64 for URLs", inner(base64.URLEncoding, s, offset))
 		}
 		reversed := []byte(s)
 		slices.Reverse(reversed)
-		tr.add(s+" backwards", string(reversed))
+		d.add(s+" backwards", string(reversed))
 	}
-	return tr
+	return d
 }
 
-func (tr *trail) add(name, form string) {
-	tr.forms[name+" ("+form+")"] = []byte(form)
+func (d *leakDetector) add(name, form string) {
+	d.forms[name+" ("+form+")"] = []byte(form)
 }
 
 // inner returns those characters of s's base64 that stay the same whatever
@@ -53,9 +53,9 @@ func inner(enc *base64.Encoding, s string, offset int) string {
 }
 
 // found returns the forms that occur in data.
-func (tr *trail) found(data []byte) []string {
+func (d *leakDetector) found(data []byte) []string {
 	var names []string
-	for name, form := range tr.forms {
+	for name, form := range d.forms {
 		if bytes.Contains(data, form) {
 			names = append(names, name)
 		}
@@ -64,31 +64,31 @@ func (tr *trail) found(data []byte) []string {
 }
 
 // check fails the test if data gives the person away.
-func (tr *trail) check(where string, data []byte) {
-	tr.t.Helper()
-	tr.calls++
-	for _, name := range tr.found(data) {
-		tr.t.Errorf("%s shows %s", where, name)
+func (d *leakDetector) check(where string, data []byte) {
+	d.t.Helper()
+	d.calls++
+	for _, name := range d.found(data) {
+		d.t.Errorf("%s shows %s", where, name)
 	}
 }
 
-// A trail that finds nothing would let every leak pass.
-func TestTrailFindsEveryForm(t *testing.T) {
+// A detector that finds nothing would let every leak pass.
+func TestLeakDetectorFindsEveryForm(t *testing.T) {
 	t.Parallel()
 	const secret = "Kanari-7f3a9c51"
-	tr := newTrail(t, secret)
+	d := newLeakDetector(t, secret)
 	for _, before := range []string{"", "u", "us", "user:"} {
 		text := before + secret + "!"
 		for how, data := range map[string]string{
 			"plain": text, "hex": hex.EncodeToString([]byte(text)), "query": url.QueryEscape(text),
 			"base64": base64.StdEncoding.EncodeToString([]byte(text)), "base64url": base64.RawURLEncoding.EncodeToString([]byte(text)),
 		} {
-			if len(tr.found([]byte("before "+data+" after"))) == 0 {
+			if len(d.found([]byte("before "+data+" after"))) == 0 {
 				t.Errorf("%q in %s is not found", text, how)
 			}
 		}
 	}
-	if found := tr.found([]byte("Kanari-7f3a9c5")); found != nil {
+	if found := d.found([]byte("Kanari-7f3a9c5")); found != nil {
 		t.Errorf("found %q in something else", found)
 	}
 }

@@ -21,8 +21,8 @@ import (
 // A canary is a resident whose id, name and e-mail are found wherever they
 // are, and everything that is searched for them.
 type canary struct {
-	*city
-	trail   *trail
+	*stack
+	leaks   *leakDetector
 	user    *client.Client
 	screen  *screen
 	reports []client.Report
@@ -42,14 +42,14 @@ func TestPrivacyCanary(t *testing.T) {
 	c.searchWires()
 	c.searchTables()
 	c.searchProcesses()
-	t.Logf("searched %d places for %d forms", c.trail.calls, len(c.trail.forms))
+	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
 }
 
 func releaseCanary(t *testing.T) *canary {
 	t.Helper()
 	mark := func() string { b := make([]byte, 6); _, _ = rand.Read(b); return hex.EncodeToString(b) }
 	id, name, mail := "Id-"+mark()+"-Kanari", "Nama "+mark()+" Kanari", mark()+".kanari@surel.test"
-	c := &canary{city: startCity(t), trail: newTrail(t, id, name, mail)}
+	c := &canary{stack: startStack(t), leaks: newLeakDetector(t, id, name, mail)}
 	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
 		c.wires = append(c.wires, c.spyOn(exchange))
@@ -178,7 +178,7 @@ func (c *canary) searchOperations(p *process, path string) {
 	if err != nil {
 		c.t.Errorf("GET %s: %v", path, err)
 	}
-	c.trail.check("GET "+path+" as an operator", answer)
+	c.leaks.check("GET "+path+" as an operator", answer)
 }
 
 // searchAnswer makes one request, looks at its answer, and reports whether
@@ -190,7 +190,7 @@ func (c *canary) searchAnswer(p *process, op operation, role, token string) (goo
 	if err != nil {
 		c.t.Errorf("%s %s: %v", op.method, op.path, err)
 	}
-	c.trail.check(fmt.Sprintf("%s %s as %q", op.method, op.path, role), answer)
+	c.leaks.check(fmt.Sprintf("%s %s as %q", op.method, op.path, role), answer)
 	if status >= http.StatusInternalServerError {
 		c.t.Errorf("%s %s as %q: answered %d %s", op.method, op.path, role, status, answer)
 	}
@@ -232,7 +232,7 @@ func (c *canary) searchWires() {
 	c.checkOutboxPublished()
 
 	for _, path := range []string{"/api/definitions/%s", "/api/queues/%s", "/api/exchanges/%s", "/api/bindings/%s", "/api/connections", "/api/consumers/%s", "/api/policies/%s"} {
-		c.trail.check(path, c.rawManagement(http.MethodGet, path, ""))
+		c.leaks.check(path, c.rawManagement(http.MethodGet, path, ""))
 	}
 	ch, lying := c.channel(), 0
 	for _, q := range c.queues() {
@@ -240,7 +240,7 @@ func (c *canary) searchWires() {
 			continue // a spy's own, or the relay's: numbers of shards, from other replicas
 		}
 		const peek = `{"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"}`
-		c.trail.check("a look into "+q.Name, c.rawManagement(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))
+		c.leaks.check("a look into "+q.Name, c.rawManagement(http.MethodPost, "/api/queues/%s/"+q.Name+"/get", peek))
 		for d, ok := get(c.t, ch, q.Name); ok; d, ok = get(c.t, ch, q.Name) {
 			c.searchDelivery("in "+q.Name, d)
 			lying++
@@ -282,10 +282,10 @@ func get(t *testing.T, ch *amqp.Channel, queue string) (amqp.Delivery, bool) {
 // searchDelivery looks at the whole of a message.
 func (c *canary) searchDelivery(where string, d amqp.Delivery) {
 	c.t.Helper()
-	c.trail.check("the body of a message "+where, d.Body)
+	c.leaks.check("the body of a message "+where, d.Body)
 	envelope := fmt.Sprintf("%+v %q %q", d.Headers, d.Headers, // numbers and text
 		[]string{d.RoutingKey, d.MessageId, d.CorrelationId, d.ReplyTo, d.Type, d.UserId, d.AppId})
-	c.trail.check("the envelope of a message "+where, []byte(envelope))
+	c.leaks.check("the envelope of a message "+where, []byte(envelope))
 }
 
 // searchTables reads both databases: what is private stands in one table of
@@ -299,7 +299,7 @@ func (c *canary) searchTables() {
 				c.t.Fatalf("read %s: %v", table, err)
 			}
 			if table != private {
-				c.trail.check("table "+table, []byte(text))
+				c.leaks.check("table "+table, []byte(text))
 			} else if !strings.Contains(text, c.user.ID) {
 				c.t.Errorf("table %s does not know the canary: the test looks in the wrong place", table)
 			}
@@ -329,7 +329,7 @@ func tables(t *testing.T, db *pgxpool.Pool) []string {
 func (c *canary) searchProcesses() {
 	for _, p := range []*process{c.report, c.notification} {
 		log := p.log.String()
-		c.trail.check("the log of "+p.path, []byte(log))
+		c.leaks.check("the log of "+p.path, []byte(log))
 		if len(p.log.messages("request")) == 0 {
 			c.t.Errorf("%s logged no request: the test proves nothing", p.path)
 		}

@@ -17,7 +17,7 @@ const promisedExit = 10 * time.Second
 // ends by itself, and nothing that was accepted is missing afterwards.
 func TestSIGTERMUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
 	report := file(t, ana, "Dark crossing")
@@ -45,7 +45,7 @@ type load struct {
 	workers  sync.WaitGroup
 }
 
-func (c *city) startLoad(reporter *client.Client, report client.Report, workers int) *load {
+func (c *stack) startLoad(reporter *client.Client, report client.Report, workers int) *load {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	l := &load{cancel: cancel}
 	for range workers {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change is merged: scripts/lint.sh, all tests
-# with the race detector against real servers of their own, and the demo on a
-# stack of its own. Arguments go to go test: scripts/test.sh -run Relay
+# with the race detector against real servers of their own, and on a stack of its
+# own the demo and a fault of every kind. Arguments go to go test: scripts/test.sh -run Relay
 #
 # The suites that break servers for minutes run again when the code under them
 # has changed; Go remembers them otherwise. -count=1 runs everything.
@@ -23,6 +23,9 @@ demo() (
   trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
   scripts/stack up && GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo && scripts/test-stack.sh
 )
+
+# faults breaks every kind of process once, while people use a stack.
+faults() { scripts/chaos.sh -faults 16 -rate 15; }
 
 # The checks use the processor while the tests wait for their servers.
 nice scripts/lint.sh >.stack/logs/lint.log 2>&1 &
@@ -47,9 +50,10 @@ breaking=(
 )
 mapfile -t others < <(go list ./scripts/e2e "${modules[@]/%//...}" | grep -vxFf <(go list "${breaking[@]}"))
 
-# The demo keeps a stack of its own busy beside them.
-demo >.stack/logs/demo.log 2>&1 &
-demo=$!
+: >.stack/logs/chaos.log
+# The demo and the faults keep stacks of their own busy beside them, in turn.
+{ demo >.stack/logs/demo.log 2>&1 && faults >.stack/logs/chaos.log 2>&1; } &
+stacks=$!
 
 # Tests wait for servers much of the time: more of them at once than processors.
 # Vet is among the checks already, and nobody debugs these programs: leaving
@@ -58,11 +62,12 @@ flags=(-race -timeout 10m -parallel 6 -vet=off -ldflags=-w)
 failed=0
 go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
 go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
-wait "$demo" || {
+wait "$stacks" || {
   failed=1
-  cat .stack/logs/demo.log
+  cat .stack/logs/demo.log .stack/logs/chaos.log
 }
-{ grep "^expected=" .stack/logs/demo.log || true; } | tail -n 1
+{ grep -h "^expected=" .stack/logs/demo.log || true; } | tail -n 1
+tail -n 1 .stack/logs/chaos.log
 
 wait "$lint" || failed=1
 cat .stack/logs/lint.log

@@ -15,6 +15,7 @@ import (
 	"github.com/oasdiff/yaml"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // A Document is an OpenAPI document at work.
@@ -57,9 +58,11 @@ func Load(data []byte, formats Formats) (*Document, error) {
 
 // ServeHTTP answers with the document as JSON.
 func (d *Document) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(d.json) // a client that left is no fault of ours
+	service.WriteJSON(w, http.StatusOK, d.json)
 }
+
+// Version returns the version of the API that the document describes.
+func (d *Document) Version() string { return d.spec.Info.Version }
 
 // operations yields every operation of the document.
 func (d *Document) operations() iter.Seq[*operation] {

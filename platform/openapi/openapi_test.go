@@ -42,19 +42,8 @@ paths:
       requestBody:
         required: true
         content:
-          application/json:
-            schema:
-              type: object
-              additionalProperties: false
-              required: [name]
-              properties:
-                name: {type: string, minLength: 1, maxLength: 3}
-                title: {type: string, format: line}
-                story: {type: string, format: text}
-                tags: {type: array, minItems: 1, items: {type: integer, maximum: 999999999999999999}}
-                from: {type: integer}
-                to: {type: integer}
-              dependentRequired: {from: [to]}
+          application/json: {schema: {$ref: '#/components/schemas/Change'}}
+          application/merge-patch+json: {schema: {$ref: '#/components/schemas/Change'}}
       responses: {'204': {description: done}}
     get:
       operationId: look
@@ -62,6 +51,19 @@ paths:
       responses: {'204': {description: done}}
 components:
   securitySchemes: {bearer: {type: http, scheme: bearer}}
+  schemas:
+    Change:
+      type: object
+      additionalProperties: false
+      required: [name]
+      properties:
+        name: {type: string, minLength: 1, maxLength: 3}
+        title: {type: string, format: line}
+        story: {type: string, format: text}
+        tags: {type: array, minItems: 1, items: {type: integer, maximum: 999999999999999999}}
+        from: {type: integer}
+        to: {type: integer}
+      dependentRequired: {from: [to]}
 `
 
 var formats = openapi.Formats{"even": func(s string) error {
@@ -177,7 +179,9 @@ func TestRefusals(t *testing.T) {
 		{"second half alone", `{"name":"\\\uDE80"}`, nil, 400, "half a character"},
 		{"halves apart", `{"name":"\ud83dx\ude80"}`, nil, 400, "half a character"},
 		{"no half", `{"name":"\\ud"}`, nil, 204, ""},
-		{"another type", `{"name":"x"}`, http.Header{"Content-Type": {"text/plain"}}, 415, "want application/json"},
+		{"another type", `{"name":"x"}`, http.Header{"Content-Type": {"text/plain"}}, 415, "want application/json or application/merge-patch+json"},
+		{"a merge patch", `{"name":"x"}`, http.Header{"Content-Type": {"application/merge-patch+json"}}, 204, ""},
+		{"a wrong merge patch", `{"name":"four"}`, http.Header{"Content-Type": {"application/merge-patch+json"}}, 400, "want at most 3 characters"},
 		{"compressed", `{"name":"x"}`, http.Header{"Content-Encoding": {"gzip"}}, 415, "without a Content-Encoding"},
 		{"identity", `{"name":"x"}`, http.Header{"Content-Encoding": {"identity"}}, 204, ""},
 		{"a header twice", `{"name":"x"}`, http.Header{"Once": {"a", "b"}}, 400, "given more than once, want one value"},

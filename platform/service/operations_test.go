@@ -15,7 +15,7 @@ func TestOperationsAreApart(t *testing.T) {
 	t.Parallel()
 	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())
 	operations := service.NewOperations(metrics, health)
-	public := service.NewRouter(zerolog.Nop(), metrics, health)
+	public := service.NewRouter("1.0.0", zerolog.Nop(), metrics, health)
 	for path, want := range map[string]int{
 		"/metrics": 200, "/health/detailed": 200,
 		"/debug/pprof/heap": 200, "/debug/pprof/allocs": 200, "/debug/pprof/mutex": 200, "/debug/pprof/block": 200,

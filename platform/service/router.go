@@ -15,12 +15,13 @@ import (
 // what gateways and clients wait for us.
 const requestTimeout = 15 * time.Second
 
-// NewRouter returns a router with what every service has around its handlers:
+// NewRouter returns a router of the API's version with what every service has
+// around its handlers:
 // the trace, the access log, metrics, recovery from panics, limits of bodies,
 // the health checks, and problems for paths and methods that do not exist.
-func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health) *chi.Mux {
+func NewRouter(version string, log zerolog.Logger, metrics *prometheus.Registry, health *Health) *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), protect, middleware.GetHead, limitBody(maxBody, bodyTimeout))
+	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), headers(version), middleware.GetHead, limitBody(maxBody, bodyTimeout))
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 
@@ -30,14 +31,17 @@ func NewRouter(log zerolog.Logger, metrics *prometheus.Registry, health *Health)
 	return r
 }
 
-// protect keeps browsers from guessing the type of an answer, and other sites
-// from embedding one.
-func protect(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-		next.ServeHTTP(w, r)
-	})
+// headers says with every answer which version of the API gave it, and keeps
+// browsers from guessing its type, and other sites from embedding it.
+func headers(version string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("API-Version", version)
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+			next.ServeHTTP(w, r)
+		})
+	}
 }
 
 // Timeout bounds what h may wait for. Streams have limits of their own.

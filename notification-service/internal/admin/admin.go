@@ -68,7 +68,7 @@ func (a *API) Handlers() openapi.Handlers {
 		"replayDeadLetter":   a.replayOne,
 		"editDeadLetter":     a.edit,
 		"discardDeadLetter":  a.discardOne,
-		"discardDeadLetters": a.discard,
+		"discardDeadLetters": a.discardMany,
 		"createReplay":       a.createReplay,
 		"listReplays":        a.replays,
 		"readReplay":         a.readReplay,
@@ -124,17 +124,4 @@ func page(r *http.Request) (limit int, before int64, err error) {
 	}
 	before, err = number(q.Get("cursor"), 0)
 	return int(n), before, err
-}
-
-// A list is the answer of whatever lists things.
-type list[T any] struct {
-	Items      []T    `json:"items"`
-	NextCursor string `json:"next_cursor,omitempty"`
-}
-
-func listOf[T any](items []T) list[T] {
-	if items == nil {
-		items = []T{}
-	}
-	return list[T]{Items: items}
 }

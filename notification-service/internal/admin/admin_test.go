@@ -47,14 +47,17 @@ func newConsole(t *testing.T, role auth.Role) *console {
 	if err != nil {
 		t.Fatal(err)
 	}
-	router := chi.NewRouter()
-	router.Use(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Principal{ID: "operator-1", Role: role})))
+	router := service.NewRouter(doc.Version(), r.Log, service.NewRegistry(), service.NewHealth(r.Log))
+	router.Group(func(g chi.Router) {
+		g.Use(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), auth.Principal{ID: "operator-1", Role: role})))
+			})
 		})
+		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
+		err = doc.Mount(g, admin.New(r.Store, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log})
 	})
-	router.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-	if err := doc.Mount(router, admin.New(r.Store, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log}); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(router)

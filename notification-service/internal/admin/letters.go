@@ -5,22 +5,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
-
-// A letterView is a dead letter as operators see it.
-type letterView struct {
-	deadletter.Entry
-	Body     json.RawMessage      `json:"body"`
-	Attempts []deadletter.Attempt `json:"attempts,omitempty"`
-}
-
-func view(e deadletter.Entry) letterView {
-	body := deadletter.MaskBody(e.Body)
-	e.Headers = deadletter.MaskHeaders(e.Headers)
-	return letterView{Entry: e, Body: body}
-}
 
 // stats handles GET /admin/dlq/stats.
 func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
@@ -28,7 +16,7 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, listOf(stats))
+	return service.Encode(w, http.StatusOK, api.DeadLetterStats{Items: each(stats, statOf)})
 }
 
 // groups handles GET /admin/dlq/groups.
@@ -37,7 +25,7 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, listOf(groups))
+	return service.Encode(w, http.StatusOK, api.DeadLetterGroups{Items: each(groups, groupOf)})
 }
 
 // list handles GET /admin/dlq/messages.
@@ -50,10 +38,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := list[letterView]{Items: []letterView{}}
-	for _, e := range entries[:min(limit, len(entries))] {
-		answer.Items = append(answer.Items, view(e))
-	}
+	answer := api.DeadLetterPage{Items: each(entries[:min(limit, len(entries))], letterOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}
@@ -66,9 +51,9 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shown := view(entry)
-	shown.Attempts = attempts
-	return service.Encode(w, http.StatusOK, shown)
+	letter := letterOf(entry)
+	letter.Attempts = each(attempts, attemptOf)
+	return service.Encode(w, http.StatusOK, letter)
 }
 
 func (a *API) entry(r *http.Request) (deadletter.Entry, []deadletter.Attempt, error) {
@@ -95,7 +80,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 	lines := json.NewEncoder(w)
 	for len(entries) > 0 {
 		for _, e := range entries {
-			if lines.Encode(view(e)) != nil {
+			if lines.Encode(letterOf(e)) != nil {
 				return nil // the client left
 			}
 		}
@@ -107,23 +92,9 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// An editRequest asks for another body.
-type editRequest struct {
-	Body   json.RawMessage `json:"body"`
-	DryRun bool            `json:"dry_run"`
-}
-
-// edited answers an edit. ID is the new dead letter's, unless it was a dry
-// run.
-type edited struct {
-	ID        int64               `json:"id,omitempty"`
-	MessageID string              `json:"message_id,omitempty"`
-	Changes   []deadletter.Change `json:"changes"`
-}
-
 // edit handles POST /admin/dlq/messages/{id}/edit.
 func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[editRequest](r)
+	request, err := service.Decode[api.DeadLetterEdit](r)
 	if err != nil {
 		return err
 	}
@@ -136,23 +107,13 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.DryRun {
-		return service.Encode(w, http.StatusOK, edited{Changes: edit.Changes})
+		return service.Encode(w, http.StatusOK, api.DeadLetterEdited{Changes: each(edit.Changes, changeOf)})
 	}
 	id, err := a.store.Edit(r.Context(), actor(r), entry.ID, edit)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusCreated, edited{ID: id, MessageID: edit.ID, Changes: edit.Changes})
-}
-
-// A discardRequest says what to give up, and why.
-type discardRequest struct {
-	Selection deadletter.Selection `json:"selection"`
-	Reason    string               `json:"reason"`
-}
-
-type discarded struct {
-	Discarded int `json:"discarded"`
+	return service.Encode(w, http.StatusCreated, api.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: each(edit.Changes, changeOf)})
 }
 
 // discardOne handles POST /admin/dlq/messages/{id}/discard.
@@ -164,26 +125,28 @@ func (a *API) discardOne(w http.ResponseWriter, r *http.Request) error {
 	if entry.State != deadletter.Open {
 		return deadletter.ErrNotOpen
 	}
-	return a.giveUp(w, r, func(*discardRequest) deadletter.Selection {
-		return deadletter.Selection{IDs: []int64{entry.ID}}
-	})
-}
-
-// discard handles POST /admin/dlq/discard.
-func (a *API) discard(w http.ResponseWriter, r *http.Request) error {
-	return a.giveUp(w, r, func(request *discardRequest) deadletter.Selection { return request.Selection })
-}
-
-func (a *API) giveUp(w http.ResponseWriter, r *http.Request, of func(*discardRequest) deadletter.Selection) error {
-	request, err := service.Decode[discardRequest](r)
+	request, err := service.Decode[api.DeadLetterDiscard](r)
 	if err != nil {
 		return err
 	}
-	n, err := a.store.Discard(r.Context(), actor(r), of(&request), request.Reason)
+	return a.discard(w, r, deadletter.Selection{IDs: []int64{entry.ID}}, request.Reason)
+}
+
+// discardMany handles POST /admin/dlq/discard.
+func (a *API) discardMany(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.DeadLettersDiscard](r)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, discarded{n})
+	return a.discard(w, r, selectionOf(request.Selection), request.Reason)
+}
+
+func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selection, reason string) error {
+	n, err := a.store.Discard(r.Context(), actor(r), s, reason)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, api.DeadLettersDiscarded{Discarded: int64(n)})
 }
 
 // audit handles GET /admin/dlq/audit.
@@ -196,7 +159,7 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := listOf(entries[:min(limit, len(entries))])
+	answer := api.AuditPage{Items: each(entries[:min(limit, len(entries))], auditOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}

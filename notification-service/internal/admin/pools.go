@@ -3,32 +3,35 @@ package admin
 import (
 	"net/http"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// workers is what there is to see of the queues.
-type workers struct {
-	Items []consumer.Pool `json:"items"`
-	// Findings are the checker's.
-	Findings []topology.Finding `json:"findings"`
-}
-
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
-	return service.Encode(w, http.StatusOK, workers{listOf(a.pools.Pools()).Items, listOf(a.checker.Findings()).Items})
+	return service.Encode(w, http.StatusOK, api.WorkerPools{
+		Items: each(a.pools.Pools(), poolOf), Findings: each(a.checker.Findings(), findingOf),
+	})
 }
 
 // changePool handles PATCH /admin/workers/{queue}.
 func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
-	change, err := service.Decode[consumer.PoolChange](r)
+	request, err := service.Decode[api.WorkerPoolChange](r)
 	if err != nil {
 		return err
 	}
+	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
 	pool, err := a.pools.ChangePool(r.Context(), actor(r), r.PathValue("queue"), change)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, pool)
+	return service.Encode(w, http.StatusOK, poolOf(pool))
+}
+
+func intOf(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	return new(int(*n))
 }

@@ -6,38 +6,36 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// dryRunResult says what a replay would send.
-type dryRunResult struct {
-	WouldSend int                `json:"would_send"`
-	Groups    []deadletter.Group `json:"groups"`
-}
-
 // createReplay handles POST /admin/dlq/replays.
 func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
-	o, err := service.Decode[deadletter.ReplayRequest](r)
+	request, err := service.Decode[api.ReplayRequest](r)
 	if err != nil {
 		return err
 	}
-	if !o.DryRun {
-		return a.replay(w, r, o)
+	selection := selectionOf(request.Selection)
+	if !request.DryRun {
+		return a.replay(w, r, deadletter.ReplayRequest{
+			Selection: selection, Limit: int(request.Limit), PerSecond: int(request.RatePerS), Canary: int(request.Canary),
+		})
 	}
-	o.Selection.State = deadletter.Open
-	n, err := a.store.Count(r.Context(), o.Selection)
+	selection.State = deadletter.Open
+	n, err := a.store.Count(r.Context(), selection)
 	if err != nil {
 		return err
 	}
-	if o.Limit > 0 {
-		n = min(n, o.Limit)
+	if request.Limit > 0 {
+		n = min(n, int(request.Limit))
 	}
-	groups, err := a.store.Groups(r.Context(), o.Selection)
+	groups, err := a.store.Groups(r.Context(), selection)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, dryRunResult{n, listOf(groups).Items})
+	return service.Encode(w, http.StatusOK, api.ReplayDryRun{WouldSend: int64(n), Groups: each(groups, groupOf)})
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -59,7 +57,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.Replay
 		return err
 	}
 	w.Header().Set("Location", "/admin/dlq/replays/"+replay.ID.String())
-	return service.Encode(w, http.StatusCreated, replay)
+	return service.Encode(w, http.StatusCreated, replayOf(replay))
 }
 
 // recentReplays is how many replays are listed: those that anyone asks for.
@@ -71,7 +69,7 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, listOf(replays))
+	return service.Encode(w, http.StatusOK, api.Replays{Items: each(replays, replayOf)})
 }
 
 // readReplay handles GET /admin/dlq/replays/{id}.
@@ -84,7 +82,7 @@ func (a *API) readReplay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, replay)
+	return service.Encode(w, http.StatusOK, replayOf(replay))
 }
 
 // replayActions is where each action moves a replay.
@@ -106,5 +104,5 @@ func (a *API) setReplayState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, replay)
+	return service.Encode(w, http.StatusOK, replayOf(replay))
 }

@@ -67,7 +67,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	s := &server{cfg}
-	r := service.NewRouter(cfg.Log, cfg.Metrics, cfg.Health)
+	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
 	handlers := s.handlers()

@@ -4,9 +4,18 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
+)
+
+// Defines values for DeadLetterState.
+const (
+	DeadLetterStateDiscarded DeadLetterState = "discarded"
+	DeadLetterStateOpen      DeadLetterState = "open"
+	DeadLetterStateReplaying DeadLetterState = "replaying"
+	DeadLetterStateResolved  DeadLetterState = "resolved"
 )
 
 // Defines values for DevTokenRequestRole.
@@ -14,6 +23,16 @@ const (
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
 	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
+)
+
+// Defines values for FailureClass.
+const (
+	Away      FailureClass = "away"
+	Foreign   FailureClass = "foreign"
+	Panic     FailureClass = "panic"
+	Permanent FailureClass = "permanent"
+	Poison    FailureClass = "poison"
+	Transient FailureClass = "transient"
 )
 
 // Defines values for FeedEventType.
@@ -42,12 +61,21 @@ const (
 	NotificationVoteTypeUpvote   NotificationVoteType = "upvote"
 )
 
+// Defines values for ReplayState.
+const (
+	Cancelled ReplayState = "cancelled"
+	Done      ReplayState = "done"
+	Paused    ReplayState = "paused"
+	Running   ReplayState = "running"
+	Stopped   ReplayState = "stopped"
+)
+
 // Defines values for ReportStatus.
 const (
-	InProgress ReportStatus = "in_progress"
-	Pending    ReportStatus = "pending"
-	Rejected   ReportStatus = "rejected"
-	Resolved   ReportStatus = "resolved"
+	ReportStatusInProgress ReportStatus = "in_progress"
+	ReportStatusPending    ReportStatus = "pending"
+	ReportStatusRejected   ReportStatus = "rejected"
+	ReportStatusResolved   ReportStatus = "resolved"
 )
 
 // Defines values for SessionRole.
@@ -57,11 +85,170 @@ const (
 	SessionRoleResident SessionRole = "resident"
 )
 
+// AuditEntry What an operator did.
+type AuditEntry struct {
+	Action string `json:"action"`
+
+	// Actor The operator's id.
+	Actor        string          `json:"actor"`
+	At           time.Time       `json:"at"`
+	DeadLetterID int64           `json:"dead_letter_id,omitempty,omitzero"`
+	Detail       json.RawMessage `json:"detail"`
+	ID           int64           `json:"id"`
+	Queue        string          `json:"queue,omitempty,omitzero"`
+	ReplayID     uuid.UUID       `json:"replay_id,omitempty,omitzero"`
+}
+
+// AuditPage defines model for AuditPage.
+type AuditPage struct {
+	Items      []AuditEntry `json:"items"`
+	NextCursor string       `json:"next_cursor,omitempty,omitzero"`
+}
+
 // Cursor A position in one stream, `v1.<epoch>.<seq>`, or for officials in two,
 // `v1.<epoch>.<seq>.<epoch>.<seq>`: one's own, then the role's.
 //
 // Examples: v1.5f0c2a91.42
 type Cursor = string
+
+// DeadLetter defines model for DeadLetter.
+type DeadLetter struct {
+	ArchivedAt time.Time           `json:"archived_at"`
+	Attempts   []DeadLetterAttempt `json:"attempts,omitempty,omitzero"`
+
+	// Body As JSON where it is JSON, otherwise as a string. Whoever is named is masked.
+	Body        json.RawMessage `json:"body"`
+	CloseReason string          `json:"close_reason,omitempty,omitzero"`
+	ClosedAt    time.Time       `json:"closed_at,omitempty,omitzero"`
+
+	// Deaths How often it came to lie here.
+	Deaths        int32           `json:"deaths"`
+	Error         string          `json:"error"`
+	ErrorClass    string          `json:"error_class"`
+	ErrorGroup    string          `json:"error_group"`
+	FailedAt      time.Time       `json:"failed_at"`
+	FirstFailedAt time.Time       `json:"first_failed_at"`
+	Headers       json.RawMessage `json:"headers"`
+	ID            int64           `json:"id"`
+	MessageID     string          `json:"message_id"`
+
+	// ParentID The dead letter that this is an edit of.
+	ParentID int64 `json:"parent_id,omitempty,omitzero"`
+
+	// Properties The AMQP properties that a replay gives back.
+	Properties DeadLetterProperties `json:"properties"`
+	Queue      string               `json:"queue"`
+	ReplayID   uuid.UUID            `json:"replay_id,omitempty,omitzero"`
+	State      DeadLetterState      `json:"state"`
+	Type       string               `json:"type"`
+}
+
+// DeadLetterAttempt One time that the message failed for good.
+type DeadLetterAttempt struct {
+	Error       string    `json:"error"`
+	ErrorClass  string    `json:"error_class"`
+	FailedAt    time.Time `json:"failed_at"`
+	ReplayID    uuid.UUID `json:"replay_id,omitempty,omitzero"`
+	Retries     int32     `json:"retries"`
+	RetryReason string    `json:"retry_reason,omitempty,omitzero"`
+}
+
+// DeadLetterChange A field that an edit changes. One that is missing is null.
+type DeadLetterChange struct {
+	After  json.RawMessage `json:"after"`
+	Before json.RawMessage `json:"before"`
+	Field  string          `json:"field"`
+}
+
+// DeadLetterDiscard defines model for DeadLetterDiscard.
+type DeadLetterDiscard struct {
+	Reason string `json:"reason"`
+}
+
+// DeadLetterEdit defines model for DeadLetterEdit.
+type DeadLetterEdit struct {
+	Body   json.RawMessage `json:"body"`
+	DryRun bool            `json:"dry_run,omitempty,omitzero"`
+}
+
+// DeadLetterEdited defines model for DeadLetterEdited.
+type DeadLetterEdited struct {
+	Changes   []DeadLetterChange `json:"changes"`
+	ID        int64              `json:"id,omitempty,omitzero"`
+	MessageID string             `json:"message_id,omitempty,omitzero"`
+}
+
+// DeadLetterGroup defines model for DeadLetterGroup.
+type DeadLetterGroup struct {
+	ErrorClass string    `json:"error_class"`
+	ErrorGroup string    `json:"error_group"`
+	Newest     time.Time `json:"newest"`
+	Oldest     time.Time `json:"oldest"`
+	Open       int64     `json:"open"`
+	Queue      string    `json:"queue"`
+	SampleID   int64     `json:"sample_id"`
+}
+
+// DeadLetterGroups defines model for DeadLetterGroups.
+type DeadLetterGroups struct {
+	Items []DeadLetterGroup `json:"items"`
+}
+
+// DeadLetterPage defines model for DeadLetterPage.
+type DeadLetterPage struct {
+	Items      []DeadLetter `json:"items"`
+	NextCursor string       `json:"next_cursor,omitempty,omitzero"`
+}
+
+// DeadLetterProperties The AMQP properties that a replay gives back.
+type DeadLetterProperties struct {
+	AppID       string    `json:"app_id,omitempty,omitzero"`
+	ContentType string    `json:"content_type,omitempty,omitzero"`
+	Timestamp   time.Time `json:"timestamp,omitempty,omitzero"`
+}
+
+// DeadLetterSelection Which open dead letters; at least one field.
+type DeadLetterSelection struct {
+	// ErrorClass What helps against a failure; docs/recoverability.md.
+	ErrorClass FailureClass `json:"error_class,omitempty,omitzero"`
+	ErrorGroup string       `json:"error_group,omitempty,omitzero"`
+	Ids        []int64      `json:"ids,omitempty,omitzero"`
+	MessageID  string       `json:"message_id,omitempty,omitzero"`
+	Queue      string       `json:"queue,omitempty,omitzero"`
+	ReplayID   uuid.UUID    `json:"replay_id,omitempty,omitzero"`
+	Type       string       `json:"type,omitempty,omitzero"`
+}
+
+// DeadLetterStat How many dead letters a queue has.
+type DeadLetterStat struct {
+	Discarded    int64     `json:"discarded"`
+	OldestOpenAt time.Time `json:"oldest_open_at,omitempty,omitzero"`
+	Open         int64     `json:"open"`
+	Queue        string    `json:"queue"`
+	Replaying    int64     `json:"replaying"`
+	Resolved     int64     `json:"resolved"`
+}
+
+// DeadLetterState defines model for DeadLetterState.
+type DeadLetterState string
+
+// DeadLetterStats defines model for DeadLetterStats.
+type DeadLetterStats struct {
+	Items []DeadLetterStat `json:"items"`
+}
+
+// DeadLettersDiscard defines model for DeadLettersDiscard.
+type DeadLettersDiscard struct {
+	Reason string `json:"reason"`
+
+	// Selection Which open dead letters; at least one field.
+	Selection DeadLetterSelection `json:"selection"`
+}
+
+// DeadLettersDiscarded defines model for DeadLettersDiscarded.
+type DeadLettersDiscarded struct {
+	Discarded int64 `json:"discarded"`
+}
 
 // DevToken A token and how long it is good for.
 type DevToken struct {
@@ -82,6 +269,9 @@ type DevTokenRequest struct {
 
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
+
+// FailureClass What helps against a failure; docs/recoverability.md.
+type FailureClass string
 
 // Fault defines model for Fault.
 type Fault struct {
@@ -111,6 +301,12 @@ type FeedEventType string
 
 // FeedEventVoteType defines model for FeedEvent.VoteType.
 type FeedEventVoteType string
+
+// Finding What differs at the broker, and what an operator can do about it.
+type Finding struct {
+	Mend string `json:"mend"`
+	What string `json:"what"`
+}
 
 // Notification The `data:` of a `notification` event, and an element of the list.
 // Nothing in it names a reporter or a voter.
@@ -168,7 +364,7 @@ type NotificationPage struct {
 type Problem struct {
 	Detail  string  `json:"detail,omitempty,omitzero"`
 	Errors  []Fault `json:"errors,omitempty,omitzero"`
-	Status  int     `json:"status"`
+	Status  int32   `json:"status"`
 	Title   string  `json:"title"`
 	TraceID string  `json:"trace_id,omitempty,omitzero"`
 	Type    string  `json:"type"`
@@ -187,6 +383,65 @@ type ReadAll struct {
 // ReadMark defines model for ReadMark.
 type ReadMark struct {
 	Read bool `json:"read"`
+}
+
+// Replay defines model for Replay.
+type Replay struct {
+	Canary    int32     `json:"canary"`
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at,omitempty,omitzero"`
+
+	// Failed Came back.
+	Failed int64     `json:"failed"`
+	ID     uuid.UUID `json:"id"`
+
+	// InFlight Sent and not heard of yet.
+	InFlight   int64     `json:"in_flight"`
+	LastSentAt time.Time `json:"last_sent_at,omitempty,omitzero"`
+
+	// Pending Not sent yet.
+	Pending  int64 `json:"pending"`
+	RatePerS int32 `json:"rate_per_s"`
+
+	// Reason Why it stopped.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Resolved Had their effect.
+	Resolved int64 `json:"resolved"`
+
+	// Selection What was asked for, a `DeadLetterSelection`.
+	Selection json.RawMessage `json:"selection"`
+	State     ReplayState     `json:"state"`
+	Total     int64           `json:"total"`
+}
+
+// ReplayState defines model for Replay.State.
+type ReplayState string
+
+// ReplayDryRun defines model for ReplayDryRun.
+type ReplayDryRun struct {
+	Groups    []DeadLetterGroup `json:"groups"`
+	WouldSend int64             `json:"would_send"`
+}
+
+// ReplayRequest defines model for ReplayRequest.
+type ReplayRequest struct {
+	Canary int32 `json:"canary,omitempty,omitzero"`
+	DryRun bool  `json:"dry_run,omitempty,omitzero"`
+
+	// Limit At most so many; 0 is all.
+	Limit int32 `json:"limit,omitempty,omitzero"`
+
+	// RatePerS 0 is as fast as it goes.
+	RatePerS int32 `json:"rate_per_s,omitempty,omitzero"`
+
+	// Selection Which open dead letters; at least one field.
+	Selection DeadLetterSelection `json:"selection"`
+}
+
+// Replays defines model for Replays.
+type Replays struct {
+	Items []Replay `json:"items"`
 }
 
 // ReportStatus defines model for ReportStatus.
@@ -208,6 +463,50 @@ type SessionRole string
 // UnreadCount defines model for UnreadCount.
 type UnreadCount struct {
 	UnreadCount int64 `json:"unread_count"`
+}
+
+// WorkerPool defines model for WorkerPool.
+type WorkerPool struct {
+	// Concurrency Workers of each replica.
+	Concurrency int32 `json:"concurrency"`
+
+	// Consumers Of all replicas.
+	Consumers int64 `json:"consumers"`
+
+	// Depth Messages that wait.
+	Depth     int64   `json:"depth"`
+	ErrorRate float64 `json:"error_rate"`
+
+	// HandlerP50Ms How long the replica that answers took to give a batch its effect,
+	// the median of about the last minute; 0 when it handled none.
+	HandlerP50Ms float64 `json:"handler_p50_ms"`
+
+	// HandlerP99Ms The 99th percentile of the same.
+	HandlerP99Ms float64 `json:"handler_p99_ms"`
+	Paused       bool    `json:"paused"`
+	Prefetch     int32   `json:"prefetch"`
+	Queue        string  `json:"queue"`
+	RatePerS     float64 `json:"rate_per_s"`
+
+	// Stalled Those with a batch in hand for too long.
+	Stalled int32  `json:"stalled"`
+	Type    string `json:"type"`
+
+	// Workers That are subscribed in the replica that answers.
+	Workers int32 `json:"workers"`
+}
+
+// WorkerPoolChange defines model for WorkerPoolChange.
+type WorkerPoolChange struct {
+	Concurrency *int32 `json:"concurrency,omitempty"`
+	Paused      *bool  `json:"paused,omitempty"`
+	Prefetch    *int32 `json:"prefetch,omitempty"`
+}
+
+// WorkerPools defines model for WorkerPools.
+type WorkerPools struct {
+	Findings []Finding    `json:"findings"`
+	Items    []WorkerPool `json:"items"`
 }
 
 // Failed RFC 9457 problem details.

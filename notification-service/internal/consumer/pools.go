@@ -18,9 +18,9 @@ const poolPoll = 500 * time.Millisecond
 // PoolSettings are what an operator sets for the worker pool of a queue. They
 // hold for each replica.
 type PoolSettings struct {
-	Concurrency int  `json:"concurrency"`
-	Prefetch    int  `json:"prefetch"`
-	Paused      bool `json:"paused"`
+	Concurrency int
+	Prefetch    int
+	Paused      bool
 }
 
 // A PoolStore keeps what operators set for the pools.
@@ -33,7 +33,8 @@ type PoolStore interface {
 	ChangePool(ctx context.Context, actor, queue string, initial PoolSettings, change PoolChange) (PoolSettings, error)
 }
 
-// A PoolChange names what is to change; nil leaves as it is.
+// A PoolChange names what is to change; nil leaves as it is. The audit log keeps
+// it as JSON.
 type PoolChange struct {
 	Concurrency *int  `json:"concurrency"`
 	Prefetch    *int  `json:"prefetch"`
@@ -57,23 +58,23 @@ func (c PoolChange) Apply(s PoolSettings) PoolSettings {
 // A Pool is what an operator sees of a queue and its workers. Depth and
 // Consumers are of the whole city, the rest is of the replica that answers.
 type Pool struct {
-	Queue       string    `json:"queue"`
-	Type        event.Key `json:"type"`
-	Concurrency int       `json:"concurrency"`
-	Prefetch    int       `json:"prefetch"`
-	Paused      bool      `json:"paused"`
-	Depth       int64     `json:"depth"`
-	Consumers   int64     `json:"consumers"`
-	Workers     int       `json:"workers"`
-	Stalled     int       `json:"stalled"`
-	PerSecond   float64   `json:"rate_per_s"`
-	ErrorRate   float64   `json:"error_rate"` // failed of handled, 0 to 1
+	Queue       string
+	Type        event.Key
+	Concurrency int
+	Prefetch    int
+	Paused      bool
+	Depth       int64
+	Consumers   int64
+	Workers     int
+	Stalled     int
+	PerSecond   float64
+	ErrorRate   float64 // failed of handled, 0 to 1
 
 	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
 	// minute; zero if there was none. How long messages wait is not shown: their
 	// timestamps are those of the outbox, in whole seconds.
-	HandlerP50 float64 `json:"handler_p50_ms"`
-	HandlerP99 float64 `json:"handler_p99_ms"`
+	HandlerP50 time.Duration
+	HandlerP99 time.Duration
 }
 
 // Pools returns what there is to see, the most urgent queue first.
@@ -94,7 +95,7 @@ func (q *queueWorkers) pool() Pool {
 		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
 		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
 		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
-		HandlerP50: float64(p50.Microseconds()) / 1000, HandlerP99: float64(p99.Microseconds()) / 1000,
+		HandlerP50: p50, HandlerP99: p99,
 	}
 	if failed := q.stats.failed.perSecond(); failed > 0 {
 		p.ErrorRate = failed / (failed + p.PerSecond)

@@ -72,71 +72,72 @@ type Letter struct {
 
 // An Entry is a dead letter in the archive, as operators see it.
 type Entry struct {
-	ID            int64           `json:"id"`
-	Queue         string          `json:"queue"`
-	MessageID     string          `json:"message_id"`
-	Type          string          `json:"type"`
-	Class         string          `json:"error_class"`
-	Error         string          `json:"error"`
-	Group         string          `json:"error_group"`
-	Deaths        int             `json:"deaths"`
-	FirstFailedAt time.Time       `json:"first_failed_at"`
-	FailedAt      time.Time       `json:"failed_at"`
-	ArchivedAt    time.Time       `json:"archived_at"`
-	State         State           `json:"state"`
-	ClosedAt      *time.Time      `json:"closed_at,omitempty"`
-	CloseReason   string          `json:"close_reason,omitempty"`
-	ParentID      *int64          `json:"parent_id,omitempty"`
-	ReplayID      *uuid.UUID      `json:"replay_id,omitempty"`
-	Properties    Properties      `json:"properties"`
-	Headers       json.RawMessage `json:"headers"`
-	Body          []byte          `json:"-"`
+	ID            int64
+	Queue         string
+	MessageID     string
+	Type          string
+	Class         string
+	Error         string
+	Group         string
+	Deaths        int
+	FirstFailedAt time.Time
+	FailedAt      time.Time
+	ArchivedAt    time.Time
+	State         State
+	ClosedAt      *time.Time
+	CloseReason   string
+	ParentID      *int64
+	ReplayID      *uuid.UUID
+	Properties    Properties
+	Headers       json.RawMessage
+	Body          []byte
 }
 
 // An Attempt is one time that a dead letter came to the archive.
 type Attempt struct {
-	FailedAt    time.Time  `json:"failed_at"`
-	Retries     int        `json:"retries"`
-	RetryReason string     `json:"retry_reason,omitempty"`
-	Class       string     `json:"error_class"`
-	Error       string     `json:"error"`
-	ReplayID    *uuid.UUID `json:"replay_id,omitempty"`
+	FailedAt    time.Time
+	Retries     int
+	RetryReason string
+	Class       string
+	Error       string
+	ReplayID    *uuid.UUID
 }
 
 // A Group is what failed for the same reason.
 type Group struct {
-	Queue  string    `json:"queue"`
-	Class  string    `json:"error_class"`
-	Group  string    `json:"error_group"`
-	Open   int       `json:"open"`
-	Oldest time.Time `json:"oldest"`
-	Newest time.Time `json:"newest"`
-	Sample int64     `json:"sample_id"`
+	Queue  string
+	Class  string
+	Group  string
+	Open   int
+	Oldest time.Time
+	Newest time.Time
+	Sample int64
 }
 
 // A Stat counts the dead letters of a queue.
 type Stat struct {
-	Queue     string     `json:"queue"`
-	Open      int        `json:"open"`
-	Replaying int        `json:"replaying"`
-	Resolved  int        `json:"resolved"`
-	Discarded int        `json:"discarded"`
-	OldestAt  *time.Time `json:"oldest_open_at,omitempty"`
+	Queue     string
+	Open      int
+	Replaying int
+	Resolved  int
+	Discarded int
+	OldestAt  *time.Time
 }
 
 // An AuditEntry is something that an operator did.
 type AuditEntry struct {
-	ID         int64           `json:"id"`
-	At         time.Time       `json:"at"`
-	Actor      string          `json:"actor"`
-	Action     string          `json:"action"`
-	DeadLetter *int64          `json:"dead_letter_id,omitempty"`
-	Replay     *uuid.UUID      `json:"replay_id,omitempty"`
-	Queue      *string         `json:"queue,omitempty"`
-	Detail     json.RawMessage `json:"detail"`
+	ID         int64
+	At         time.Time
+	Actor      string
+	Action     string
+	DeadLetter *int64
+	Replay     *uuid.UUID
+	Queue      *string
+	Detail     json.RawMessage
 }
 
-// A Selection picks dead letters. Empty fields pick all.
+// A Selection picks dead letters. Empty fields pick all. Replays and the audit
+// log keep it as JSON.
 type Selection struct {
 	IDs       []int64 `json:"ids,omitempty"`
 	Queue     string  `json:"queue,omitempty"`

@@ -23,37 +23,36 @@ const (
 	Done      ReplayState = "done"
 )
 
-// A ReplayRequest asks for a replay.
+// A ReplayRequest asks for a replay. The audit log keeps it as JSON.
 type ReplayRequest struct {
 	Selection Selection `json:"selection"`
 	Limit     int       `json:"limit,omitempty"`      // 0 is all
 	PerSecond int       `json:"rate_per_s,omitempty"` // 0 is as fast as it goes
 	Canary    int       `json:"canary,omitempty"`     // so many first, the others only if these succeed
-	DryRun    bool      `json:"dry_run,omitempty"`    // only tell what would be sent
 }
 
 // A Replay sends dead letters to their queues again.
 type Replay struct {
-	ID        uuid.UUID   `json:"id"`
-	CreatedAt time.Time   `json:"created_at"`
-	Selection Selection   `json:"selection"`
-	State     ReplayState `json:"state"`
-	Total     int         `json:"total"`
-	PerSecond int         `json:"rate_per_s"`
-	Canary    int         `json:"canary"`
-	Reason    string      `json:"reason,omitempty"`
-	EndedAt   *time.Time  `json:"ended_at,omitempty"`
+	ID        uuid.UUID
+	CreatedAt time.Time
+	Selection Selection
+	State     ReplayState
+	Total     int
+	PerSecond int
+	Canary    int
+	Reason    string
+	EndedAt   *time.Time
 	Progress
 }
 
 // Progress counts what became of the dead letters of a replay. What is
 // neither pending, in flight, resolved nor failed was taken out by hand.
 type Progress struct {
-	Pending  int        `json:"pending"`   // not sent yet
-	InFlight int        `json:"in_flight"` // sent, and neither resolved nor failed yet
-	Resolved int        `json:"resolved"`
-	Failed   int        `json:"failed"` // came back
-	LastSent *time.Time `json:"last_sent_at,omitempty"`
+	Pending  int // not sent yet
+	InFlight int // sent, and neither resolved nor failed yet
+	Resolved int
+	Failed   int // came back
+	LastSent *time.Time
 }
 
 // Sent returns how many were sent.

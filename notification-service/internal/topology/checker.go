@@ -26,8 +26,8 @@ const (
 // A Finding is a difference between what exists at the broker and what
 // should.
 type Finding struct {
-	What   string `json:"what"`
-	Remedy string `json:"mend"` // what the operator can do; the API keeps its older name
+	What   string
+	Remedy string // what the operator can do
 }
 
 // A Checker keeps the broker as a Topology says. It declares what is missing,

@@ -26,7 +26,7 @@ func outboxStatsOf(s outbox.Stats, state relay.State) OutboxStats {
 func relayStateOf(s relay.State) RelayState {
 	out := RelayState{
 		ID: s.ID, Connected: s.Connected, Since: s.Since, LastError: s.LastError, Blocked: s.Blocked,
-		Shards: s.Shards, LeaseValid: s.LeaseValid, InFlight: s.InFlight, Window: s.Window,
+		Shards: int32(s.Shards), LeaseValid: s.LeaseValid, InFlight: int32(s.InFlight), Window: int32(s.Window),
 		HeldBack: make(map[string]string), LastPublish: s.LastPublish,
 		PublishedPerS: s.PublishedPerSecond, ConfirmP50Ms: milliseconds(s.ConfirmP50), ConfirmP99Ms: milliseconds(s.ConfirmP99),
 		Returned: s.Returned, Nacked: s.Nacked, Connects: s.Connects, BlockedSeconds: s.BlockedFor.Seconds(),

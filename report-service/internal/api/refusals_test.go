@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // A refusal is a request and the problem that it must be answered with.

@@ -94,7 +94,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := service.NewRouter(cfg.Log, cfg.Metrics, cfg.Health)
+	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
 	s := &server{cfg}

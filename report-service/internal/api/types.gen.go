@@ -96,7 +96,7 @@ type CategoryList struct {
 // DevToken A token and how long it is good for.
 type DevToken struct {
 	AccessToken string `json:"access_token"`
-	ExpiresIn   int    `json:"expires_in"`
+	ExpiresIn   int32  `json:"expires_in"`
 	Sub         string `json:"sub"`
 	TokenType   string `json:"token_type"`
 }
@@ -280,7 +280,7 @@ type Problem struct {
 
 	// Errors Every fault of the input.
 	Errors []Fault `json:"errors,omitempty,omitzero"`
-	Status int     `json:"status"`
+	Status int32   `json:"status"`
 	Title  string  `json:"title"`
 
 	// TraceID Under which the log has more.
@@ -313,7 +313,7 @@ type RelayState struct {
 	ID       uuid.UUID         `json:"id"`
 
 	// InFlight Messages that wait for their confirm.
-	InFlight int `json:"in_flight"`
+	InFlight int32 `json:"in_flight"`
 
 	// LastError Why there is no connection.
 	LastError string `json:"last_error,omitempty,omitzero"`
@@ -332,13 +332,13 @@ type RelayState struct {
 	Returned int64 `json:"returned"`
 
 	// Shards How many it owns.
-	Shards int `json:"shards"`
+	Shards int32 `json:"shards"`
 
 	// Since Since when it is connected, or not; absent if it never was.
 	Since time.Time `json:"since,omitempty,omitzero"`
 
 	// Window How many may.
-	Window int `json:"window"`
+	Window int32 `json:"window"`
 }
 
 // Report A report as the caller may see it.
@@ -442,7 +442,7 @@ type Cursor = string
 type IfMatch = string
 
 // Limit defines model for Limit.
-type Limit = int
+type Limit = int32
 
 // MessageID defines model for MessageID.
 type MessageID = uuid.UUID

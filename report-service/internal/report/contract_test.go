@@ -36,6 +36,7 @@ func TestStatusIsKnownEverywhere(t *testing.T) {
 	checkSchema(t, "docs/schemas/status-update.json", "new_status", statuses)
 	checkEnum(t, "docs/openapi/report-service.yaml", "Status", "", statuses)
 	checkEnum(t, "docs/openapi/notification-service.yaml", "ReportStatus", "", statuses)
+	checkText(t, "docs/openapi/report-service.yaml", fmt.Sprintf("maxItems: %d\n        items: {$ref: '#/components/schemas/Status'}", len(statuses)))
 	for _, status := range statuses {
 		if !reachable(report.Status(status)) {
 			t.Errorf("report-service/internal/report/status.go: no transition leads to %q", status)

@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+)
+
+// each returns the views of items; that of none is an empty list and not null.
+func each[From, To any](items []From, view func(From) To) []To {
+	views := make([]To, len(items))
+	for i, item := range items {
+		views[i] = view(item)
+	}
+	return views
+}
+
+// letterOf returns a dead letter as operators see it: whoever is named in it is
+// masked, and the recipient stays sealed.
+func letterOf(e deadletter.Entry) api.DeadLetter {
+	return api.DeadLetter{
+		ID: e.ID, Queue: e.Queue, MessageID: e.MessageID, Type: e.Type,
+		ErrorClass: e.Class, Error: e.Error, ErrorGroup: e.Group, Deaths: int32(e.Deaths),
+		FirstFailedAt: e.FirstFailedAt, FailedAt: e.FailedAt, ArchivedAt: e.ArchivedAt,
+		State: api.DeadLetterState(e.State), ClosedAt: valueOf(e.ClosedAt), CloseReason: e.CloseReason,
+		ParentID: valueOf(e.ParentID), ReplayID: valueOf(e.ReplayID),
+		Properties: api.DeadLetterProperties{
+			ContentType: e.Properties.ContentType, AppID: e.Properties.AppID, Timestamp: e.Properties.Timestamp,
+		},
+		Headers: deadletter.MaskHeaders(e.Headers),
+		Body:    deadletter.MaskBody(e.Body),
+	}
+}
+
+func attemptOf(a deadletter.Attempt) api.DeadLetterAttempt {
+	return api.DeadLetterAttempt{
+		FailedAt: a.FailedAt, Retries: int32(a.Retries), RetryReason: a.RetryReason,
+		ErrorClass: a.Class, Error: a.Error, ReplayID: valueOf(a.ReplayID),
+	}
+}
+
+func statOf(s deadletter.Stat) api.DeadLetterStat {
+	return api.DeadLetterStat{
+		Queue: s.Queue, Open: int64(s.Open), Replaying: int64(s.Replaying),
+		Resolved: int64(s.Resolved), Discarded: int64(s.Discarded), OldestOpenAt: valueOf(s.OldestAt),
+	}
+}
+
+func groupOf(g deadletter.Group) api.DeadLetterGroup {
+	return api.DeadLetterGroup{
+		Queue: g.Queue, ErrorClass: g.Class, ErrorGroup: g.Group,
+		Open: int64(g.Open), Oldest: g.Oldest, Newest: g.Newest, SampleID: g.Sample,
+	}
+}
+
+func changeOf(c deadletter.Change) api.DeadLetterChange {
+	return api.DeadLetterChange{Field: c.Field, Before: c.Before, After: c.After}
+}
+
+func auditOf(e deadletter.AuditEntry) api.AuditEntry {
+	return api.AuditEntry{
+		ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, DeadLetterID: valueOf(e.DeadLetter),
+		ReplayID: valueOf(e.Replay), Queue: valueOf(e.Queue), Detail: e.Detail,
+	}
+}
+
+// selectionOf reads which dead letters an operator has chosen.
+func selectionOf(s api.DeadLetterSelection) deadletter.Selection {
+	selection := deadletter.Selection{
+		IDs: s.Ids, Queue: s.Queue, Class: string(s.ErrorClass), Group: s.ErrorGroup, Type: s.Type, MessageID: s.MessageID,
+	}
+	if s.ReplayID != uuid.Nil {
+		selection.Replay = s.ReplayID.String()
+	}
+	return selection
+}
+
+func replayOf(r deadletter.Replay) api.Replay {
+	selection, err := json.Marshal(r.Selection)
+	if err != nil {
+		panic(fmt.Sprintf("admin: encode selection: %v", err)) // it is made of strings and numbers
+	}
+	return api.Replay{
+		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: api.ReplayState(r.State),
+		Total: int64(r.Total), RatePerS: int32(r.PerSecond), Canary: int32(r.Canary),
+		Reason: r.Reason, EndedAt: valueOf(r.EndedAt),
+		Pending: int64(r.Pending), InFlight: int64(r.InFlight), Resolved: int64(r.Resolved), Failed: int64(r.Failed),
+		LastSentAt: valueOf(r.LastSent),
+	}
+}
+
+func poolOf(p consumer.Pool) api.WorkerPool {
+	return api.WorkerPool{
+		Queue: p.Queue, Type: string(p.Type),
+		Concurrency: int32(p.Concurrency), Prefetch: int32(p.Prefetch), Paused: p.Paused,
+		Depth: p.Depth, Consumers: p.Consumers, Workers: int32(p.Workers), Stalled: int32(p.Stalled),
+		RatePerS: p.PerSecond, ErrorRate: p.ErrorRate,
+		HandlerP50Ms: milliseconds(p.HandlerP50), HandlerP99Ms: milliseconds(p.HandlerP99),
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Mend: f.Remedy} }
+
+// valueOf returns what p leads to, or the zero value, which is left out of the
+// answer.
+func valueOf[T any](p *T) (value T) {
+	if p != nil {
+		return *p
+	}
+	return value
+}

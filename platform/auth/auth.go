@@ -54,7 +54,7 @@ func With(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// Require lets pass whoever has one of roles, or anyone who signed in if
+// Require lets a principal with one of roles pass, or any principal if
 // there are none. It answers 401 to an anonymous request and 403 to others.
 func Require(roles ...Role) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {

@@ -19,7 +19,7 @@ func TestConfigValidate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
-		want   []string // each stands in the error; none means valid
+		want   []string // each is in the error; none means valid
 	}{
 		{"secret", func(*Config) {}, nil},
 		{"JWKS", func(c *Config) { c.Secret, c.JWKSURL = "", "https://id.test/certs" }, nil},

@@ -18,7 +18,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 // Middleware puts the principal into the request's context. The Authorization
 // header counts before the cookie; with neither, the request goes on as an
 // anonymous one. A token that is not accepted is answered with 401, and a
-// cookie that holds one is removed, so that it locks nobody out. A token that
+// cookie that holds one is removed, so that it does not lock the browser out. A token that
 // cannot be judged now is answered with 503, and the cookie stays.
 //
 // What a cookie authorises is guarded against cross-site requests. A bearer

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrToken says that a token is not accepted. Its text tells why and never
-// shows the token; it may be told to whoever sent it.
+// shows the token; it may be shown to the client.
 var ErrToken = errors.New("token not accepted")
 
 // A Verifier checks tokens.
@@ -67,7 +67,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 
 // Checks returns what readiness depends on: with a JWKS URL, that the issuer's
 // keys have been read once. A replica that has never reached the issuer can
-// serve nobody who signed in, while another one may.
+// serve no signed-in user, while another one may.
 func (v *Verifier) Checks() []service.Check {
 	if v.issuer == nil {
 		return nil
@@ -126,8 +126,8 @@ var (
 	errType     = errors.New("it is of another type")
 )
 
-// tokenTypes are the types of tokens that speak for somebody: none, that of any
-// JWT, and that of access tokens (RFC 9068).
+// tokenTypes are the types of tokens that are accepted: none, that of any JWT,
+// and that of access tokens (RFC 9068).
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
 // checkHeader refuses what the parser does not look at.

@@ -79,7 +79,7 @@ func TestVerifySecret(t *testing.T) {
 	good := hs(claims(nil))
 
 	for _, tt := range []struct {
-		name, token, refused string // refused stands in the error; "" means accepted
+		name, token, refused string // refused is in the error; "" means accepted
 	}{
 		{"good", good, ""},
 		{"audience in a list", hs(claims(jwt.MapClaims{"aud": []string{"other", "cityconnect"}})), ""},
@@ -331,7 +331,7 @@ func TestVerifyUsesKeysForSignaturesAlone(t *testing.T) {
 	}
 }
 
-// While the issuer is away nobody is told that his token is bad, and readiness
+// While the issuer is away no token is called bad, and readiness
 // says what is missing. Once it is back, the same token is good.
 func TestIssuerAway(t *testing.T) {
 	t.Parallel()
@@ -361,7 +361,7 @@ func TestIssuerAway(t *testing.T) {
 }
 
 // Tokens with unknown key ids make the issuer be asked once in a while. Until
-// then nobody knows whether the key of a token is a new one.
+// then it is unknown whether the key of a token is a new one.
 func TestUnknownKeyIDs(t *testing.T) {
 	t.Parallel()
 	old := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))

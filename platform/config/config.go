@@ -16,7 +16,7 @@ import (
 )
 
 // fileSuffix makes the value come from a file, as secrets do in Compose and
-// Kubernetes: AUTH_JWT_SECRET_FILE stands in for AUTH_JWT_SECRET.
+// Kubernetes: AUTH_JWT_SECRET_FILE instead of AUTH_JWT_SECRET.
 const fileSuffix = "_FILE"
 
 // A Fault is a variable that is missing or has a wrong value.

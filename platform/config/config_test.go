@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 		name string
 		env  map[string]string
 		want settings
-		errs []string // each stands in the error; none means success
+		errs []string // each is in the error; none means success
 	}{
 		{"defaults", map[string]string{"T_SECRET": "s", "T_COUNT": ""},
 			settings{"127.0.0.1:3002", 10, 5 * time.Second, inner{"s"}, ""}, nil},

@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// A Service is what each of the services is told: where its servers are, and
+// A Service is what both services are configured with: where the servers are, and
 // how things are called there.
 type Service struct {
 	DatabaseURL    string `env:"DATABASE_URL,required" example:"postgres://user:password@db.example.org:5432/cityconnect"`

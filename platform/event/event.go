@@ -49,7 +49,7 @@ func Keys() []Key {
 	return keys
 }
 
-// Status is where a report stands.
+// A Status is how far the work on a report is.
 type Status string
 
 // The statuses of a report.
@@ -156,7 +156,7 @@ func Decode(key Key, body []byte) (Message, error) {
 	if m == nil {
 		return nil, fmt.Errorf("unknown message type %q", key)
 	}
-	// Unmarshal takes a bare null for "no change"; the contract wants an object.
+	// Unmarshal takes a bare null for "no change"; the contract asks for an object.
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, fmt.Errorf("%s: body is not a JSON object", key)
 	}

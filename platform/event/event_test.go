@@ -64,7 +64,7 @@ func marshal(t *testing.T, v any) []byte {
 	return body
 }
 
-// accepts asks the schema; it reads the body as the schema library wants it.
+// accepts asks the schema; it reads the body as the schema library needs it.
 func accepts(t *testing.T, schema *jsonschema.Schema, body []byte) bool {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))

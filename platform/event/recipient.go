@@ -70,7 +70,7 @@ func ParseKeyring(s string) (*Keyring, error) {
 			return nil, fmt.Errorf("key %q: want the base64 of %d bytes, such as $(openssl rand -base64 32)", id, keySize)
 		}
 		if _, dup := k.aeads[id]; dup {
-			return nil, fmt.Errorf("key %q stands twice", id)
+			return nil, fmt.Errorf("key %q is given twice", id)
 		}
 		k.keys = append(k.keys, key)
 		block, err := aes.NewCipher(key)

@@ -128,7 +128,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add("v1..")
 	f.Fuzz(func(t *testing.T, sealed string) {
 		if got, err := k.Open(id, sealed); err == nil && got != "u" {
-			t.Errorf("Open(%q) = %q: nobody sealed that", sealed, got)
+			t.Errorf("Open(%q) = %q: it was never sealed", sealed, got)
 		}
 	})
 }

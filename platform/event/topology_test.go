@@ -8,7 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// The names are a contract with what already stands at brokers.
+// The names are a contract with what exists at brokers.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	city, err := event.NewTopology("bandung.")
@@ -60,7 +60,7 @@ func TestAsyncAPINamesEverything(t *testing.T) {
 	}
 	for _, line := range want {
 		if !strings.Contains(string(document), line) {
-			t.Errorf("docs/asyncapi.yaml lacks %q", strings.TrimSpace(line))
+			t.Errorf("docs/asyncapi.yaml: no %q", strings.TrimSpace(line))
 		}
 	}
 }

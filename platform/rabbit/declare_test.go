@@ -27,7 +27,7 @@ func TestDeclareTwice(t *testing.T) {
 	}
 }
 
-// A mismatch is explained, and what stands is left alone.
+// A mismatch is explained, and what exists is left as it is.
 func TestDeclareMismatch(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, rabbittest.Vhost(t))

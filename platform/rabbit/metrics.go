@@ -12,7 +12,7 @@ func (cfg Config) observer() Observer {
 	connected, blocked := prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewGauge(prometheus.GaugeOpts{})
 	if cfg.Metrics != nil {
 		connected = connectionGauge(cfg.Metrics, "rabbitmq_client_connected", "1 while the connection to the broker is open.").WithLabelValues(cfg.Name)
-		blocked = connectionGauge(cfg.Metrics, "rabbitmq_client_blocked", "1 while the broker takes no publishes, for lack of memory or disk.").WithLabelValues(cfg.Name)
+		blocked = connectionGauge(cfg.Metrics, "rabbitmq_client_blocked", "1 while the broker takes no publishes, because its memory or disk runs out.").WithLabelValues(cfg.Name)
 	}
 	own := cfg.Observer
 	return Observer{

@@ -112,7 +112,7 @@ func TestNack(t *testing.T) {
 	}
 }
 
-// A channel that the broker closed leaves nobody waiting, and nothing reported
+// After the broker closed a channel, no publish waits, and nothing is reported
 // as done that is not.
 func TestChannelErrorSettlesEverything(t *testing.T) {
 	t.Parallel()

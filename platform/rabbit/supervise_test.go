@@ -61,7 +61,7 @@ func testSuperviseOver(t *testing.T, server *rabbittest.Server, break_, fix func
 	}
 }
 
-// testBlocked raises the disk alarm: a publisher is told that it is blocked,
+// testBlocked raises the disk alarm: a publisher learns that it is blocked,
 // and goes on afterwards without losing anything.
 func testBlocked(t *testing.T, server *rabbittest.Server) {
 	conn := dial(t, server.URL())

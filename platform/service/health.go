@@ -35,7 +35,7 @@ const (
 )
 
 // A HealthReport is what /health and /readyz answer. It says what is down,
-// never why: the reason may name hosts and users, and stands in the log.
+// never why: the reason may name hosts and users, and is in the log.
 type HealthReport struct {
 	Status Status            `json:"status"`
 	Checks map[string]Status `json:"checks"`
@@ -56,7 +56,7 @@ func NewHealth(log zerolog.Logger, checks ...Check) *Health {
 	return &Health{log: log, checks: checks, last: make(map[string]Status)}
 }
 
-// Drain makes the service not ready for good, so that nobody sends more.
+// Drain makes the service not ready until it ends, so that it gets no more requests.
 func (h *Health) Drain() { h.draining.Store(true) }
 
 // Report runs all checks at once and sums them up.

@@ -83,7 +83,7 @@ func Recover(log zerolog.Logger) func(http.Handler) http.Handler {
 					return
 				}
 				if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-					panic(v) // the handler wants the connection cut
+					panic(v) // the handler cuts the connection this way
 				}
 				requestEvent(log.Error(), r).Interface("panic", v).
 					Bytes("stack", debug.Stack()).Msg("handler panicked")
@@ -138,7 +138,7 @@ func route(r *http.Request) string {
 	return "unmatched"
 }
 
-// method returns r's method, or "other" for one that nobody defined.
+// method returns r's method, or "other" for one that is not defined.
 func method(r *http.Request) string {
 	if slices.Contains(methods, r.Method) {
 		return r.Method

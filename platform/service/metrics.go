@@ -25,8 +25,7 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // HTTPMetrics counts requests and measures their duration by route pattern.
-// A stream is counted when it ends, but not measured: how long somebody
-// listened is no latency.
+// A stream is counted when it ends, but not measured: its length is no latency.
 func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 	factory := promauto.With(reg)
 	requests := factory.NewCounterVec(prometheus.CounterOpts{

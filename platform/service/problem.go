@@ -49,7 +49,7 @@ type ProblemType struct {
 	Name   string // lower case with hyphens, the end of the type's URI
 	Title  string
 	// RetryAfter is when the same request may succeed, in whole seconds; zero
-	// if nobody can say. It is sent as the header Retry-After (RFC 9110, 10.2.3).
+	// if that is unknown. It is sent as the header Retry-After (RFC 9110, 10.2.3).
 	RetryAfter time.Duration
 }
 

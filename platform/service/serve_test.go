@@ -90,7 +90,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// waitRefused returns once nobody listens on addr any more.
+// waitRefused returns once addr refuses connections.
 func waitRefused(t *testing.T, addr string) {
 	for t.Context().Err() == nil {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)

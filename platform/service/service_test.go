@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if !strings.Contains(logs.String(), "boom") || !strings.Contains(logs.String(), "dial postgres") {
-		t.Error("the log lacks the cause of a 500")
+		t.Error("the cause of a 500 is not in the log")
 	}
 }
 
@@ -236,7 +236,7 @@ func TestAccessLogAndMetricsArePrivate(t *testing.T) {
 			t.Errorf("the %s shows what the client sent:\n%s", name, text)
 		}
 		if !strings.Contains(text, "/ok/{id}") || !strings.Contains(text, "unmatched") {
-			t.Errorf("the %s lacks the routes:\n%s", name, text)
+			t.Errorf("the routes are not in the %s:\n%s", name, text)
 		}
 	}
 	if got := strings.Count(logs.String(), "\n"); got != 6 {

@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// secret stands in every value that must not be shown.
+// secret is in every value that must not be shown.
 const secret = "geheim"
 
 // A Service is what is tested.
@@ -88,7 +88,7 @@ func (s Service) everyFaultAtOnce(t *testing.T) {
 	}
 	maps.Copy(faults, s.Faults)
 	changes := maps.Clone(faults)
-	changes["AUTH_AUDIENCE"] = "" // its file stands in for it
+	changes["AUTH_AUDIENCE"] = "" // its file is given instead
 	err := s.with(changes)
 	if err == nil {
 		t.Fatal("no error")

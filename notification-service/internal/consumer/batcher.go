@@ -8,9 +8,10 @@ import (
 
 // How long a batch waits at the most, counted from its first delivery.
 const (
-	// maxFill is for more to come when the broker seems to have it. After an
-	// acknowledgement the deliveries come one by one, and whoever takes the
-	// first few makes small transactions for as long as there is a backlog.
+	// maxFill is for more to come when the broker seems to have it, counted from
+	// the latest delivery. After an acknowledgement the deliveries come one by
+	// one, and whoever takes the first few makes small transactions for as long
+	// as there is a backlog.
 	maxFill = time.Millisecond
 	// maxTurn is for another worker of the queue that has a batch in hand. Two
 	// small batches cost the database more than one that is as large as both.
@@ -35,8 +36,9 @@ const (
 //
 // A gathering batch waits as long as one of these holds:
 //
-//   - it is not full, the last batch was large, and 1 ms (or what
-//     CONSUMER_BATCH_WAIT says) is not over: the backlog fills it;
+//   - it is not full, the last batch was large, and 1 ms since the latest
+//     delivery is not over: the backlog fills it;
+//   - it is not full, and what CONSUMER_BATCH_WAIT says is not over;
 //   - it is not full, another worker of the queue has a batch in hand, and
 //     20 ms are not over: it grows instead of going beside the other;
 //   - a more urgent queue makes progress, and 100 ms are not over.
@@ -89,25 +91,28 @@ func (b *batcher) next(ctx context.Context) []*job {
 	// and what fills its place does not come soon.
 	pending := b.acks.pending()
 	limit := max(1, min(b.size, b.prefetch-pending))
-	fill := b.fill
-	if b.large && pending == 0 {
-		fill = max(fill, maxFill)
-	}
-	batch = b.gather(ctx, batch, limit, fill)
+	batch = b.gather(ctx, batch, limit, b.large && pending == 0)
 	b.large = 2*len(batch) >= limit
 	return batch
 }
 
-// gather adds to batch what comes until the batch should begin.
-func (b *batcher) gather(ctx context.Context, batch []*job, limit int, fill time.Duration) []*job {
+// gather adds to batch what comes until the batch should begin. With more, the
+// broker seems to have more than what is here.
+func (b *batcher) gather(ctx context.Context, batch []*job, limit int, more bool) []*job {
 	began := time.Now()
+	latest := began // delivery
 	var timer *time.Timer
 	for {
 		for len(batch) < limit && len(b.intake) > 0 { // what has come already
 			batch = append(batch, <-b.intake)
 		}
-		waited := time.Since(began)
-		full, filled := len(batch) >= limit, waited >= fill
+		now := time.Now()
+		waited := now.Sub(began)
+		fill := b.fill - waited
+		if more {
+			fill = max(fill, maxFill-now.Sub(latest))
+		}
+		full, filled := len(batch) >= limit, fill <= 0
 		if !b.hasTurn && (full || filled) {
 			select {
 			case b.turn <- struct{}{}:
@@ -124,7 +129,7 @@ func (b *batcher) gather(ctx context.Context, batch []*job, limit int, fill time
 			intake = b.intake
 			switch {
 			case !filled:
-				wait = max(wait, fill-waited)
+				wait = max(wait, fill)
 			case !b.hasTurn:
 				wait, turn = max(wait, maxTurn-waited), b.turn
 			}
@@ -144,7 +149,7 @@ func (b *batcher) gather(ctx context.Context, batch []*job, limit int, fill time
 			if !ok { // the subscription is over
 				return batch
 			}
-			batch = append(batch, j)
+			batch, latest = append(batch, j), time.Now()
 		case turn <- struct{}{}:
 			b.hasTurn = true
 		case <-changed:

@@ -36,6 +36,11 @@ func TestBatchFills(t *testing.T) {
 		time.AfterFunc(maxFill/2, func() { come(6) })
 		take("after many, the rest comes soon", 10, maxFill/2)
 		come(2)
+		for i := range 4 {
+			time.AfterFunc(time.Duration(i+1)*maxFill/2, func() { come(2) })
+		}
+		take("after many, the rest comes one after another", 10, 2*maxFill)
+		come(2)
 		take("after many, no more comes", 2, maxFill)
 		come(2)
 		take("a trickle again", 2, 0)

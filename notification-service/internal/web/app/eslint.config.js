@@ -36,6 +36,9 @@ export default tseslint.config(
         { selector: 'AssignmentExpression > MemberExpression[property.name=/^(inner|outer)HTML$/]', message: 'Show text as text.' },
       ],
       'no-console': 'error',
+      // What is kept belongs to the browser or to a user; state/storage.ts knows whose it is.
+      'no-restricted-globals': ['error', { name: 'localStorage', message: 'Use browserSetting or userData of state/storage.ts.' }],
     },
   },
+  { files: ['src/state/storage.ts', 'src/**/*.test.*'], rules: { 'no-restricted-globals': 'off' } },
 );

@@ -11,7 +11,8 @@ import { loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
 import { announceFollowed } from './state/followed';
 import { subscribeToNotifications, loadNotifications } from './state/notifications';
-import { loadSession, session } from './state/session';
+import { loadSession, recheckSession, session } from './state/session';
+import { reloadPage } from './ui/reload';
 
 async function start(): Promise<void> {
   preloadReports();
@@ -22,7 +23,9 @@ async function start(): Promise<void> {
   }
   render(<App />, document.getElementById('app')!);
 
-  onChange((what) => what === 'session' && location.reload());
+  onChange((what) => what === 'session' && reloadPage());
+  // Someone else may have signed in while this page was in the back/forward cache.
+  window.addEventListener('pageshow', ({ persisted }) => persisted && session.value && void recheckSession());
   subscribeToFeed();
   announceFollowed();
   if (session.value) {

@@ -1,8 +1,11 @@
+import { useState } from 'preact/hooks';
+
 import { languages, language, preferredLanguage, setLanguage, t } from '../lang/i18n';
 import { announceChange } from '../live/live';
 import { preferences, type Theme } from '../state/preferences';
 import { closeSession, session } from '../state/session';
 import { Modal } from '../ui/modal';
+import { Fault } from '../ui/problem';
 import { href, route } from '../ui/router';
 
 const THEMES: Theme[] = ['auto', 'light', 'dark'];
@@ -19,6 +22,7 @@ export function Menu({ onClose }: { onClose(): void }) {
 }
 
 function Account({ onClose }: { onClose(): void }) {
+  const [error, setError] = useState<unknown>();
   const who = session.value;
   if (!who) {
     return (
@@ -27,6 +31,15 @@ function Account({ onClose }: { onClose(): void }) {
       </a>
     );
   }
+  const signOut = async () => {
+    try {
+      await closeSession();
+      announceChange('session');
+      location.replace('/');
+    } catch (failure) {
+      setError(failure);
+    }
+  };
   return (
     <div class="bar">
       <span>
@@ -37,14 +50,9 @@ function Account({ onClose }: { onClose(): void }) {
       <button type="button" onClick={signOut}>
         {t('sign-out')}
       </button>
+      <Fault error={error} />
     </div>
   );
-}
-
-async function signOut(): Promise<void> {
-  await closeSession();
-  announceChange('session');
-  location.replace('/');
 }
 
 function Language() {

@@ -1,15 +1,29 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { ok, refused, report, serve } from '../testing/api';
+vi.mock('../ui/reload', () => ({ reloadPage: vi.fn() }));
 
-/** The page, begun anew: only what is in the browser's storage is still there. */
+import { deferred, ok, refused, report, serve } from '../testing/api';
+import { stubDigest } from '../testing/browser';
+
+/** Who is signed in, as the server knows it. */
+let user: string | undefined;
+
+/** The page, loaded again: only what is in the browser's storage is still there. */
 async function begin() {
   vi.resetModules();
-  const { reportService } = await import('../api/client');
-  return { ...(await import('./draft')), reportService };
+  const { notificationService, reportService } = await import('../api/client');
+  serve(notificationService, 'GET', () => ok(user && { sub: user, name: user, role: 'resident', expires_at: '' }));
+  const { loadSession, session } = await import('./session');
+  const { reloadPage } = await import('../ui/reload');
+  await loadSession();
+  return { ...(await import('./draft')), reportService, notificationService, session, reloadPage };
 }
 
-beforeEach(() => localStorage.clear());
+beforeEach(() => {
+  localStorage.clear();
+  stubDigest();
+  user = 'maria';
+});
 
 test('what is written survives a reload', async () => {
   const before = await begin();
@@ -68,6 +82,61 @@ describe('sending', () => {
     expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: false });
     expect(page.draftError.value).toMatchObject({ kind: 'invalid-input' });
   });
+});
+
+describe('as another user', () => {
+  test('is not sent: the page is loaded again instead', async () => {
+    const page = await begin();
+    page.updateDraft({ title: 'I am scared of him', privacy_level: 'anonymous' });
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    user = 'james'; // signed in in another tab
+    expect(await page.fileDraft()).toBeUndefined();
+    expect(post).not.toHaveBeenCalled();
+    expect(page.reloadPage).toHaveBeenCalledOnce();
+  });
+
+  test('is not sent again after there was no answer', async () => {
+    let page = await begin();
+    page.updateDraft({ title: 'I am scared of him' });
+    serve(page.reportService, 'POST', () => Promise.reject(new TypeError('network')));
+    await page.fileDraft();
+    expect(page.draft.value.sending).toBe(true);
+    user = 'james';
+    page = await begin();
+    expect(page.draft.value).toMatchObject({ title: '', sending: false });
+  });
+
+  test('is not sent while the server does not say who is signed in', async () => {
+    const page = await begin();
+    page.updateDraft({ title: 'Dark crossing' });
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    serve(page.notificationService, 'GET', () => refused(503, 'unavailable'));
+    await page.fileDraft();
+    expect(post).not.toHaveBeenCalled();
+    expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: true });
+  });
+
+  test('is not sent after the session ended, and is there for its author', async () => {
+    let page = await begin();
+    page.updateDraft({ title: 'Dark crossing' });
+    user = undefined;
+    await page.fileDraft();
+    expect([page.session.value, page.draft.value.title]).toEqual([undefined, '']);
+    user = 'maria';
+    page = await begin();
+    expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: false });
+  });
+});
+
+test('who presses twice sends once', async () => {
+  const page = await begin();
+  page.updateDraft({ title: 'Dark crossing' });
+  const answer = deferred<ReturnType<typeof ok>>();
+  const post = serve(page.reportService, 'POST', () => answer.promise);
+  const both = [page.fileDraft(), page.fileDraft()];
+  answer.resolve(ok(report()));
+  await Promise.all(both);
+  expect(post).toHaveBeenCalledOnce();
 });
 
 test('starting over forgets everything, and the fault', async () => {

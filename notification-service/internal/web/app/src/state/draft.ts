@@ -1,12 +1,20 @@
 /**
- * The report that is being written. It lives in this browser until it is
- * filed, so that neither a reload nor a lost network costs a word. Its
+ * The report that the user is writing. It is kept in this browser until it is
+ * filed, so that neither a reload nor a lost connection costs a word. Its
  * idempotency key is made once: however often it is sent, it is filed once.
+ *
+ *     writing ──send──▶ sending ──filed──▶ an empty draft
+ *        ▲                 │ └─no answer─▶ sending, again
+ *        └─────refused─────┘
+ *
+ * A draft belongs to one user and is never sent as another: the server
+ * remembers idempotency keys for each user alone.
  */
 import { signal } from '@preact/signals';
 
 import { Failure, must, reportService, type NewReport, type Report } from '../api/client';
-import { stored } from './preferences';
+import { confirmUser } from './session';
+import { userData } from './storage';
 
 export interface Draft {
   key: string;
@@ -16,7 +24,7 @@ export interface Draft {
   position?: { latitude: number; longitude: number };
   address: string;
   privacy_level: NewReport['privacy_level'];
-  /** Sent, and no answer yet that settles it. */
+  /** It was sent, and there was no answer yet that settles it. */
   sending: boolean;
 }
 
@@ -29,7 +37,7 @@ const empty = (): Draft => ({
   sending: false,
 });
 
-export const draft = stored<Draft>('draft', empty());
+export const draft = userData<Draft>('draft', empty);
 export const draftError = signal<unknown>();
 
 export function updateDraft(part: Partial<Draft>): void {
@@ -41,29 +49,37 @@ export function discardDraft(): void {
   draftError.value = undefined;
 }
 
+let filing: Promise<Report | undefined> | undefined;
+
 /**
- * Files the draft. When no answer comes it stays as it was sent, and trying
- * again is harmless.
+ * Files the draft, and returns the report, or nothing if it was not filed.
+ * When no answer comes the draft stays as it was sent: to try again is harmless.
  */
-export async function fileDraft(): Promise<Report | undefined> {
-  updateDraft({ sending: true });
+export function fileDraft(): Promise<Report | undefined> {
+  filing ??= file().finally(() => (filing = undefined));
+  return filing;
+}
+
+async function file(): Promise<Report | undefined> {
   draftError.value = undefined;
-  const { key, position, category_id = 0, title, description, address, privacy_level } = draft.value;
-  const body: NewReport = {
-    title: title.trim(),
-    description,
-    category_id,
-    privacy_level,
-    ...(address && { address }),
-    ...position,
-  };
   try {
+    if (!(await confirmUser())) return undefined;
+    updateDraft({ sending: true });
+    const { key, position, category_id = 0, title, description, address, privacy_level } = draft.value;
+    const body: NewReport = {
+      title: title.trim(),
+      description,
+      category_id,
+      privacy_level,
+      ...(address && { address }),
+      ...position,
+    };
     const report = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
     discardDraft();
     return report;
   } catch (error) {
     draftError.value = error;
-    if (!(error instanceof Failure) || !error.uncertain) updateDraft({ sending: false });
+    updateDraft({ sending: error instanceof Failure && error.uncertain });
     return undefined;
   }
 }

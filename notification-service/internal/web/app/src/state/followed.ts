@@ -1,15 +1,15 @@
-/** Reports of others that a reader follows, kept in this browser alone. */
+/** Reports of others that the user follows, kept in this browser alone. */
 import type { FeedEvent } from '../api/client';
 import { describe } from '../ui/describe';
 import { href } from '../ui/router';
 import { watchFeed } from './feed';
-import { stored } from './preferences';
+import { userData } from './storage';
 import { toast } from './toasts';
 
 /** My reports fetches each of them. */
 const MAX_FOLLOWED = 200;
 
-export const followed = stored<string[]>('followed', []);
+export const followed = userData<string[]>('followed', () => []);
 
 export function follow(id: string, on: boolean): void {
   const others = followed.value.filter((other) => other !== id);

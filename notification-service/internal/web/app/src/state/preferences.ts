@@ -1,37 +1,15 @@
 /** What a reader chose for this browser. */
-import { effect, signal, type Signal } from '@preact/signals';
+import { effect } from '@preact/signals';
 
-/** A signal that survives a reload, where storage is allowed. */
-export function stored<T>(name: string, initial: T): Signal<T> {
-  const key = `cityconnect.${name}`;
-  const value = signal(read(key, initial));
-  effect(() => {
-    try {
-      localStorage.setItem(key, typeof value.value === 'string' ? value.value : JSON.stringify(value.value));
-    } catch {
-      // Full or forbidden: it holds until the page goes.
-    }
-  });
-  return value;
-}
-
-function read<T>(key: string, initial: T): T {
-  try {
-    const text = localStorage.getItem(key);
-    if (text === null) return initial;
-    return typeof initial === 'string' ? (text as T) : (JSON.parse(text) as T);
-  } catch {
-    return initial;
-  }
-}
+import { browserSetting } from './storage';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
 export const preferences = {
   /** The language's tag, or empty for the browser's. */
-  language: stored('language', ''),
+  language: browserSetting<string>('language', ''),
   /** Read by public/early.js too. */
-  theme: stored<Theme>('theme', 'auto'),
+  theme: browserSetting<Theme>('theme', 'auto'),
 };
 
 effect(() => {

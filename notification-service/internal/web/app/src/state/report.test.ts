@@ -1,10 +1,13 @@
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 vi.mock('../live/live', () => ({ onStream: () => {} }));
 
 import { Failure, reportService, type Report } from '../api/client';
 import { deferred, ok, refused, report, serve } from '../testing/api';
 import { createReport } from './report';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 /** A report as the service has it; what is asked for is what it is at that moment. */
 async function opened(part: Partial<Report> = {}) {

@@ -3,6 +3,8 @@ import { signal } from '@preact/signals';
 
 import { must, notificationService, reportService, whenUnauthenticated } from '../api/client';
 import type { components } from '../api/notification.gen';
+import { reloadPage } from '../ui/reload';
+import { closeUserData, openUserData, removeUserData } from './storage';
 
 export type Session = components['schemas']['Session'];
 export type Role = Session['role'];
@@ -10,33 +12,51 @@ export type Role = Session['role'];
 /** Who is signed in, or undefined. Set before anything is shown. */
 export const session = signal<Session | undefined>();
 
-/** Whether a session ended by itself, so that the page can say so. */
+/** Whether the session ended by itself, so that the page can say so. */
 export const sessionEnded = signal(false);
 
 whenUnauthenticated(endSession);
 
-function endSession(): void {
+/** Shows the page as nobody's, after the session has ended by itself. What the user was writing is kept for that user. */
+export function endSession(): void {
   if (!session.value) return;
+  closeUserData();
   session.value = undefined;
   sessionEnded.value = true;
 }
 
+const readSession = async () => (await must(notificationService.GET('/session'))) as Session | undefined;
+
 export async function loadSession(): Promise<void> {
   try {
-    session.value = (await must(notificationService.GET('/session'))) || undefined;
+    const found = await readSession();
+    if (found) await openUserData(found.sub);
+    session.value = found || undefined;
   } catch {
     session.value = undefined;
   }
 }
 
+/**
+ * Asks the server whether the page's user is still the one who is signed in:
+ * another one may have signed in since, in another tab or while this page was
+ * in the back/forward cache. Throws a Failure if there is no answer.
+ */
+export async function confirmUser(): Promise<boolean> {
+  const now = await readSession();
+  if (!now) endSession();
+  else if (now.sub !== session.value?.sub) reloadPage();
+  return now !== undefined && now.sub === session.value?.sub;
+}
+
 /** Reports whether the session still holds; an unreachable server says nothing against it. */
 export async function recheckSession(): Promise<boolean> {
   try {
-    if (!(await must(notificationService.GET('/session')))) endSession();
+    return await confirmUser();
   } catch {
     // A 401 has ended the session already.
+    return session.value !== undefined;
   }
-  return session.value !== undefined;
 }
 
 /** Puts the token into the session cookie. */
@@ -52,6 +72,8 @@ export async function signInAs(name: string, role: Role): Promise<void> {
   await openSession(token.access_token);
 }
 
+/** Signs out, and removes what the page keeps of the user. */
 export async function closeSession(): Promise<void> {
   await must(notificationService.DELETE('/session'));
+  removeUserData();
 }

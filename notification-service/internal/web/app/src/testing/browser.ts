@@ -1,4 +1,6 @@
 /** Parts of a browser that jsdom and Node 18 do not have, for tests of several tabs. */
+import { vi } from 'vitest';
+
 import type { TabContext } from '../live/tabs';
 
 type Message = Parameters<TabContext['channel']['postMessage']>[0];
@@ -7,6 +9,16 @@ type Message = Parameters<TabContext['channel']['postMessage']>[0];
 export const settled = async () => {
   for (let i = 0; i < 10; i++) await Promise.resolve();
 };
+
+/** Gives jsdom a digest, as pages have it that came by TLS. It tells texts apart; more is not asked of it. */
+export function stubDigest(): void {
+  const digest = (_: string, data: Uint8Array) => {
+    const sum = new Uint8Array(32);
+    data.forEach((byte, i) => (sum[i % 32] = ((sum[i % 32] ?? 0) * 31 + byte + 1) % 256));
+    return Promise.resolve(sum.buffer);
+  };
+  vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto), subtle: { digest } });
+}
 
 /** A browser whose tabs share locks and a channel. */
 export class FakeBrowser {

@@ -68,7 +68,7 @@ function Head({ report }: { report: Report }) {
         <Time at={report.created_at} full />
         {report.mine && <strong>{t('report.mine')}</strong>}
       </p>
-      {!report.mine && (
+      {session.value && !report.mine && (
         <button type="button" aria-pressed={follows} onClick={() => follow(report.id, !follows)}>
           <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
         </button>

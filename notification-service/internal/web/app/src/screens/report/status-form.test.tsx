@@ -55,6 +55,19 @@ test('sends what was chosen, and is empty again', async () => {
   expect(note().value).toBe('');
 });
 
+test('has the note again that was not saved', async () => {
+  await show({ id: 'r2' });
+  await act(() => {
+    note().value = 'A crew is';
+    note().dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await act(() => render(null, root));
+  await show({ id: 'r3' });
+  expect(note().value).toBe('');
+  await show({ id: 'r2' });
+  expect(note().value).toBe('A crew is');
+});
+
 test('says when another official was faster, and keeps the note', async () => {
   await show();
   await choose('Rejected');

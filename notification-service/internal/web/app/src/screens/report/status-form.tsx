@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { Failure, type Report, type Status } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { keepNote, noteOn } from '../../state/notes';
 import { Fault } from '../../ui/problem';
 
 interface Props {
@@ -12,11 +13,12 @@ interface Props {
 
 /**
  * Changes a report's status. When another official was faster the form says
- * so, keeps the note, and asks for a new decision.
+ * so, keeps the note, and asks for a new decision. The note is also kept when
+ * the session ends.
  */
 export function StatusForm({ open, report, onDone }: Props) {
   const [status, setStatus] = useState<Status>();
-  const [note, setNote] = useState('');
+  const note = noteOn(report.id);
   const [error, setError] = useState<unknown>();
   const [seen, setSeen] = useState(report.status);
   const form = useRef<HTMLFormElement>(null);
@@ -30,7 +32,7 @@ export function StatusForm({ open, report, onDone }: Props) {
     try {
       await open.changeStatus(report, choice.status, note.trim());
       setStatus(undefined);
-      setNote('');
+      keepNote(report.id, '');
       setError(undefined);
       setSeen(choice.status);
       onDone?.();
@@ -59,7 +61,7 @@ export function StatusForm({ open, report, onDone }: Props) {
       </fieldset>
       <label class="field">
         <span>{t(required ? 'change-status.note-required' : 'change-status.note')}</span>
-        <textarea rows={3} maxLength={2000} required={required} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
+        <textarea rows={3} maxLength={2000} required={required} value={note} onInput={(e) => keepNote(report.id, e.currentTarget.value)} />
       </label>
       {!stale && <Fault error={error} />}
       <button class="primary">{t('change-status.save')}</button>

@@ -1,0 +1,16 @@
+/** Notes on changes of status that officials have written and not saved yet. */
+import { userData } from './storage';
+
+const MAX_KEPT = 20;
+
+/** Pairs of a report's id and the note, the latest first. */
+const notes = userData<[id: string, note: string][]>('notes', () => []);
+
+export function noteOn(reportId: string): string {
+  return notes.value.find(([id]) => id === reportId)?.[1] ?? '';
+}
+
+export function keepNote(reportId: string, note: string): void {
+  const others = notes.value.filter(([id]) => id !== reportId);
+  notes.value = note ? [[reportId, note] as [string, string], ...others].slice(0, MAX_KEPT) : others;
+}

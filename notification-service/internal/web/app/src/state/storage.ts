@@ -1,0 +1,122 @@
+/**
+ * What the page keeps in the browser. Settings belong to the browser. What a
+ * user wrote or follows belongs to that user: nobody else is shown it, also
+ * not the next one at a shared computer.
+ *
+ *     nobody ──signs in──▶ a user ──signs out, or another signs in──▶ removed
+ *                             │
+ *                             └──session ends by itself──▶ kept, not shown,
+ *                                                          until the same user returns
+ */
+import { batch, effect, signal, type Signal } from '@preact/signals';
+
+const SETTING = 'cityconnect.';
+/** Whose data is kept: a hash of the user's id. */
+const OWNER = 'cityconnect.owner';
+const USER_DATA = 'cityconnect.user.';
+/** Written by earlier versions of the page, which did not say whose they are. */
+const OWNERLESS = ['cityconnect.draft', 'cityconnect.followed'];
+
+/** A signal that survives a reload, where storage is allowed. */
+export function browserSetting<T extends string>(name: string, initial: T): Signal<T> {
+  const value = signal((load(SETTING + name) ?? initial) as T);
+  effect(() => save(SETTING + name, value.value));
+  return value;
+}
+
+interface UserData {
+  /** Loads the value of the present owner, or the initial one. */
+  load(): void;
+}
+
+const allUserData: UserData[] = [];
+/** The hash of the user whose data is shown; absent while nobody is signed in. */
+let owner: string | undefined;
+
+/** A signal that survives a reload for the user who is signed in, and for no one else. */
+export function userData<T>(name: string, initial: () => T): Signal<T> {
+  const key = () => `${USER_DATA}${owner}.${name}`;
+  const value = signal(initial());
+  const data = {
+    load() {
+      const text = owner && load(key());
+      value.value = text ? parse(text, initial) : initial();
+    },
+  };
+  allUserData.push(data);
+  data.load();
+  effect(() => {
+    const text = JSON.stringify(value.value);
+    // Another tab may have signed out, and this one not know it yet.
+    if (owner && load(OWNER) === owner) save(key(), text);
+  });
+  return value;
+}
+
+/** Shows the data of the user with this id, and removes everyone else's. */
+export async function openUserData(id: string): Promise<void> {
+  const hash = await hashOf(id);
+  remove((key) => OWNERLESS.includes(key) || (key.startsWith(USER_DATA) && !key.startsWith(`${USER_DATA}${hash}.`)));
+  if (hash) save(OWNER, hash);
+  show(hash);
+}
+
+/** Shows nobody's data any more, and keeps it for its owner. */
+export function closeUserData(): void {
+  show(undefined);
+}
+
+/** Removes the user's data from this browser. */
+export function removeUserData(): void {
+  remove((key) => key === OWNER || key.startsWith(USER_DATA));
+  show(undefined);
+}
+
+function show(hash: string | undefined): void {
+  owner = hash;
+  batch(() => {
+    for (const data of allUserData) data.load();
+  });
+}
+
+/** Absent where the page came by plain HTTP from another host: data lasts until the page is closed there. */
+async function hashOf(id: string): Promise<string | undefined> {
+  const subtle = crypto.subtle as SubtleCrypto | undefined;
+  const hash = await subtle?.digest('SHA-256', new TextEncoder().encode(id));
+  return hash && Array.from(new Uint8Array(hash).subarray(0, 16), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** An entry of an earlier version of the page may not be JSON. */
+function parse<T>(text: string, initial: () => T): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return initial();
+  }
+}
+
+// Storage may be full or forbidden: values then last until the page is closed.
+
+function load(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function save(key: string, text: string): void {
+  try {
+    localStorage.setItem(key, text);
+  } catch {
+    // See above.
+  }
+}
+
+function remove(which: (key: string) => boolean): void {
+  try {
+    for (const key of Object.keys(localStorage).filter(which)) localStorage.removeItem(key);
+  } catch {
+    // See above.
+  }
+}

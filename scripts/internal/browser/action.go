@@ -45,6 +45,12 @@ func Go(url string) Action {
 	return Action{"go to " + url, chromedp.Steps(chromedp.Navigate("about:blank"), chromedp.Navigate(url))}
 }
 
+// Visit follows a link to a URL, as one that is in a page.
+func Visit(url string) Action { return Action{"visit " + url, chromedp.Navigate(url)} }
+
+// Back goes back by one page.
+func Back() Action { return Action{"go back", chromedp.NavigateBack()} }
+
 // Reload loads the page again.
 func Reload() Action { return Action{"reload", chromedp.Reload()} }
 

@@ -1,9 +1,9 @@
 /** The live streams, shared by all tabs, and how current they are. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 
-import { recheckSession, session } from '../state/session';
+import { endSession, recheckSession, session, sessionEnded } from '../state/session';
 import { openStream, type Stream, type StreamEvent } from './stream';
-import { joinTabs, sendToTabs, type StreamName, type TabMessage } from './tabs';
+import { joinTabs, sendToTabs, type StreamName, type TabContext, type TabMessage, type Tabs } from './tabs';
 
 export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offline'; since: Date };
 
@@ -16,6 +16,8 @@ type Change = 'session' | 'notifications';
 const listeners: Record<StreamName, Set<Listener>> = { notifications: new Set(), feed: new Set() };
 const changeListeners = new Set<(what: Change) => void>();
 
+/** Absent before the page is live, as on the way back from an identity provider. */
+let tabs: Tabs | undefined;
 let streams: Partial<Record<StreamName, Stream>> = {};
 /** The last position in the user's own stream that any tab has seen. */
 let position: string | undefined;
@@ -30,8 +32,9 @@ export function onChange(listener: (what: Change) => void): void {
   changeListeners.add(listener);
 }
 
+/** Tells the other tabs that this one changed something. */
 export function announceChange(what: Change): void {
-  sendToTabs({ kind: 'changed', what });
+  (tabs?.send ?? sendToTabs)({ kind: 'changed', what });
 }
 
 /** Sets where the user's own stream begins, before it is first opened. */
@@ -39,8 +42,13 @@ export function startAt(cursor: string): void {
   position ??= cursor;
 }
 
-export function startLive(): void {
-  joinTabs(followStreams, onMessage);
+export function startLive(context?: TabContext): void {
+  const joined = (tabs = joinTabs(followStreams, { onMessage, onMissed }, context));
+  effect(() => {
+    if (!sessionEnded.value) return;
+    joined.send({ kind: 'session-ended' });
+    joined.restart(); // the feed is everyone's
+  });
   window.addEventListener('offline', () => setConnection('offline'));
   window.addEventListener('online', () => {
     setConnection('reconnecting');
@@ -80,6 +88,9 @@ function onMessage(message: TabMessage): void {
     case 'live':
       setConnection(message.live ? 'live' : navigator.onLine ? 'reconnecting' : 'offline');
       break;
+    case 'session-ended':
+      endSession();
+      break;
     case 'changed':
       for (const listener of changeListeners) listener(message.what);
       break;
@@ -87,6 +98,12 @@ function onMessage(message: TabMessage): void {
       if (message.stream === 'notifications') position = message.event.id;
       for (const listener of listeners[message.stream]) listener(message.event);
   }
+}
+
+/** Events went by while this tab was away: what is shown is fetched again. */
+function onMissed(): void {
+  const reset = { type: 'reset' as const, data: null, id: position ?? '' };
+  for (const name of ['notifications', 'feed'] as const) for (const listener of listeners[name]) listener(reset);
 }
 
 function setConnection(state: Connection['state']): void {

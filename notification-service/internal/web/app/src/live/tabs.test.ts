@@ -13,18 +13,18 @@ afterEach(() => void vi.useRealTimers());
 
 /** A tab that has joined, what it received, and whether it follows the streams. */
 async function join(tab: FakeTab) {
-  const joined = { tab, received: [] as TabMessage[], follows: 0, send: (_: TabMessage) => {} };
-  joinTabs(
+  const joined = { tab, received: [] as TabMessage[], follows: 0, missed: 0, send: (_: TabMessage) => {} };
+  const { restart } = joinTabs(
     (send) => {
       joined.follows++;
       joined.send = send;
       return () => joined.follows--;
     },
-    (message) => joined.received.push(message),
+    { onMessage: (message) => joined.received.push(message), onMissed: () => joined.missed++ },
     tab,
   );
   await settled();
-  return joined;
+  return Object.assign(joined, { restart });
 }
 
 /** Lets time pass in steps, so that messages arrive in between. */
@@ -76,8 +76,8 @@ describe('a frozen leader', () => {
     first.tab.frozen = true;
     await pass(60_000);
     expect([first.follows, second.follows]).toEqual([1, 0]);
-    second.tab.document.visibilityState = 'visible';
-    await pass(20_000);
+    second.tab.look('visible');
+    await pass(3_000);
     expect(second.follows).toBe(1);
   });
 
@@ -99,6 +99,98 @@ test('a leader that is alive keeps the lead', async () => {
   const first = await join(browser.open('hidden'));
   const second = await join(browser.open());
   await pass(120_000);
+  expect([first.follows, second.follows]).toEqual([1, 0]);
+});
+
+describe('a tab that becomes visible', () => {
+  test('asks the leader whether it is alive, and replaces a silent one after 3 s', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open('hidden'));
+    first.tab.frozen = true;
+    await pass(5_000);
+    second.tab.look('visible');
+    await pass(2_500);
+    expect(second.follows).toBe(0);
+    await pass(500);
+    expect(second.follows).toBe(1);
+  });
+
+  test('leaves the lead to one that answers', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open('hidden'));
+    second.tab.look('visible');
+    await pass(60_000);
+    expect([first.follows, second.follows]).toEqual([1, 0]);
+  });
+});
+
+describe('a page that goes into the back/forward cache', () => {
+  test('gives the lead up at once, and takes its turn when it is shown again', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open('hidden'));
+    first.tab.leave();
+    await settled();
+    expect([first.follows, second.follows]).toEqual([0, 1]);
+    first.tab.comeBack();
+    await settled();
+    expect([first.follows, second.follows]).toEqual([0, 1]);
+    second.tab.leave();
+    await settled();
+    expect([first.follows, second.follows]).toEqual([1, 0]);
+  });
+
+  test("is in nobody's way while it waits for the lock", async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open());
+    const third = await join(browser.open());
+    second.tab.leave();
+    browser.close(first.tab);
+    await settled();
+    expect([second.follows, third.follows]).toEqual([0, 1]);
+    await pass(60_000);
+    expect([second.follows, third.follows]).toEqual([0, 1]);
+  });
+
+  test('receives nothing, and fetches what it missed when it is shown again', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open());
+    second.tab.leave();
+    first.send(event('v1.a.1'));
+    await settled();
+    expect(second.received).not.toContainEqual(event('v1.a.1'));
+    second.tab.comeBack();
+    await settled();
+    expect(second.missed).toBe(1);
+    first.send(event('v1.a.2'));
+    await settled();
+    expect(second.received).toContainEqual(event('v1.a.2'));
+  });
+
+  test('gives the lead up also when it is frozen with notice', async () => {
+    const first = await join(browser.open());
+    const second = await join(browser.open('hidden'));
+    first.tab.document.dispatchEvent(new Event('freeze'));
+    await settled();
+    expect([first.follows, second.follows]).toEqual([0, 1]);
+    first.tab.document.dispatchEvent(new Event('resume'));
+    expect(first.missed).toBe(1);
+    first.tab.comeBack(); // both events come
+    expect(first.missed).toBe(1);
+  });
+
+  test('the first display of a page is no return', async () => {
+    const first = await join(browser.open());
+    first.tab.comeBack();
+    expect([first.missed, first.follows]).toEqual([0, 1]);
+  });
+});
+
+test('the leader can follow the streams anew, and keeps the lead', async () => {
+  const first = await join(browser.open());
+  const second = await join(browser.open());
+  first.restart();
+  second.restart();
+  await settled();
   expect([first.follows, second.follows]).toEqual([1, 0]);
 });
 

@@ -3,8 +3,6 @@ import { vi } from 'vitest';
 
 import type { TabContext } from '../live/tabs';
 
-type Message = Parameters<TabContext['channel']['postMessage']>[0];
-
 /** Lets pending promises run. */
 export const settled = async () => {
   for (let i = 0; i < 10; i++) await Promise.resolve();
@@ -22,7 +20,7 @@ export function stubDigest(): void {
 
 /** A browser whose tabs share locks and a channel. */
 export class FakeBrowser {
-  private readonly tabs: FakeTab[] = [];
+  readonly tabs: FakeTab[] = [];
   private readonly queue: Waiting[] = [];
   private holder: Waiting | undefined;
 
@@ -33,12 +31,9 @@ export class FakeBrowser {
   }
 
   /** A frozen tab neither sends nor receives; what it holds it keeps. */
-  post(from: FakeTab, message: Message): void {
+  post(from: FakeTab, message: unknown): void {
     if (from.frozen) return;
-    for (const tab of this.tabs) {
-      if (tab !== from && !tab.frozen)
-        queueMicrotask(() => tab.channel.onmessage?.call(undefined as never, { data: message } as MessageEvent));
-    }
+    for (const tab of this.tabs) if (tab !== from && !tab.frozen) queueMicrotask(() => tab.receive(message));
   }
 
   /** Closes a tab: its lock is free, and its place in the queue. */
@@ -93,20 +88,47 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** A tab, as `joinTabs` takes its tabContext. */
+/** A tab, as `joinTabs` takes its context. */
 export class FakeTab implements TabContext {
+  /** Frozen without notice: no listener hears of it. */
   frozen = false;
-  readonly channel: TabContext['channel'];
+  readonly window = new EventTarget();
+  readonly document: EventTarget & { visibilityState: DocumentVisibilityState };
   readonly locks: TabContext['locks'];
-  readonly document: { visibilityState: DocumentVisibilityState };
+  private channel: ReturnType<TabContext['openChannel']> | undefined;
 
-  constructor(browser: FakeBrowser, visibilityState: DocumentVisibilityState) {
-    this.document = { visibilityState };
-    this.channel = { onmessage: null, postMessage: (message: Message) => browser.post(this, message) };
+  constructor(
+    private readonly browser: FakeBrowser,
+    visibilityState: DocumentVisibilityState,
+  ) {
+    this.document = Object.assign(new EventTarget(), { visibilityState });
     this.locks = {
       request: ((_: string, options: LockOptions, held: () => Promise<void>) =>
         browser.request(this, options, held)) as LockManager['request'],
     };
+  }
+
+  readonly openChannel = (): ReturnType<TabContext['openChannel']> => {
+    const postMessage = (message: unknown) => this.browser.post(this, message);
+    return (this.channel = { onmessage: null, postMessage, close: () => (this.channel = undefined) });
+  };
+
+  receive(message: unknown): void {
+    this.channel?.onmessage?.call(undefined as never, { data: message } as MessageEvent);
+  }
+
+  look(visibilityState: DocumentVisibilityState): void {
+    this.document.visibilityState = visibilityState;
+    this.document.dispatchEvent(new Event('visibilitychange'));
+  }
+
+  /** Goes to another page; the browser keeps this one, as it is, for the way back. */
+  leave(): void {
+    this.window.dispatchEvent(new Event('pagehide'));
+  }
+
+  comeBack(): void {
+    this.window.dispatchEvent(new Event('pageshow'));
   }
 }
 

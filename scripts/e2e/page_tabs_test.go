@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// handover is how long the other tabs may wait for the stream of one that went
+// away with notice. A lock that is kept takes them four times as long to steal.
+const handover = 5 * time.Second
+
+// A tab that leads and goes to another page leaves the stream to the others,
+// also when the browser keeps its page for the way back. Back there it shows
+// what it missed.
+func TestPageInBackForwardCache(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, anas, "Dark crossing")
+	ana := c.reader(anas)
+	first := ana.open("")
+	second := ana.open("#/mine")
+	c.awaitStreams(1)
+
+	first.do(browser.Visit(c.gateway.URL + "/icon.svg"))
+	left := time.Now()
+	vote(t, ben, report, "upvote")
+	second.do(unread("1"), live)
+	if took := time.Since(left); took > handover {
+		t.Errorf("the other tab showed a vote after %v, want less than %v", took, handover)
+	}
+	c.awaitStreams(1)
+
+	first.do(browser.Back(), unread("1"), live)
+	kept, err := browser.Ask[bool](first.Tab, `performance.getEntriesByType('navigation')[0].notRestoredReasons === null`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the page was kept in the back/forward cache: %t", kept)
+	vote(t, ben, report, "downvote")
+	first.do(unread("2"))
+	second.do(unread("2"))
+	c.awaitStreams(1)
+}
+
+// When the session ends, all tabs say so, and go on with the feed.
+func TestPageSessionEndsInAllTabs(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	// The services forgive clocks 30 s; the token's end lies that far back.
+	expires := time.Now().Add(12*time.Second - 30*time.Second).Unix()
+	ana := c.reader(c.As("ana", token(jwt.MapClaims{"sub": "ana", "name": "Ana", "exp": expires})))
+	first := ana.open("")
+	second := ana.open("#/mine")
+	for _, tab := range []tab{first, second} {
+		tab.do(browser.See(".banner", "Your session has ended"), browser.See(".who", "Sign in"), live)
+	}
+	first.do(browser.See("h1", "Reports"))
+	file(t, c.signIn("Ben", "resident"), "Dark crossing")
+	first.do(browser.See(".card", "Dark crossing"))
+}

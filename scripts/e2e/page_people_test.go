@@ -16,7 +16,7 @@ const secretTitle = "My neighbour threatens me"
 // browser, and is not kept there once she has signed out.
 func TestPageNextPersonAtTheBrowser(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
 	page := c.reader(nil).open("#/sign-in")
 	page.signIn("Maria", "Resident")
@@ -54,7 +54,7 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 // A report that was sent and had no answer is never filed as someone else.
 func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	maria := c.reader(c.signIn("Maria", "resident"))
 	page := maria.open("#/new")
 	page.do(
@@ -86,7 +86,7 @@ func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 // there once she has signed in again; nobody else sees it.
 func TestPageKeepsNoteOfOfficial(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	report := file(t, c.signIn("Ana", "resident"), "Dark crossing")
 	const note = "A crew is on its"
 	// The services forgive clocks 30 s; the token's end lies that far back.

@@ -18,7 +18,7 @@ const handover = 5 * time.Second
 // what it missed.
 func TestPageInBackForwardCache(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
@@ -50,7 +50,7 @@ func TestPageInBackForwardCache(t *testing.T) {
 // When the session ends, all tabs say so, and go on with the feed.
 func TestPageSessionEndsInAllTabs(t *testing.T) {
 	t.Parallel()
-	c := startCity(t)
+	c := startStack(t)
 	// The services forgive clocks 30 s; the token's end lies that far back.
 	expires := time.Now().Add(12*time.Second - 30*time.Second).Unix()
 	ana := c.reader(c.As("ana", token(jwt.MapClaims{"sub": "ana", "name": "Ana", "exp": expires})))

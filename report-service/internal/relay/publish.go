@@ -68,6 +68,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			s.rows.block(r, untilRecorded)
 			s.record(r, err.Error())
 		case err != nil:
+			s.rows.release(r) // unknown, and no outcome follows: the next session reads it again
 			return false, fmt.Errorf("publish: %w", err)
 		}
 	}

@@ -4,8 +4,6 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-page := notification-service/internal/web/app
-
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
   lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse \
   chaos chaos-stream bench-compare
@@ -38,16 +36,14 @@ demo: ## start the stack and walk the main job on sample reports
 	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/cmd/demo
 
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
-	cd $(page) && npm ci --no-audit --no-fund && npm run build
+	@scripts/page.sh build
 
 screenshots: ## take the pictures in docs/screenshots anew, from the running stack
 	@secret=$${STACK_DIR:-.stack}/native/secrets/notification/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
 	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"
 
-build: ## compile the page, where npm is installed, and the programs, into bin/
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \
-	else echo 'npm is not installed: keeping the page as it was built last'; fi
+build: page ## compile the page, where npm is installed, and the programs, into bin/
 	@mkdir -p bin
 	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
 

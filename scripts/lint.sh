@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that need no server: formatting, generated code, vet, linters, shell
-# scripts, known vulnerabilities. All of them run; the exit code tells whether
-# one complained.
+# scripts, known vulnerabilities, the page. All of them run; the exit code tells
+# whether one complained.
 # shellcheck disable=SC2317 # the checks are called by name, at the end
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -115,8 +115,11 @@ documents() {
   return "$missing"
 }
 
+# page checks the types of the page's sources, lints them and their formatting.
+page() { scripts/page.sh lint; }
+
 failed=0
-for check in formatting generated vet linters shell variables documents vulnerabilities; do
+for check in formatting generated vet linters shell variables documents vulnerabilities page; do
   if out=$("$check" 2>&1); then
     echo "$check: ok${out:+ ($out)}"
   else

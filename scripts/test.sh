@@ -50,6 +50,11 @@ breaking=(
 )
 mapfile -t others < <(go list ./scripts/e2e "${modules[@]/%//...}" | grep -vxFf <(go list "${breaking[@]}"))
 
+# The page's unit tests need no server, and no browser. A test of the others
+# builds the page, with the packages that are installed here.
+nice scripts/page.sh test >.stack/logs/page.log 2>&1 &
+page=$!
+
 : >.stack/logs/chaos.log
 # The demo and the faults keep stacks of their own busy beside them, in turn.
 { demo >.stack/logs/demo.log 2>&1 && faults >.stack/logs/chaos.log 2>&1; } &
@@ -61,6 +66,8 @@ stacks=$!
 flags=(-race -timeout 10m -parallel 6 -vet=off -ldflags=-w)
 failed=0
 go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
+wait "$page" || failed=1
+cat .stack/logs/page.log
 go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
 wait "$stacks" || {
   failed=1

@@ -10,12 +10,13 @@ missing_packages() {
   find_program openssl >/dev/null || echo openssl
 }
 
-# missing_browser prints the package of the browser that tests drive. Only
-# Debian has one that runs in a container; elsewhere it is left to the user.
-missing_browser() {
-  if grep -qs '^ID=debian' /etc/os-release && ! find_program chromium >/dev/null; then
-    echo chromium
-  fi
+# missing_for_tests prints the packages that only tests need: the browser that
+# they drive, and Node.js for the page's own tests. Only Debian has a Chromium
+# that runs in a container; elsewhere both are left to the user.
+missing_for_tests() {
+  grep -qs '^ID=debian' /etc/os-release || return 0
+  find_program chromium >/dev/null || echo chromium
+  find_program npm >/dev/null || printf '%s\n' nodejs npm
 }
 
 # find_program prints a program's path; administrators' folders are searched

@@ -10,8 +10,8 @@ test_known=$state/test.known
 test_up() {
   if ! test_running; then
     servers_build
-    # shellcheck disable=SC2046 # one word or none
-    need_packages $(missing_browser)
+    # shellcheck disable=SC2046 # a word for each package
+    need_packages $(missing_for_tests)
     test_start
   fi
   cat "$test_dir/env"

@@ -48,8 +48,11 @@ func Go(url string) Action {
 // Visit follows a link to a URL, as one that is in a page.
 func Visit(url string) Action { return Action{"visit " + url, chromedp.Navigate(url)} }
 
-// Back goes back by one page.
-func Back() Action { return Action{"go back", chromedp.NavigateBack()} }
+// Back goes back by one page. It does not wait: a page that the browser kept is
+// not loaded again.
+func Back() Action {
+	return Action{"go back", void(chromedp.Evaluate[chromedp.Void]("history.back()"))}
+}
 
 // Reload loads the page again.
 func Reload() Action { return Action{"reload", chromedp.Reload()} }

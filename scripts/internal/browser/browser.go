@@ -86,6 +86,22 @@ func (p *Person) SignIn(token string) error {
 	return nil
 }
 
+// EndSession takes the session away, as its end does; pages learn it when they
+// ask next.
+func (p *Person) EndSession() error {
+	u, err := url.Parse(p.base)
+	if err != nil {
+		return err
+	}
+	_, err = chromedp.Call(p.ctx, network.DeleteCookies, network.DeleteCookiesParams{
+		Name: sessionCookie, Domain: u.Hostname(), Path: "/",
+	})
+	if err != nil {
+		return fmt.Errorf("delete the session cookie: %w", err)
+	}
+	return nil
+}
+
 // A Tab shows the page.
 type Tab struct {
 	ctx  context.Context

@@ -350,7 +350,7 @@ func TestIssuerAway(t *testing.T) {
 	}
 	is.away.Store(false)
 	for deadline := time.Now().Add(time.Minute); probe(t.Context()) != nil && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the keys are fetched again without a signal
 	}
 	p, err := v.Verify(t.Context(), token)
 	checkVerified(t, p, err, token, "")

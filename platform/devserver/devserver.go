@@ -7,6 +7,7 @@
 package devserver
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -59,7 +60,7 @@ func folder(dir string, owner *syscall.Credential) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(dir); os.IsNotExist(err) {
-		look := exec.Command("test", "-x", parent)
+		look := exec.CommandContext(context.Background(), "test", "-x", parent)
 		look.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 		if look.Run() == nil {
 			err = os.Mkdir(dir, 0o700)
@@ -103,7 +104,7 @@ func FreePorts(n int) ([]int, error) {
 			return ports, nil
 		}
 		port := first + rand.IntN(count)
-		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
 			continue // it is taken
 		}

@@ -107,7 +107,7 @@ func (r *RabbitMQ) PortMapper() (*exec.Cmd, error) {
 
 // PortMapperReady returns nil once the port mapper answers.
 func (r *RabbitMQ) PortMapperReady() error {
-	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(r.Ports.PortMapper))
+	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", "127.0.0.1:"+strconv.Itoa(r.Ports.PortMapper))
 	if err != nil {
 		return err
 	}

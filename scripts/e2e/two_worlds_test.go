@@ -351,6 +351,7 @@ var chance = []struct {
 	// Which notifications share a reader can be seen in the database that knows
 	// the readers; see docs/decisions.
 	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
+	{regexp.MustCompile(`"session_lock": -?\d+`), constant(`"LOCK"`)},
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id)": ?\d+`), constant(`"PLACE"`)},
 	{regexp.MustCompile(`"bytes":\d+,`), constant("")},

@@ -46,6 +46,7 @@ func Run(t *testing.T, s Service) {
 	t.Run("every fault at once", s.everyFaultAtOnce)
 	t.Run("dev mode binds to loopback", s.devModeBindsToLoopback)
 	t.Run("manual", s.manual)
+	t.Run("example", s.example)
 }
 
 // with loads a good environment with changes.
@@ -147,6 +148,22 @@ func (s Service) manual(t *testing.T) {
 		name, _, _ = strings.Cut(name, "`")
 		if _, known := defaults[name]; isRow && !known {
 			t.Errorf("the manual has %s, which does not exist", name)
+		}
+	}
+}
+
+// example shows each default that it has as it is.
+func (s Service) example(t *testing.T) {
+	data, err := os.ReadFile("../../../.env.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := make(map[string]string)
+	collect(s.Type, defaults)
+	for line := range strings.Lines(string(data)) {
+		name, value, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "=")
+		if want := defaults[name]; found && want != "" && value != want {
+			t.Errorf(".env.example: %s=%s, want the default %s", name, value, want)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (c *canary) makeTrouble() {
 	_ = expired.Do(c.t.Context(), http.MethodPost, "/reports", draft("x"), nil)
 
 	// A constraint whose violation PostgreSQL explains with the whole row.
-	lift := forbid(c.t, c.reportDB, "reporters", "reporter_name = ''")
+	lift := forbid(c.t, c.reportDB, "reporters", "reporter_id = ''")
 	in := draft("Refused")
 	in.PrivacyLevel = "anonymous"
 	if _, err := c.user.CreateReport(c.t.Context(), in); client.StatusOf(err)/100 != 5 {

@@ -1,0 +1,107 @@
+// Package webhook tells other systems of the city what happened, over HTTP and
+// signed as Standard Webhooks asks (github.com/standard-webhooks). No person is
+// in what it sends: the payloads are types of their own, and a message from the
+// broker is never passed on.
+package webhook
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Channel is the channel of the ledger whose deliveries are webhooks. Lane and
+// target of each are the id of its endpoint.
+const Channel = "webhook"
+
+// TestType is the type of the event that an operator has sent to try an
+// endpoint out. It passes every filter.
+const TestType = "webhook.test"
+
+// A State says whether an endpoint is sent anything.
+type State string
+
+// The states of an endpoint:
+//
+//	             operator, 410 Gone, failing for WEBHOOK_DISABLE_AFTER
+//	 Enabled ──────────────────────────────────────────────────────────► Disabled
+//	    ▲                                                                   │
+//	    └───────── operator: send what is held, or cancel it ◄──────────────┘
+//
+// The events of a disabled endpoint are held for it.
+const (
+	Enabled  State = "enabled"
+	Disabled State = "disabled"
+)
+
+// A Reason says why an endpoint is disabled.
+type Reason string
+
+// The reasons. An enabled endpoint has none.
+const (
+	NoReason   Reason = ""
+	ByOperator Reason = "operator"
+	Failing    Reason = "failing" // nothing but failures for too long
+	Gone       Reason = "gone"    // it answered 410
+)
+
+// An Order says which deliveries of an endpoint wait for others.
+type Order string
+
+// The orders.
+const (
+	// OrderReport lets an event wait, for at most an hour, while an earlier one
+	// of its report is not delivered.
+	OrderReport Order = "report"
+	// OrderNone sends what is due.
+	OrderNone Order = "none"
+)
+
+// What is held for a disabled endpoint. Beyond either, the oldest is cancelled
+// and counted in the endpoint's HeldDropped.
+const (
+	MaxHeld    = 100_000
+	MaxHeldFor = 7 * 24 * time.Hour
+)
+
+// Lifetime is for how long after it was made, or sent again by an operator, a
+// delivery is tried at the most.
+const Lifetime = 7 * 24 * time.Hour
+
+// An Area is the part of the earth between two meridians and two parallels,
+// in degrees: west, south, east, north, as GeoJSON orders a bounding box.
+type Area [4]float64
+
+// A Filter picks events. Empty fields pick all.
+type Filter struct {
+	Types      []string
+	Categories []int32
+	Area       *Area
+}
+
+// An Endpoint is a URL that is told of events.
+type Endpoint struct {
+	ID          uuid.UUID
+	URL         string
+	Description string
+	Filter      Filter
+	State       State
+	StateSince  time.Time
+	StateReason Reason
+	Secrets     Secrets
+	Order       Order
+	InFlight    int   // requests at once, over all workers: 1 to 16
+	HeldDropped int64 // events that were more than what is held
+	Version     int64 // counts the changes that operators made
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Secrets sign what is sent to an endpoint. Each is sealed by the keyring with
+// the endpoint's id; open, it has the form "whsec_<base64 of 32 bytes>".
+type Secrets struct {
+	Sealed        string
+	Since         time.Time
+	Previous      *string    // signs beside the other, nil without a rotation
+	PreviousUntil *time.Time // when Previous signs no more
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
-	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // each returns the views of items; that of none is an empty list and not null.

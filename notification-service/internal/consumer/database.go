@@ -10,8 +10,8 @@ import (
 
 	"github.com/avast/retry-go/v4"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 

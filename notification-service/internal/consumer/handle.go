@@ -10,8 +10,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
-	"github.com/cityconnect/cityconnect/notification-service/internal/topology"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // maxStarts is how often a message may be started after a process died with

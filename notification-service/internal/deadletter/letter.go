@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
+	"github.com/cityconnect/cityconnect/platform/failure"
 )
 
 // maxErrorText bounds what is kept of an error that anyone may have written.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
 )
 
 // masked replaces what names a person.

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/failure"
-	"github.com/cityconnect/cityconnect/notification-service/internal/forwarder"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/forwarder"
 )
 
 // How a Replayer works.

@@ -1,0 +1,3 @@
+drop index status_history_age;
+drop table database_origin;
+drop table erasures;

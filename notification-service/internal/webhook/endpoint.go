@@ -23,10 +23,10 @@ type State string
 
 // The states of an endpoint:
 //
-//	             operator, 410 Gone, failing for WEBHOOK_DISABLE_AFTER
-//	 Enabled ──────────────────────────────────────────────────────────► Disabled
-//	    ▲                                                                   │
-//	    └───────── operator: send what is held, or cancel it ◄──────────────┘
+//	            operator, 410 Gone, failing for WEBHOOK_DISABLE_AFTER
+//	Enabled ──────────────────────────────────────────────────────────► Disabled
+//	   ▲                                                                   │
+//	   └───────── operator: send what is held, or cancel it ◄──────────────┘
 //
 // The events of a disabled endpoint are held for it.
 const (

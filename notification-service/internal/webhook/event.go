@@ -1,0 +1,113 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// An Event is what endpoints are told: a message of the broker without any
+// person in it.
+type Event struct {
+	MessageID     string // of the message, and the header webhook-id
+	Type          string // the routing key of the message
+	ReportID      uuid.UUID
+	ReportVersion int64
+	CategoryID    int32     // 0 when the message does not say
+	Position      *Position // nil when the message does not say
+	Body          []byte    // a Payload: the bytes that are sent, and signed
+}
+
+// A Position is a place on earth, in degrees.
+type Position struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+}
+
+// A Payload is the body of a request, as Standard Webhooks lays it out.
+type Payload struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // when it happened
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived or Test
+}
+
+// Report is what the data of each event has of its report. None of it is
+// hidden: the page shows it to everybody, also of an anonymous report.
+type Report struct {
+	ReportID uuid.UUID `json:"report_id"`
+	// ReportVersion counts the changes of the report. Events may come in
+	// another order: one below a version that the receiver has seen is old.
+	ReportVersion int64     `json:"report_version"`
+	ReportTitle   string    `json:"report_title"`
+	CategoryID    int32     `json:"category_id,omitempty"`
+	Position      *Position `json:"position,omitempty"`
+}
+
+// ReportCreated is the data of report.created.
+type ReportCreated struct {
+	Report
+	CategoryName string       `json:"category_name"`
+	Status       event.Status `json:"status"`
+}
+
+// StatusUpdated is the data of report.status.updated.
+type StatusUpdated struct {
+	Report
+	Status event.Status `json:"status"`
+	Note   string       `json:"note,omitempty"` // the official's explanation
+}
+
+// VoteReceived is the data of report.vote.received. It does not tell which way
+// the vote was: the score does, as it does for everybody.
+type VoteReceived struct {
+	Report
+	Score int64 `json:"score"`
+}
+
+// Test is the data of webhook.test.
+type Test struct {
+	Text string `json:"text"`
+}
+
+// EventOf returns the event of m, which came under the message id. The type
+// of the data has what is told: nothing else of m is.
+func EventOf(id string, m event.Message) (Event, error) {
+	about := m.About()
+	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle}
+	var data any
+	switch m := m.(type) {
+	case *event.ReportCreated:
+		report.CategoryID = m.CategoryID
+		data = ReportCreated{Report: report, CategoryName: m.CategoryName, Status: event.Pending}
+	case *event.StatusUpdate:
+		data = StatusUpdated{Report: report, Status: m.NewStatus, Note: m.Note}
+	case *event.VoteReceived:
+		data = VoteReceived{Report: report, Score: *m.NewScore}
+	default:
+		return Event{}, fmt.Errorf("no webhook for messages of type %q", m.Key())
+	}
+	body, err := json.Marshal(Payload{Type: string(m.Key()), Timestamp: time.Unix(about.Timestamp, 0).UTC(), Data: data})
+	if err != nil {
+		return Event{}, fmt.Errorf("encode payload: %w", err)
+	}
+	return Event{
+		MessageID: id, Type: string(m.Key()), ReportID: report.ReportID, ReportVersion: report.ReportVersion,
+		CategoryID: report.CategoryID, Position: report.Position, Body: body,
+	}, nil
+}
+
+// NewTest returns an event with which an operator tries an endpoint out.
+func NewTest() (Event, error) {
+	body, err := json.Marshal(Payload{
+		Type: TestType, Timestamp: time.Now().UTC().Truncate(time.Second),
+		Data: Test{"A test of this endpoint, sent by an operator of CityConnect."},
+	})
+	if err != nil {
+		return Event{}, fmt.Errorf("encode payload: %w", err)
+	}
+	return Event{MessageID: uuid.NewString(), Type: TestType, Body: body}, nil
+}

@@ -9,7 +9,7 @@ replace (
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.5.0
-	github.com/cityconnect/cityconnect/migrations v0.0.0-00010101000000-000000000000
+	github.com/cityconnect/cityconnect/migrations v0.0.0
 	github.com/cityconnect/cityconnect/platform v0.0.0
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/go-chi/chi/v5 v5.5.0
@@ -20,7 +20,7 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/rabbitmq/amqp091-go v1.16.0
 	github.com/rs/zerolog v1.35.1
-	golang.org/x/sync v0.23.0
+	golang.org/x/sync v0.24.0
 )
 
 require (

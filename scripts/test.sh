@@ -40,11 +40,11 @@ eval "$addresses"
 # come first, so that none is left to run alone.
 breaking=(
   ./report-service/internal/relay
-  ./notification-service/internal/consumer
+  ./platform/consumer
   ./platform/rabbit
   ./notification-service/internal/sse
   ./notification-service/cmd/notification-service
-  ./notification-service/internal/deadletter
+  ./platform/deadletter
   ./notification-service/internal/broadcast
   ./report-service/internal/postgres
 )

@@ -56,6 +56,10 @@ func (t Topology) Queue(key Key) string {
 	panic("event: no queue for key " + string(key))
 }
 
+// Named is the queue called name, such as "queue.webhooks", that a group of
+// consumers has for itself.
+func (t Topology) Named(name string) string { return t.prefix + name }
+
 // DeadLetterQueue is where the dead letters of queue wait.
 func (t Topology) DeadLetterQueue(queue string) string { return queue + ".dlq" }
 

@@ -54,6 +54,10 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Refuse returns the permanent error that text describes, which must be safe to
+// show: the message is a dead letter at once.
+func Refuse(text string) *Error { return &Error{Class: Permanent, Text: text} }
+
 // Classify returns the class of err, which is not nil. What it does not know
 // is Transient: a mistake there costs some attempts, while the other mistake
 // costs a message.

@@ -51,7 +51,7 @@ func (l *lines) count(text string) int {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	url := rabbittest.Vhost(t)
-	s := &site{Topology: New(event.Topology{}, nil), log: new(lines), api: rabbittest.Management(t, api(t))}
+	s := &site{Topology: New(event.Topology{}, nil, Group{"notifications", ContractQueues()}), log: new(lines), api: rabbittest.Management(t, api(t))}
 	var err error
 	s.checker, err = NewChecker(s.Topology, api(t), rabbit.Config{URL: url, Log: zerolog.New(s.log)})
 	must(t, err)

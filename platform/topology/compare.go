@@ -38,7 +38,7 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 			if got := have.queues[i].Arguments[name]; !sameSetting(got, q.args[name]) {
 				differing = append(differing, Finding{
 					fmt.Sprintf("queue %s has %s = %v, want %v", q.name, name, got, q.args[name]),
-					"arguments cannot be changed: drain and delete the queue, then restart notification-service",
+					"arguments cannot be changed: drain and delete the queue, then restart the service",
 				})
 			}
 		}

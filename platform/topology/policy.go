@@ -29,26 +29,36 @@ var safe = rabbithole.PolicyDefinition{
 	"dead-letter-strategy": "at-least-once", "overflow": "reject-publish", "max-length-bytes": maxBytes,
 }
 
-// policies returns the policies of our queues. A queue obeys one policy only,
-// so the patterns do not overlap.
-func policies(names event.Topology) []rabbithole.Policy {
-	var queues []string
-	for _, key := range event.Keys() {
-		queues = append(queues, regexp.QuoteMeta(names.Queue(key)))
-	}
+// firstGroup is the group whose policy has no name of a group in its own:
+// brokers have it since there was no other.
+const firstGroup = "notifications"
+
+// policies returns one policy for the queues of each group, and one for the
+// retry queues, which all groups share. A queue obeys one policy only, so the
+// patterns do not overlap; one policy for all groups would be another in each
+// process that knows other groups.
+func policies(names event.Topology, groups []Group) []rabbithole.Policy {
 	limited := maps.Clone(safe)
 	limited["delivery-limit"] = deliveryLimit
-	prefix := strings.TrimSuffix(names.Exchange(), "cityconnect.notifications")
-	return []rabbithole.Policy{
-		{
-			Name: prefix + "cityconnect-queues", Pattern: "^(" + strings.Join(queues, "|") + ")$",
+	all := []rabbithole.Policy{{
+		Name: names.Named("cityconnect-retry"), Pattern: "^" + regexp.QuoteMeta(names.Retry("")) + "[0-9a-z]+$",
+		ApplyTo: string(rabbithole.PolicyTargetQueues), Priority: policyPriority, Definition: safe,
+	}}
+	for _, g := range groups {
+		name := names.Named("cityconnect-queues")
+		if g.Name != firstGroup {
+			name += "-" + g.Name
+		}
+		var queues []string
+		for _, q := range g.Queues {
+			queues = append(queues, regexp.QuoteMeta(names.Named(q.Name)))
+		}
+		all = append(all, rabbithole.Policy{
+			Name: name, Pattern: "^(" + strings.Join(queues, "|") + ")$",
 			ApplyTo: string(rabbithole.PolicyTargetQueues), Priority: policyPriority, Definition: limited,
-		},
-		{
-			Name: prefix + "cityconnect-retry", Pattern: "^" + regexp.QuoteMeta(names.Retry("")) + "[0-9a-z]+$",
-			ApplyTo: string(rabbithole.PolicyTargetQueues), Priority: policyPriority, Definition: safe,
-		},
+		})
 	}
+	return all
 }
 
 // applied returns the policy of have that the quorum queue name obeys: the

@@ -1,6 +1,6 @@
-// Package topology is what notification-service needs at the broker: its
-// queues, exchanges, bindings and policies. It declares what is missing,
-// compares what exists with what should, and says how to remedy the rest.
+// Package topology is what groups of consumers need at the broker: queues,
+// exchanges, bindings and policies. It declares what is missing, compares what
+// exists with what should, and says how to remedy the rest.
 //
 // It promises that nothing at the broker is ever deleted, and that no error
 // shows a password.
@@ -33,24 +33,49 @@ type exchangeSpec struct{ name, kind string }
 
 type bindingSpec struct{ queue, exchange, key string }
 
-// A Topology is everything that the service needs at the broker.
+// A Group is what reads a set of queues that nobody else reads. What fails in
+// one group is put off and dead-lettered for that group alone.
+type Group struct {
+	Name   string // lower case, such as "webhooks"
+	Queues []Queue
+}
+
+// A Queue is one that a group reads. It is a quorum queue with a dead-letter
+// queue behind it.
+type Queue struct {
+	Name string      // without the prefix of the topology, such as "queue.webhooks"
+	Keys []event.Key // of the messages that it gets
+}
+
+// ContractQueues returns the queues that the contract gives one each to the
+// kinds of message, the most urgent one first.
+func ContractQueues() []Queue {
+	var queues []Queue
+	for _, key := range event.Keys() {
+		queues = append(queues, Queue{Name: event.Topology{}.Queue(key), Keys: []event.Key{key}})
+	}
+	return queues
+}
+
+// A Topology is everything that the groups of a process need at the broker.
 type Topology struct {
 	Names event.Topology
 
+	groups    []Group
 	exchanges []exchangeSpec
 	queues    []queueSpec
 	bindings  []bindingSpec
 	policies  []rabbithole.Policy
 }
 
-// New returns the topology under names, in which messages can wait for each
-// of delays before another attempt.
-func New(names event.Topology, delays []time.Duration) *Topology {
-	t := &Topology{Names: names, policies: policies(names), exchanges: []exchangeSpec{
+// New returns the topology of groups under names, in which messages can wait
+// for each of delays before another attempt.
+func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
+	t := &Topology{Names: names, groups: groups, policies: policies(names, groups), exchanges: []exchangeSpec{
 		{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic},
 	}}
-	for _, key := range event.Keys() {
-		queue := names.Queue(key)
+	for _, q := range t.queuesOfGroups() {
+		queue := names.Named(q.Name)
 		dlq, dlqKey := names.DeadLetterQueue(queue), names.DeadLetterKey(queue)
 		t.queues = append(t.queues,
 			queueSpec{queue, amqp.Table{
@@ -59,9 +84,10 @@ func New(names event.Topology, delays []time.Duration) *Topology {
 				"x-dead-letter-routing-key": dlqKey,
 			}},
 			deadLetterSpec(dlq))
-		t.bindings = append(t.bindings,
-			bindingSpec{queue, names.Exchange(), string(key)},
-			bindingSpec{dlq, names.DeadLetterExchange(), dlqKey})
+		t.bindings = append(t.bindings, bindingSpec{dlq, names.DeadLetterExchange(), dlqKey})
+		for _, key := range q.Keys {
+			t.bindings = append(t.bindings, bindingSpec{queue, names.Exchange(), string(key)})
+		}
 	}
 	for _, delay := range tiers(delays) {
 		name := t.RetryExchange(delay)
@@ -76,6 +102,13 @@ func New(names event.Topology, delays []time.Duration) *Topology {
 		t.bindings = append(t.bindings, bindingSpec{queue: name, exchange: name})
 	}
 	return t
+}
+
+func (t *Topology) queuesOfGroups() (queues []Queue) {
+	for _, g := range t.groups {
+		queues = append(queues, g.Queues...)
+	}
+	return queues
 }
 
 // tiers returns the delays that need a queue at the broker, each once. The
@@ -95,8 +128,9 @@ func (t *Topology) RetryExchange(delay time.Duration) string { return t.Names.Re
 // DeadLetterQueues returns the dead-letter queue of each queue.
 func (t *Topology) DeadLetterQueues() map[string]string {
 	queues := make(map[string]string)
-	for _, key := range event.Keys() {
-		queues[t.Names.Queue(key)] = t.Names.DeadLetterQueue(t.Names.Queue(key))
+	for _, q := range t.queuesOfGroups() {
+		queue := t.Names.Named(q.Name)
+		queues[queue] = t.Names.DeadLetterQueue(queue)
 	}
 	return queues
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -52,16 +53,16 @@ func run() error {
 		return err
 	}
 	defer pool.Close()
-	watch := &stopwatch{Store: postgres.NewStore(pool), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
+	watch := &stopwatch{Effect: notifier.New(postgres.NewStore(pool), silent{}, keyring), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
 	log := zerolog.Nop()
 	fwd := forwarder.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
 	cfg := consumer.Defaults()
 	cfg.Workers, cfg.BatchSize = *workers, *batch
 	c, err := consumer.New(cfg, consumer.Dependencies{
-		Store: watch, Pools: watch.Store.(*postgres.Store), Announcer: silent{}, Forwarder: fwd, Keyring: keyring,
-		Topology: topology.New(event.Topology{}, cfg.RetrySchedule()),
+		Database: pool, Forwarder: fwd,
+		Topology: topology.New(event.Topology{}, cfg.RetrySchedule(), topology.Group{Name: "notifications", Queues: topology.ContractQueues()}),
 		Rabbit:   rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, Log: log, Metrics: prometheus.NewRegistry(),
-	})
+	}, consumer.Group{Name: "notifications", Queues: topology.ContractQueues(), Effect: watch})
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,10 @@ type silent struct{}
 
 func (silent) Announce(notification.Batch) {}
 
-// A stopwatch is a store that takes the time, and fails for a second for the
+// A stopwatch is an effect that takes the time, and fails for a second for the
 // messages that are marked to.
 type stopwatch struct {
-	consumer.Store
+	consumer.Effect
 	pool   *pgxpool.Pool
 	effect string
 	done   func()
@@ -95,7 +96,7 @@ type stopwatch struct {
 	failing     map[string]time.Time // since when
 }
 
-func (s *stopwatch) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+func (s *stopwatch) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
 	s.mu.Lock()
 	if s.began.IsZero() {
 		s.began = time.Now()
@@ -103,29 +104,29 @@ func (s *stopwatch) Apply(ctx context.Context, queue string, batch []consumer.Me
 	}
 	s.mu.Unlock()
 	if s.sick(batch) {
-		return consumer.Applied{}, &pgconn.PgError{Code: "55P03"}
+		return 0, &pgconn.PgError{Code: "55P03"}
 	}
-	applied, err := s.write(ctx, queue, batch)
+	seen, err = s.write(ctx, queue, batch)
 	if err == nil {
 		s.count(batch)
 	}
-	return applied, err
+	return seen, err
 }
 
-func (s *stopwatch) write(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+func (s *stopwatch) write(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
 	switch s.effect {
 	case "whole":
-		return s.Store.Apply(ctx, queue, batch)
+		return s.Effect.Apply(ctx, queue, batch)
 	case "record": // what the others write, and no more
 		ids := make([]string, len(batch))
 		for i, m := range batch {
 			ids[i] = m.ID
 		}
-		_, err := s.pool.Exec(ctx, `
+		_, err = s.pool.Exec(ctx, `
 			insert into processed_messages (consumer, message_id) select 'bench', unnest($1::text[]) on conflict do nothing`, ids)
-		return consumer.Applied{}, err
+		return 0, err
 	}
-	return consumer.Applied{}, nil
+	return 0, nil
 }
 
 // sick tells whether a message in batch is in its first second.

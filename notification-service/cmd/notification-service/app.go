@@ -16,35 +16,29 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/forwarder"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // An app is the parts of the service, joined.
 type app struct {
-	log       zerolog.Logger
-	health    *service.Health
-	hub       *sse.Hub
-	bus       *broadcast.Bus
-	forwarder *forwarder.Forwarder
-	checker   *topology.Checker
-	consumer  *consumer.Consumer
-	archiver  *deadletter.Archiver
-	replayer  *deadletter.Replayer
-	store     *postgres.Store
-	metrics   *prometheus.Registry
-	listener  net.Listener
-	handler   http.Handler
+	log      zerolog.Logger
+	health   *service.Health
+	hub      *sse.Hub
+	bus      *broadcast.Bus
+	groups   *group.Runner
+	metrics  *prometheus.Registry
+	listener net.Listener
+	handler  http.Handler
 
 	operations net.Listener // for operators alone
 }
@@ -53,25 +47,15 @@ type app struct {
 func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*app, error) {
 	metrics := service.NewRegistry()
 	store := postgres.NewStore(pool)
-	a := &app{log: log, metrics: metrics, store: store, hub: sse.New(cfg.Stream, store, log, metrics)}
+	a := &app{log: log, metrics: metrics, hub: sse.New(cfg.Stream, store, log, metrics)}
 	a.bus = broadcast.New(broadcast.Config{
 		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
-	broker := topology.New(cfg.Topology, cfg.Consumer.RetrySchedule())
 	var err error
-	a.checker, err = topology.NewChecker(broker, cfg.ManagementURL, rabbit.Config{URL: cfg.RabbitURL, Name: "checker", Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
-	}
-	a.forwarder = forwarder.New(rabbit.Config{URL: cfg.RabbitURL, Name: "forwarder", Log: log}, metrics, a.checker.Unroutable)
-	a.replayer = deadletter.NewReplayer(store, a.forwarder, log)
-	a.archiver = deadletter.NewArchiver(store, rabbit.Config{URL: cfg.RabbitURL, Name: "archiver", Log: log, Metrics: metrics}, broker)
-	a.consumer, err = consumer.New(cfg.Consumer, consumer.Dependencies{
-		Store: store, Pools: store, Announcer: a.bus, Forwarder: a.forwarder, Keyring: cfg.Keys,
-		Topology: broker, Log: a.log, Metrics: metrics,
-		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Name: "consumer", Log: a.log},
-	})
+	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
+		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+	}, notifier.New(store, a.bus, cfg.Keys).Group())
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +66,14 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.health = service.NewHealth(log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.consumer.Healthy() }, Optional: true})...)
+		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.groups.Consumer.Healthy() }, Optional: true})...)
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
 	a.handler, err = api.New(api.Config{
 		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
-		Admin: admin.New(store, a.consumer, a.checker).Handlers(),
+		Admin: admin.New(deadletter.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)
@@ -121,18 +105,13 @@ func (a *app) run(ctx context.Context) error {
 	background, backgroundCtx := errgroup.WithContext(backgroundCtx)
 	background.Go(func() error { return a.hub.Run(backgroundCtx) })
 	background.Go(func() error { return a.bus.Run(backgroundCtx) })
-	background.Go(func() error { return a.forwarder.Run(backgroundCtx) })
 	background.Go(func() error { return service.ServeOperations(backgroundCtx, a.operations, a.metrics, a.health, a.log) })
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	context.AfterFunc(backgroundCtx, stop) // the others cannot work without them
 	foreground, ctx := errgroup.WithContext(ctx)
-	foreground.Go(func() error { return a.consumer.Run(ctx) })
-	foreground.Go(func() error { return a.checker.Run(ctx) })
-	foreground.Go(func() error { return a.archiver.Run(ctx) })
-	foreground.Go(func() error { return a.replayer.Run(ctx) })
-	foreground.Go(func() error { return a.store.RunUpkeep(ctx, a.log) })
+	foreground.Go(func() error { return a.groups.Run(ctx) })
 	foreground.Go(func() error {
 		return service.Serve(ctx, a.listener, a.handler, service.ServeOptions{Log: a.log, Health: a.health, Drain: a.hub.Drain})
 	})

@@ -14,9 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
@@ -35,7 +36,7 @@ type Store interface {
 	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
 	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
 	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
-	AuditLog(ctx context.Context, before int64, limit int) ([]deadletter.AuditEntry, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
 }
 
 // Pools are the worker pools.

@@ -12,8 +12,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumertest"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
@@ -55,7 +55,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		err = doc.Mount(g, admin.New(r.Store, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log})
+		err = doc.Mount(g, admin.New(r.Letters, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestEditAndReplay(t *testing.T) {
 	if now.State != "discarded" || len(now.Attempts) != 1 {
 		t.Errorf("the letter before the edit is %s with %d attempts, want discarded with 1", now.State, len(now.Attempts))
 	}
-	c.CheckStreams(1)
+	c.CheckEffects(1)
 }
 
 func TestReplays(t *testing.T) {

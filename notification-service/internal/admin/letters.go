@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 

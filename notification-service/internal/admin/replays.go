@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 

@@ -3,13 +3,15 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
-	"github.com/cityconnect/cityconnect/notification-service/internal/deadletter"
+	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -64,7 +66,7 @@ func changeOf(c deadletter.Change) api.DeadLetterChange {
 	return api.DeadLetterChange{Field: c.Field, Before: c.Before, After: c.After}
 }
 
-func auditOf(e deadletter.AuditEntry) api.AuditEntry {
+func auditOf(e audit.Entry) api.AuditEntry {
 	return api.AuditEntry{
 		ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, DeadLetterID: valueOf(e.DeadLetter),
 		ReplayID: valueOf(e.Replay), Queue: valueOf(e.Queue), Detail: e.Detail,
@@ -97,8 +99,12 @@ func replayOf(r deadletter.Replay) api.Replay {
 }
 
 func poolOf(p consumer.Pool) api.WorkerPool {
+	types := make([]string, len(p.Types))
+	for i, key := range p.Types {
+		types[i] = string(key)
+	}
 	return api.WorkerPool{
-		Queue: p.Queue, Type: string(p.Type),
+		Queue: p.Queue, Type: strings.Join(types, ", "), Elsewhere: p.Elsewhere,
 		Concurrency: int32(p.Concurrency), Prefetch: int32(p.Prefetch), Paused: p.Paused,
 		Depth: p.Depth, Consumers: p.Consumers, Workers: int32(p.Workers), Stalled: int32(p.Stalled),
 		RatePerS: p.PerSecond, ErrorRate: p.ErrorRate,

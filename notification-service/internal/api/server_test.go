@@ -17,11 +17,12 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -54,7 +55,7 @@ func newServer(t *testing.T) *testServer {
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Admin:  admin.New(s.store, nil, nil).Handlers()})
+		Admin:  admin.New(deadletter.NewStore(pool), nil, nil).Handlers()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func (s *testServer) votes(user string, n int) {
 			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 			VoterID: "canary-voter", VoteType: event.Upvote, NewScore: new(int64(0)),
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
+		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 	}
 	s.apply(batch)
 }
@@ -142,7 +143,7 @@ func (s *testServer) report() {
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	s.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
+	s.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
 }
 
 func (s *testServer) apply(batch []consumer.Message) {

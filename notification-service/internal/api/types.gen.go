@@ -474,7 +474,10 @@ type WorkerPool struct {
 	Consumers int64 `json:"consumers"`
 
 	// Depth Messages that wait.
-	Depth     int64   `json:"depth"`
+	Depth int64 `json:"depth"`
+
+	// Elsewhere Other processes read the queue; what is of the replica that answers is 0.
+	Elsewhere bool    `json:"elsewhere"`
 	ErrorRate float64 `json:"error_rate"`
 
 	// HandlerP50Ms How long the replica that answers took to give a batch its effect,
@@ -489,8 +492,10 @@ type WorkerPool struct {
 	RatePerS     float64 `json:"rate_per_s"`
 
 	// Stalled Those with a batch in hand for too long.
-	Stalled int32  `json:"stalled"`
-	Type    string `json:"type"`
+	Stalled int32 `json:"stalled"`
+
+	// Type The types of its messages, separated by ", ".
+	Type string `json:"type"`
 
 	// Workers That are subscribed in the replica that answers.
 	Workers int32 `json:"workers"`

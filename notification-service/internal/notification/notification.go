@@ -63,6 +63,8 @@ type Batch struct {
 type Effect struct {
 	Drafts []Draft
 	Feed   Data // what the public city feed shows: it has no history
+
+	draft [1]Draft // room for Drafts: a message concerns one stream at the most
 }
 
 // Of returns the effect of m. The recipient is the user who filed the report,
@@ -70,14 +72,16 @@ type Effect struct {
 //
 // The reporter gets votes and status changes, but not the report that he has
 // just filed himself; the officials get that. The public feed gets everything.
-func Of(m event.Message, recipient string) Effect {
+func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
-	effect := Effect{Feed: data}
+	effect := &Effect{Feed: data}
 	switch {
 	case m.Key() == event.ReportCreatedKey:
-		effect.Drafts = []Draft{{Stream: Officials, ID: newID(), Data: data}}
+		effect.draft[0] = Draft{Stream: Officials, ID: newID(), Data: data}
+		effect.Drafts = effect.draft[:]
 	case recipient != "":
-		effect.Drafts = []Draft{{Stream: UserStream(recipient), ID: newID(), Data: data}}
+		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: newID(), Data: data}
+		effect.Drafts = effect.draft[:]
 	}
 	return effect
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 )
 
 // applySQL is one statement, and so one transaction and one round trip.
@@ -54,24 +54,34 @@ from fresh f
 left join drafts d using (message_id)
 left join numbered n using (stream)`
 
+// Applied is what a batch brought about.
+type Applied struct {
+	Batch notification.Batch
+	Seen  int // messages that had their effect before
+}
+
 // Apply gives each message of the batch, which came from queue and whose ids
-// are distinct, its effect in one transaction, unless it had it before.
-func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (consumer.Applied, error) {
+// are distinct, its effect in one transaction, unless it had it before. The
+// Value of a message is its *notification.Effect. The statement does what
+// consumer.Note does, too.
+func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (Applied, error) {
 	args, err := newApplyArgs(batch)
 	if err != nil {
-		return consumer.Applied{}, err
+		return Applied{}, err
 	}
 	rows, err := s.pool.Query(ctx, applySQL, queue, args.ids, args.messageIDs, args.streams,
 		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now)
 	if err != nil {
-		return consumer.Applied{}, fmt.Errorf("apply batch: %w", err)
+		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}
 	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[number])
 	if err != nil {
-		return consumer.Applied{}, fmt.Errorf("apply batch: %w", err)
+		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}
 	return args.applied(batch, numbers), nil
 }
+
+func effectOf(m consumer.Message) *notification.Effect { return m.Value.(*notification.Effect) }
 
 // A number is what the database answers for each message that was new, and
 // for each of its drafts.
@@ -99,7 +109,7 @@ func newApplyArgs(batch []consumer.Message) (*applyArgs, error) {
 	a := &applyArgs{now: time.Now().Truncate(time.Microsecond)} // as exact as a timestamptz
 	for _, m := range batch {
 		a.ids = append(a.ids, m.ID)
-		for _, d := range m.Effect.Drafts {
+		for _, d := range effectOf(m).Drafts {
 			data, err := json.Marshal(d.Data)
 			if err != nil {
 				return nil, fmt.Errorf("encode notification: %w", err)
@@ -117,7 +127,7 @@ func newApplyArgs(batch []consumer.Message) (*applyArgs, error) {
 }
 
 // applied joins what was asked for with the numbers that it got.
-func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer.Applied {
+func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied {
 	fresh := make(map[string]bool, len(batch))
 	place := make(map[uuid.UUID]number, len(numbers))
 	for _, n := range numbers {
@@ -126,10 +136,10 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer
 			place[*n.Draft] = n
 		}
 	}
-	var result consumer.Applied
+	var result Applied
 	for _, m := range batch {
 		if fresh[m.ID] {
-			result.Batch.Feed = append(result.Batch.Feed, m.Effect.Feed)
+			result.Batch.Feed = append(result.Batch.Feed, effectOf(m).Feed)
 		} else {
 			result.Seen++
 		}
@@ -142,29 +152,4 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) consumer
 		}
 	}
 	return result
-}
-
-// Start records that a message of queue, which a process had when it died, is
-// started again. It returns how often that happened, this time included.
-func (s *Store) Start(ctx context.Context, queue, messageID string) (int, error) {
-	var starts int
-	err := s.pool.QueryRow(ctx, `
-		insert into message_starts as s (queue, message_id, starts)
-		values ($1, $2, 1)
-		on conflict (queue, message_id) do update
-		set starts = s.starts + 1, started_at = now()
-		returning starts`, queue, messageID).Scan(&starts)
-	if err != nil {
-		return 0, fmt.Errorf("record start of message: %w", err)
-	}
-	return starts, nil
-}
-
-// Finish removes the starts of a message that has ended.
-func (s *Store) Finish(ctx context.Context, queue, messageID string) error {
-	_, err := s.pool.Exec(ctx, `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)
-	if err != nil {
-		return fmt.Errorf("remove starts of message: %w", err)
-	}
-	return nil
 }

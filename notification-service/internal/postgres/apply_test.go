@@ -8,8 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 )
 
 // Each stream has numbers of its own, 1, 2, 3 …, in the order of the batch.
@@ -59,7 +60,7 @@ func TestApplyOnce(t *testing.T) {
 	if len(applied.Batch.Feed) != 1 {
 		t.Errorf("%d feed events, want that of the new message", len(applied.Batch.Feed))
 	}
-	if _, err := store.Apply(t.Context(), "another queue", []consumer.Message{message(), {ID: old.ID}}); err != nil {
+	if _, err := store.Apply(t.Context(), "another queue", []consumer.Message{message(), {ID: old.ID, Value: new(notification.Effect)}}); err != nil {
 		t.Errorf("the same id in another queue: %v", err)
 	}
 	if n := count(t, pool, `select count(*) from processed_messages`); n != 4 {
@@ -72,7 +73,7 @@ func TestApplyIsAtomic(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	good, bad := message(ann.Own()), message(ann.Own())
-	bad.Effect.Drafts[0].ID = good.Effect.Drafts[0].ID
+	bad.Value.(*notification.Effect).Drafts[0].ID = good.Value.(*notification.Effect).Drafts[0].ID
 	if _, err := store.Apply(t.Context(), votes, []consumer.Message{good, bad}); err == nil {
 		t.Fatal("two notifications of one id: no error, want one")
 	}
@@ -108,7 +109,7 @@ func TestApplyWaitsForTheOther(t *testing.T) {
 				}
 			}
 			type result struct {
-				applied consumer.Applied
+				applied postgres.Applied
 				err     error
 			}
 			done := make(chan result, 1)
@@ -197,11 +198,7 @@ func TestApplyResolvesDeadLetters(t *testing.T) {
 			insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at, state)
 			values ($1, $2, '', '', '{}', '{}', '', '', '', now(), now(), $3)`, row.queue, row.id, row.state)
 	}
-	for _, id := range []string{m.ID, "another id"} {
-		if _, err := store.Start(t.Context(), votes, id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	mustExec(t, pool, `insert into message_starts (queue, message_id, starts) values ($1, $2, 1), ($1, 'another id', 1)`, votes, m.ID)
 	mustApply(t, store, m)
 	if n := count(t, pool, `select count(*) from dead_letters where state = 'resolved' and closed_at is not null and queue = $1 and message_id = $2`, votes, m.ID); n != 1 {
 		t.Errorf("%d dead letters of the message are resolved, want the one that was replaying", n)
@@ -212,29 +209,4 @@ func TestApplyResolvesDeadLetters(t *testing.T) {
 	if n := count(t, pool, `select count(*) from message_starts`); n != 1 {
 		t.Errorf("%d starts, want that of the other message", n)
 	}
-}
-
-// Starts are counted for each message of each queue, until it is finished.
-func TestStarts(t *testing.T) {
-	t.Parallel()
-	store, _ := newStore(t)
-	start := func(queue, id string, want int) {
-		t.Helper()
-		if got, err := store.Start(t.Context(), queue, id); err != nil || got != want {
-			t.Errorf("start of %s in %s: %d (error %v), want %d", id, queue, got, err, want)
-		}
-	}
-	start(votes, "a", 1)
-	start(votes, "a", 2)
-	start(votes, "b", 1)
-	start("another queue", "a", 1)
-	if err := store.Finish(t.Context(), votes, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Finish(t.Context(), votes, "unknown"); err != nil {
-		t.Errorf("finish a message that was never started: %v", err)
-	}
-	start(votes, "a", 1)
-	start(votes, "b", 2)
-	start("another queue", "a", 2)
 }

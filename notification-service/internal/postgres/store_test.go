@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -34,11 +34,11 @@ func newStore(t *testing.T) (*postgres.Store, *pgxpool.Pool) {
 // message returns a message that has a notification for each of the streams.
 func message(streams ...notification.Stream) consumer.Message {
 	data := notification.Data{Type: event.VoteReceivedKey, ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", HappenedAt: time.Now().UTC()}
-	m := consumer.Message{ID: uuid.NewString(), Effect: notification.Effect{Feed: data}}
+	effect := &notification.Effect{Feed: data}
 	for _, s := range streams {
-		m.Effect.Drafts = append(m.Effect.Drafts, notification.Draft{Stream: s, ID: uuid.Must(uuid.NewV7()), Data: data})
+		effect.Drafts = append(effect.Drafts, notification.Draft{Stream: s, ID: uuid.Must(uuid.NewV7()), Data: data})
 	}
-	return m
+	return consumer.Message{ID: uuid.NewString(), Value: effect}
 }
 
 // messages returns n messages, each with one notification for the stream.
@@ -50,7 +50,7 @@ func messages(n int, stream notification.Stream) []consumer.Message {
 	return batch
 }
 
-func mustApply(t *testing.T, store *postgres.Store, batch ...consumer.Message) consumer.Applied {
+func mustApply(t *testing.T, store *postgres.Store, batch ...consumer.Message) postgres.Applied {
 	t.Helper()
 	applied, err := store.Apply(t.Context(), votes, batch)
 	if err != nil {

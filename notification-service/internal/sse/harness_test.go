@@ -18,11 +18,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -116,7 +116,7 @@ func (h *harness) commit(users ...string) notification.Batch {
 			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
 			VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Effect: notification.Of(m, user)})
+		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 	}
 	return h.apply(batch)
 }
@@ -128,7 +128,7 @@ func (h *harness) commitReport() notification.Batch {
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	return h.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, "")}})
+	return h.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
 }
 
 func (h *harness) apply(batch []consumer.Message) notification.Batch {

@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/consumer"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -188,7 +188,7 @@ func (h *harness) commitLong(user string) notification.Batch {
 		Subject:   event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.Resolved, Note: strings.Repeat("long", 1000),
 	}
-	return h.apply([]consumer.Message{{ID: uuid.NewString(), Effect: notification.Of(m, user)}})
+	return h.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}})
 }
 
 // eventually waits for a condition.

@@ -1,0 +1,86 @@
+// Package notifier is the effect of the group "notifications": messages become
+// notifications in the streams of those whom they concern.
+package notifier
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// An Announcer passes what was committed to the live streams. It must not
+// block, and may lose what it is given: readers find gaps by themselves.
+type Announcer interface {
+	Announce(batch notification.Batch)
+}
+
+// A Notifier writes notifications, and announces them once they are committed.
+type Notifier struct {
+	store     *postgres.Store
+	announcer Announcer
+	keyring   *event.Keyring // opens recipients
+}
+
+// New returns a Notifier on store.
+func New(store *postgres.Store, announcer Announcer, keyring *event.Keyring) *Notifier {
+	return &Notifier{store, announcer, keyring}
+}
+
+// Group is the group of consumers whose effect n is. It reads the queues of the
+// contract.
+func (n *Notifier) Group() consumer.Group {
+	return consumer.Group{Name: "notifications", Queues: topology.ContractQueues(), Effect: n}
+}
+
+// Read returns the *notification.Effect of m. It refuses a message whose
+// recipient is missing or does not open.
+func (n *Notifier) Read(m consumer.Message) (any, error) {
+	recipient, err := n.recipient(m.Event.About().ReportID, m.Headers)
+	if err != nil {
+		return nil, err
+	}
+	return notification.Of(m.Event, recipient), nil
+}
+
+// recipient opens the sealed recipient, which report-service adds to every
+// message. Whoever is named in the body is not believed: everyone with rights at
+// the broker can write a body.
+func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, error) {
+	var sealed string
+	switch header := headers[event.RecipientHeader].(type) {
+	case nil:
+		return "", failure.Refuse("recipient header is missing")
+	case string:
+		sealed = header
+	case []byte:
+		sealed = string(header)
+	default:
+		return "", failure.Refuse("recipient header is not a string")
+	}
+	recipient, err := n.keyring.Open(report, sealed)
+	if err != nil {
+		return "", &failure.Error{Class: failure.Permanent, Text: "recipient does not open", Err: err}
+	}
+	return recipient, nil
+}
+
+// Apply writes the notifications of the batch in one statement, and announces
+// them.
+func (n *Notifier) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
+	applied, err := n.store.Apply(ctx, queue, batch)
+	if err != nil {
+		return 0, err
+	}
+	if len(applied.Batch.Feed) > 0 {
+		n.announcer.Announce(applied.Batch)
+	}
+	return applied.Seen, nil
+}

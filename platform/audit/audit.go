@@ -1,0 +1,58 @@
+// Package audit keeps what operators did, and why: one row of
+// operations_audit for each operation, written in its transaction.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// An Entry is something that an operator did, to which dead letter, replay or
+// queue. ID and At are the database's.
+type Entry struct {
+	ID         int64
+	At         time.Time
+	Actor      string
+	Action     string
+	DeadLetter *int64
+	Replay     *uuid.UUID
+	Queue      *string
+	Detail     json.RawMessage // nil is none
+}
+
+// Write writes e in the transaction of what it records.
+func Write(ctx context.Context, tx pgx.Tx, e Entry) error {
+	if e.Detail == nil {
+		e.Detail = json.RawMessage("{}")
+	}
+	_, err := tx.Exec(ctx, `
+		insert into operations_audit (actor, action, dead_letter_id, replay_id, queue, detail)
+		values ($1, $2, $3, $4, $5, $6)`,
+		e.Actor, e.Action, e.DeadLetter, e.Replay, e.Queue, e.Detail)
+	if err != nil {
+		return fmt.Errorf("write audit: %w", err)
+	}
+	return nil
+}
+
+// List returns what operators did, the latest first, below id before; before 0
+// begins at the latest.
+func List(ctx context.Context, pool *pgxpool.Pool, before int64, limit int) ([]Entry, error) {
+	rows, err := pool.Query(ctx, `
+		select id, at, actor, action, dead_letter_id, replay_id, queue, detail from operations_audit
+		where $1::bigint = 0 or id < $1 order by id desc limit $2`, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read audit: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
+	if err != nil {
+		return nil, fmt.Errorf("read audit: %w", err)
+	}
+	return entries, nil
+}

@@ -1,0 +1,121 @@
+// Package consumer runs groups of consumers: it gives each message its effect,
+// in each group exactly once.
+//
+// Every delivery ends in one of three outcomes: it is acknowledged, because
+// its effect is in the database; it waits in a retry queue of the broker; or
+// it is a dead letter. Whatever moves is published and confirmed before the
+// original is acknowledged, so that a crash at any point leaves at least one
+// copy, and the record of handled messages leaves at most one effect.
+//
+// What waits in a queue is handled in batches, one transaction each. A batch
+// that fails is bisected, so that one bad message harms no other. While the
+// database is away no message is taken, and no attempt is spent. A message
+// that was in hand when a process died runs alone, and one that killed three
+// is a dead letter.
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// heartbeat is that of the consumer's connection. The broker gives back what a
+// frozen replica has in hand after two to three of them. Five seconds is the
+// least that RabbitMQ advises: below, a busy machine is soon taken for a dead
+// one, and each time that happens everything in hand is delivered again, to run
+// alone.
+const heartbeat = 5 * time.Second
+
+// Dependencies are what a Consumer works with.
+type Dependencies struct {
+	Database  *pgxpool.Pool // of the effects
+	Forwarder Forwarder     // must be running
+	Topology  *topology.Topology
+	Rabbit    rabbit.Config // of the connection to consume on
+	Log       zerolog.Logger
+	Metrics   prometheus.Registerer
+}
+
+// A Consumer handles the messages of its groups.
+type Consumer struct {
+	config   Config
+	topology *topology.Topology
+	queues   []*queueWorkers // by group, the most urgent one first
+	store    *store
+	breaker  *databaseBreaker
+	rabbit   rabbit.Config
+	metrics  *metrics
+	log      zerolog.Logger
+}
+
+// New returns a Consumer of groups, which d.Topology has. Run starts it.
+func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
+	if err := config.NewError(cfg.Validate()); err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	m := newMetrics(d.Metrics)
+	c := &Consumer{config: cfg, topology: d.Topology, store: &store{d.Database}, rabbit: d.Rabbit, metrics: m, log: d.Log}
+	c.breaker = newDatabaseBreaker(m.databaseUp, d.Log)
+	c.rabbit.Metrics, c.rabbit.Heartbeat = d.Metrics, heartbeat
+	for _, g := range groups {
+		priority := newPriority(len(g.Queues)) // groups do not wait for one another
+		for rank, queue := range g.Queues {
+			c.queues = append(c.queues, c.newQueueWorkers(d, g, queue, rank, priority))
+		}
+	}
+	return c, nil
+}
+
+// Run consumes until ctx ends, then finishes and settles what is in hand.
+func (c *Consumer) Run(ctx context.Context) error {
+	c.refreshPools(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return rabbit.Supervise(ctx, c.rabbit, c.session) })
+	g.Go(func() error { c.followPools(ctx); return nil })
+	g.Go(func() error { c.watchWorkers(ctx); return nil })
+	return g.Wait()
+}
+
+// session consumes on conn until ctx ends and everything has drained. A broker
+// that answers no more would hold up the draining without end, so the
+// connection is cut after a while.
+func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
+	if err := c.topology.Declare(conn); err != nil {
+		return fmt.Errorf("declare topology: %w", err)
+	}
+	var working sync.WaitGroup
+	for _, q := range c.queues {
+		if q.effect != nil {
+			working.Go(func() { q.run(ctx, conn) })
+		}
+	}
+	working.Go(func() { c.watchQueues(ctx, conn) })
+	<-ctx.Done()
+	cut := time.AfterFunc(drainGrace+time.Second, func() {
+		_ = conn.CloseDeadline(time.Now()) // an error says that it is cut already
+	})
+	defer cut.Stop()
+	working.Wait()
+	return nil
+}
+
+// Healthy returns nil while messages are taken, and otherwise why not.
+func (c *Consumer) Healthy() error {
+	if !c.breaker.isClosed() {
+		return errors.New("the database is away")
+	}
+	return nil
+}

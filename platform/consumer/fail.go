@@ -1,0 +1,86 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/forwarder"
+)
+
+// A Forwarder publishes under confirm; forwarder.Forwarder is one.
+type Forwarder interface {
+	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
+}
+
+// fail moves a job that could not be handled to a retry queue, or to the dead
+// letters when another attempt makes no sense or none is left.
+func (h *handler) fail(work context.Context, j *job, err error) {
+	f := failure.Record{Queue: h.queue, Class: failure.Classify(err), Text: failure.Describe(err), At: time.Now()}
+	retries := failure.Retries(j.d.Headers)
+	h.stats.failed.add(1)
+	line := h.log.Warn().Str("queue", h.queue).Str("message_id", clip(j.d.MessageId)).
+		Str("class", string(f.Class)).Str("error", f.Text).Int("retries", retries)
+	if trace, ok := j.d.Headers[event.TraceHeader].(string); ok {
+		line = line.Str("traceparent", clip(trace))
+	}
+	if f.Class.Retryable() && retries < len(h.schedule) {
+		delay := h.schedule[retries]
+		line.Dur("delay", delay).Msg("handling a message failed, will retry")
+		h.metrics.retried.WithLabelValues(h.queue, string(f.Class)).Inc()
+		h.forward(work, j, h.topology.RetryExchange(delay), h.queue, failure.Retry(j.d, f))
+		return
+	}
+	line.Msg("handling a message failed, it becomes a dead letter")
+	h.metrics.deadLettered.WithLabelValues(h.queue, string(f.Class)).Inc()
+	names := h.topology.Names
+	h.forward(work, j, names.DeadLetterExchange(), names.DeadLetterKey(h.queue), failure.DeadLetter(j.d, f))
+}
+
+// forward publishes msg and then acknowledges the original. It does not hold
+// up the worker. Until the broker confirms, the original stays unsettled; it
+// is delivered again if that never happens.
+func (h *handler) forward(work context.Context, j *job, exchange, key string, msg amqp.Publishing) {
+	h.forwarding.Go(func() {
+		err := h.forwarder.Forward(work, exchange, key, msg)
+		if errors.Is(err, forwarder.ErrTooLarge) {
+			msg.Headers = failure.Essential(msg.Headers)
+			err = h.forwarder.Forward(work, exchange, key, msg)
+		}
+		switch {
+		case err == nil:
+			if j.noted {
+				h.finish(work, j)
+			}
+			h.acks.done(j)
+		case errors.Is(err, forwarder.ErrTooLarge):
+			// The broker moves what is too large to be published: it has the
+			// bytes already. Such a dead letter has none of our headers.
+			if j.d.Reject(false) == nil {
+				h.metrics.nacked.WithLabelValues(h.queue).Inc()
+			}
+			h.acks.forget(j)
+		}
+	})
+}
+
+// finish deletes the notes of a redelivered message that came to an end. If
+// that fails, it is suspected a little longer than it deserves.
+func (h *handler) finish(work context.Context, j *job) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
+	defer cancel()
+	if err := h.store.finish(ctx, h.queue, j.msg.ID); err != nil {
+		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("deleting the starts of a message failed, upkeep will")
+	}
+}
+
+// clip shortens what anyone may have written into a message before it is
+// logged.
+func clip(s string) string {
+	const longest = 64
+	return s[:min(len(s), longest)]
+}

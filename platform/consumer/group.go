@@ -1,0 +1,119 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// A Group is what consumes a set of queues that nobody else reads. Each group
+// gets every message that its queues are bound for; it has its own retries,
+// dead letters and worker pools, and what fails in it concerns no other group.
+type Group struct {
+	Name   string           // lower case, such as "webhooks"; names the group's policy at the broker
+	Queues []topology.Queue // the most urgent one first
+	// Effect is what the messages bring about. A group without one is another
+	// process's: this one declares, checks and shows its queues, and lets
+	// operators change their pools, but reads none of them.
+	Effect Effect
+}
+
+// A Message is a delivery that was understood: its body keeps the contract.
+type Message struct {
+	ID      string // of the message, the same however often it is delivered
+	Event   event.Message
+	Body    []byte
+	Headers amqp.Table
+	Value   any // what Effect.Read returned
+}
+
+// An Effect is what the messages of a group bring about in its database.
+// failure.Classify sorts the errors. InTx makes one of a function.
+type Effect interface {
+	// Read looks at a message before a batch has it, and returns what is to be
+	// its Value. Its error is the end of the message, which becomes a dead
+	// letter: the same bytes will never be understood.
+	Read(m Message) (value any, err error)
+	// Apply gives each message of a batch from queue its effect in one
+	// transaction, unless it had it before, and returns how many had. The
+	// messages have distinct ids. Note does in that transaction what belongs
+	// to the message besides its effect.
+	Apply(ctx context.Context, queue string, batch []Message) (seen int, err error)
+}
+
+// InTx returns the Effect that apply describes. apply is called in a
+// transaction on pool with those messages of a batch that have not had their
+// effect yet, in the order of their reports' versions, and writes by tx alone:
+// if it returns an error, or the commit fails, nothing has happened. A batch
+// that fails is tried again in parts, down to single messages, so that each
+// fails for its own reason.
+func InTx(pool *pgxpool.Pool, apply func(ctx context.Context, tx pgx.Tx, messages []Message) error) Effect {
+	return inTx{pool, apply}
+}
+
+type inTx struct {
+	pool  *pgxpool.Pool
+	apply func(ctx context.Context, tx pgx.Tx, messages []Message) error
+}
+
+func (inTx) Read(Message) (any, error) { return nil, nil }
+
+func (e inTx) Apply(ctx context.Context, queue string, batch []Message) (seen int, err error) {
+	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
+		fresh, err := Note(ctx, tx, queue, batch)
+		if seen = len(batch) - len(fresh); err != nil || len(fresh) == 0 {
+			return err
+		}
+		return e.apply(ctx, tx, fresh)
+	})
+	return seen, err
+}
+
+// noteSQL takes its locks in the same order each time: ids are sorted. A
+// message that another transaction is just handling makes this one wait for
+// the other's end.
+const noteSQL = `
+with fresh as (
+  insert into processed_messages (consumer, message_id)
+  select $1, id from unnest($2::text[]) as m (id) order by id
+  on conflict do nothing
+  returning message_id
+), ended as (
+  delete from message_starts where queue = $1 and message_id = any($2::text[])
+), resolved as (
+  update dead_letters set state = 'resolved', closed_at = now()
+  where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
+)
+select message_id from fresh`
+
+// Note records in the transaction of their effect that the messages of batch,
+// which came from queue, have it. It also resolves the dead letters that they
+// were, and forgets their starts. It returns those messages that are new; the
+// others had their effect before.
+func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh []Message, err error) {
+	ids := make([]string, len(batch))
+	for i, m := range batch {
+		ids[i] = m.ID
+	}
+	rows, err := tx.Query(ctx, noteSQL, queue, ids)
+	if err != nil {
+		return nil, fmt.Errorf("note messages: %w", err)
+	}
+	isNew := make(map[string]bool, len(batch))
+	var id string
+	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { isNew[id] = true; return nil }); err != nil {
+		return nil, fmt.Errorf("note messages: %w", err)
+	}
+	for _, m := range batch {
+		if isNew[m.ID] {
+			fresh = append(fresh, m)
+		}
+	}
+	return fresh, nil
+}

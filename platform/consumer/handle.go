@@ -1,0 +1,198 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// maxStarts is how often a message may be started after a process died with
+// it in hand. Being there once is an accident; the third time it is the cause.
+const maxStarts = 3
+
+// slowFailure is how long a failure may take, with its immediate retries, and
+// still be repeated by a bisection. One that waits for a lock would make its
+// neighbours wait each time.
+const slowFailure = 50 * time.Millisecond
+
+// errStopped says that the worker was told to stop before the database was
+// back. What is in hand stays unsettled, and the broker delivers it again.
+var errStopped = errors.New("stopped")
+
+// A job is a delivery that was read.
+type job struct {
+	d     *amqp.Delivery
+	msg   Message
+	err   error // why the delivery is not understood
+	noted bool  // its start is noted
+}
+
+// A journal is what a handler keeps in the database besides the effects; store
+// is one.
+type journal interface {
+	ping(ctx context.Context) error
+	start(ctx context.Context, queue, messageID string) (int, error)
+	finish(ctx context.Context, queue, messageID string) error
+}
+
+// A handler brings the deliveries of one subscription to their outcome. These
+// are the states of a delivery:
+//
+//	received ──┬─ redelivered ─► alone ──┬─ done ──────────────────────────────► acknowledged
+//	           │                   ▲     │                                            ▲
+//	           │            halves │     └─ failed ─┬─ attempts left ─► retry queue ──┤
+//	           │          down to 1│                │                                 │
+//	           ├─ else ─────► in a batch ── done ───┼─────────────────────────────────┤
+//	           │                                    │                                 │
+//	           └─ not understood ───────────────────┴─ none left ─────► dead letter ──┘
+//	                                                                (published, confirmed)
+//
+// A failed batch is bisected until each of its failing messages is alone. While
+// the database is away a delivery keeps its state. Whatever is not acknowledged
+// when its channel ends is delivered again, marked as redelivered.
+type handler struct {
+	queue     string
+	effect    Effect
+	store     journal
+	forwarder Forwarder
+	breaker   *databaseBreaker
+	timeout   time.Duration   // of a transaction
+	schedule  []time.Duration // before each further attempt
+	topology  *topology.Topology
+	acks      ackTracker
+	stats     *queueStats
+	metrics   *metrics
+	log       zerolog.Logger
+
+	forwarding sync.WaitGroup
+}
+
+// handle brings every job of the batch to its outcome, in the order of what
+// happened as far as the batch knows it: what was delivered before goes first,
+// and changes of one report by their version, so that the last one shown is the
+// present one. Between batches of several workers there is no order.
+func (h *handler) handle(work context.Context, batch []*job) {
+	h.acks.track(batch)
+	var first, duplicates, redelivered []*job
+	ids := make(map[string]bool, len(batch))
+	for _, j := range batch {
+		switch {
+		case j.err != nil:
+			h.fail(work, j, j.err)
+		case j.d.Redelivered:
+			redelivered = append(redelivered, j)
+		case ids[j.msg.ID]: // the same message twice: the second finds the first one's effect
+			duplicates = append(duplicates, j)
+		default:
+			ids[j.msg.ID] = true
+			first = append(first, j)
+		}
+	}
+	sortByVersion(redelivered)
+	for _, j := range redelivered {
+		h.applyIsolated(work, j)
+	}
+	sortByVersion(first)
+	h.applyBatch(work, first)
+	for _, j := range duplicates {
+		h.applyBatch(work, []*job{j})
+	}
+}
+
+// sortByVersion puts the jobs of each report into the order of its versions, in
+// the places that they have together. A batch is too small for more than this.
+func sortByVersion(jobs []*job) {
+	for i, a := range jobs {
+		for k, b := range jobs[i+1:] {
+			first, second := a.msg.Event.About(), b.msg.Event.About()
+			if second.ReportID == first.ReportID && second.ReportVersion < first.ReportVersion {
+				jobs[i], jobs[i+1+k] = b, a
+				a = b
+			}
+		}
+	}
+}
+
+// applyBatch gives the jobs their effect in one transaction. If that fails,
+// they are bisected until each that fails does so alone, for its own reason.
+func (h *handler) applyBatch(work context.Context, jobs []*job) {
+	for len(jobs) > 0 {
+		var seen int
+		now, began := jobs, time.Now()
+		err := h.withDatabase(work, func(ctx context.Context, probe bool) (err error) {
+			if now = jobs; probe {
+				now = jobs[:1]
+			}
+			seen, err = h.apply(ctx, now)
+			return err
+		})
+		switch {
+		case errors.Is(err, errStopped):
+			return
+		case err == nil:
+			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
+			h.acks.done(now...)
+		case len(now) == 1:
+			h.fail(work, now[0], err)
+		default:
+			h.bisect(work, now, time.Since(began))
+		}
+		jobs = jobs[len(now):]
+	}
+}
+
+// bisect finds the failing ones of a batch that failed: by halves, which costs
+// the good ones few transactions, or each by itself if the failure was slow.
+func (h *handler) bisect(work context.Context, jobs []*job, took time.Duration) {
+	size := (len(jobs) + 1) / 2
+	if took > slowFailure {
+		size = 1
+	}
+	var parts sync.WaitGroup
+	for part := range slices.Chunk(jobs, size) {
+		parts.Go(func() { h.applyBatch(work, part) })
+	}
+	parts.Wait()
+}
+
+func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) {
+	batch := make([]Message, len(jobs))
+	for i, j := range jobs {
+		batch[i] = j.msg
+	}
+	start := time.Now()
+	seen, err = h.effect.Apply(ctx, h.queue, batch)
+	h.metrics.handled(h.queue, time.Since(start), err)
+	return seen, err
+}
+
+// applyIsolated runs a message that was in hand when a process died, or when a
+// connection did. Its neighbours do not share its transaction, and its start
+// is noted, so that the next process knows if this one dies of it.
+func (h *handler) applyIsolated(work context.Context, j *job) {
+	var starts int
+	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {
+		starts, err = h.store.start(ctx, h.queue, j.msg.ID)
+		return err
+	})
+	if errors.Is(err, errStopped) {
+		return
+	}
+	j.noted = true
+	switch {
+	case err != nil:
+		h.fail(work, j, err)
+	case starts > maxStarts:
+		h.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
+	default:
+		h.applyBatch(work, []*job{j})
+	}
+}

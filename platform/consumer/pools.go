@@ -1,0 +1,157 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// poolPoll is how often a replica reads the pools' settings: a change is to
+// hold everywhere within two seconds.
+const poolPoll = 500 * time.Millisecond
+
+// PoolSettings are what an operator sets for the worker pool of a queue. They
+// hold for each replica.
+type PoolSettings struct {
+	Concurrency int
+	Prefetch    int
+	Paused      bool
+}
+
+// A PoolChange names what is to change; nil leaves as it is. The audit log keeps
+// it as JSON.
+type PoolChange struct {
+	Concurrency *int  `json:"concurrency"`
+	Prefetch    *int  `json:"prefetch"`
+	Paused      *bool `json:"paused"`
+}
+
+// Apply returns s with the change made.
+func (c PoolChange) Apply(s PoolSettings) PoolSettings {
+	if c.Concurrency != nil {
+		s.Concurrency = *c.Concurrency
+	}
+	if c.Prefetch != nil {
+		s.Prefetch = *c.Prefetch
+	}
+	if c.Paused != nil {
+		s.Paused = *c.Paused
+	}
+	return s
+}
+
+// A Pool is what an operator sees of a queue and its workers. Depth and
+// Consumers are of the whole city, the rest is of the replica that answers.
+// It is zero for a queue that is read elsewhere.
+type Pool struct {
+	Queue       string
+	Types       []event.Key // of the messages that it gets
+	Elsewhere   bool        // other processes read it
+	Concurrency int
+	Prefetch    int
+	Paused      bool
+	Depth       int64
+	Consumers   int64
+	Workers     int
+	Stalled     int
+	PerSecond   float64
+	ErrorRate   float64 // failed of handled, 0 to 1
+
+	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
+	// minute; zero if there was none. How long messages wait is not shown: their
+	// timestamps are those of the outbox, in whole seconds.
+	HandlerP50 time.Duration
+	HandlerP99 time.Duration
+}
+
+// Pools returns what there is to see, by group and the most urgent queue first.
+func (c *Consumer) Pools() []Pool {
+	pools := make([]Pool, len(c.queues))
+	for i, q := range c.queues {
+		pools[i] = q.pool()
+	}
+	return pools
+}
+
+func (q *queueWorkers) pool() Pool {
+	settings, _ := q.current()
+	subscribed, stalled := q.count()
+	p50, p99 := q.metrics.handlerTimes(q.queue)
+	p := Pool{
+		Queue: q.queue, Types: q.keys, Elsewhere: q.effect == nil,
+		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
+		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
+		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
+		HandlerP50: p50, HandlerP99: p99,
+	}
+	if failed := q.stats.failed.perSecond(); failed > 0 {
+		p.ErrorRate = failed / (failed + p.PerSecond)
+	}
+	return p
+}
+
+// ChangePool makes change to the pool of queue, in every replica within two
+// seconds, and in this one at once.
+func (c *Consumer) ChangePool(ctx context.Context, actor, queue string, change PoolChange) (Pool, error) {
+	for _, q := range c.queues {
+		if q.queue != queue {
+			continue
+		}
+		initial := c.initialPool()
+		wanted := change.Apply(initial)
+		if !within(wanted.Concurrency, 1, maxWorkers) {
+			return Pool{}, fault.NewInvalid("/concurrency", fmt.Sprintf("want 1 to %d", maxWorkers))
+		}
+		if !within(wanted.Prefetch, 1, maxPrefetch) {
+			return Pool{}, fault.NewInvalid("/prefetch", fmt.Sprintf("want 1 to %d", maxPrefetch))
+		}
+		settings, err := c.store.changePool(ctx, actor, queue, initial, change)
+		if err != nil {
+			return Pool{}, fmt.Errorf("change pool: %w", err)
+		}
+		q.set(settings)
+		return q.pool(), nil
+	}
+	return Pool{}, fault.New(fault.NotFound, "no such queue")
+}
+
+// initialPool is what holds for a queue that no operator has touched.
+func (c *Consumer) initialPool() PoolSettings {
+	return PoolSettings{Concurrency: c.config.Workers, Prefetch: c.config.Prefetch}
+}
+
+// followPools applies what operators set, until ctx ends.
+func (c *Consumer) followPools(ctx context.Context) {
+	for backoff.Sleep(ctx, poolPoll) == nil {
+		if c.breaker.isClosed() {
+			c.refreshPools(ctx)
+		}
+	}
+}
+
+func (c *Consumer) refreshPools(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	settings, err := c.store.poolSettings(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.log.Warn().Str("error", failure.Describe(err)).Msg("reading worker pools failed, will retry")
+		}
+		return
+	}
+	for _, q := range c.queues {
+		want, ok := settings[q.queue]
+		if !ok {
+			want = c.initialPool()
+		}
+		if q.set(want) {
+			c.log.Info().Str("queue", q.queue).Int("concurrency", want.Concurrency).
+				Int("prefetch", want.Prefetch).Bool("paused", want.Paused).Msg("worker pool changed")
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package consumer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/audit"
+)
+
+// A store is what a Consumer keeps in the database besides the effects: the
+// starts of messages that were in hand when a process died, and what operators
+// set for the worker pools.
+type store struct{ pool *pgxpool.Pool }
+
+// ping returns nil if the database answers.
+func (s *store) ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("ping database: %w", err)
+	}
+	return nil
+}
+
+// start records that a message of queue, which a process had when it died, is
+// started again. It returns how often that happened, this time included.
+func (s *store) start(ctx context.Context, queue, messageID string) (int, error) {
+	var starts int
+	err := s.pool.QueryRow(ctx, `
+		insert into message_starts as s (queue, message_id, starts)
+		values ($1, $2, 1)
+		on conflict (queue, message_id) do update
+		set starts = s.starts + 1, started_at = now()
+		returning starts`, queue, messageID).Scan(&starts)
+	if err != nil {
+		return 0, fmt.Errorf("record start of message: %w", err)
+	}
+	return starts, nil
+}
+
+// finish removes the starts of a message that has ended.
+func (s *store) finish(ctx context.Context, queue, messageID string) error {
+	_, err := s.pool.Exec(ctx, `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)
+	if err != nil {
+		return fmt.Errorf("remove starts of message: %w", err)
+	}
+	return nil
+}
+
+// poolSettings returns what operators set for the worker pools, by queue; one
+// that no operator has touched is missing.
+func (s *store) poolSettings(ctx context.Context) (map[string]PoolSettings, error) {
+	rows, err := s.pool.Query(ctx, `select queue, concurrency, prefetch, paused from worker_pools`)
+	if err != nil {
+		return nil, fmt.Errorf("read worker pools: %w", err)
+	}
+	pools := make(map[string]PoolSettings)
+	var queue string
+	var p PoolSettings
+	_, err = pgx.ForEachRow(rows, []any{&queue, &p.Concurrency, &p.Prefetch, &p.Paused}, func() error {
+		pools[queue] = p
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read worker pools: %w", err)
+	}
+	return pools, nil
+}
+
+// changePool keeps the settings that change makes of those of queue, or of
+// initial where there are none yet, and notes who did it.
+func (s *store) changePool(ctx context.Context, actor, queue string, initial PoolSettings, change PoolChange) (PoolSettings, error) {
+	settings := initial
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			select concurrency, prefetch, paused from worker_pools where queue = $1 for update`, queue).
+			Scan(&settings.Concurrency, &settings.Prefetch, &settings.Paused)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("read worker pool: %w", err)
+		}
+		settings = change.Apply(settings)
+		_, err = tx.Exec(ctx, `
+			insert into worker_pools (queue, concurrency, prefetch, paused)
+			values ($1, $2, $3, $4)
+			on conflict (queue) do update
+			set concurrency = excluded.concurrency, prefetch = excluded.prefetch,
+			  paused = excluded.paused, updated_at = now()`,
+			queue, settings.Concurrency, settings.Prefetch, settings.Paused)
+		if err != nil {
+			return fmt.Errorf("write worker pool: %w", err)
+		}
+		detail, err := json.Marshal(change)
+		if err != nil {
+			return fmt.Errorf("encode change of worker pool: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "change_pool", Queue: &queue, Detail: detail})
+	})
+	return settings, err
+}

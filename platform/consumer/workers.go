@@ -1,0 +1,201 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// Resubscribing is spaced like redialling: soon, then patiently.
+const (
+	firstResubscribe = 250 * time.Millisecond
+	maxResubscribe   = 10 * time.Second
+)
+
+// A queueWorkers is one queue with the workers of this replica. A worker is a
+// goroutine that keeps one subscription: a channel, its prefetch, and a batch
+// in hand.
+type queueWorkers struct {
+	queue  string
+	keys   []event.Key
+	rank   int    // in its group; 0 goes first
+	effect Effect // nil in another process's group
+	config Config
+
+	// What the workers share, those of a queue or those of all.
+	store     *store
+	forwarder Forwarder
+	topology  *topology.Topology
+	breaker   *databaseBreaker
+	priority  *priority
+	turn      chan struct{} // holds one while a worker of the queue has a batch in hand
+	tags      atomic.Int64
+	stats     queueStats
+	metrics   *metrics
+	log       zerolog.Logger
+
+	mu       sync.Mutex
+	settings PoolSettings
+	changed  chan struct{} // closed when settings are
+	active   map[*subscription]struct{}
+}
+
+func (c *Consumer) newQueueWorkers(d Dependencies, g Group, queue topology.Queue, rank int, p *priority) *queueWorkers {
+	return &queueWorkers{
+		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, config: c.config,
+		store: c.store, forwarder: d.Forwarder, topology: d.Topology,
+		breaker: c.breaker, priority: p, turn: make(chan struct{}, 1), metrics: c.metrics, log: d.Log,
+		settings: c.initialPool(), changed: make(chan struct{}), active: make(map[*subscription]struct{}),
+	}
+}
+
+// set changes the settings, and reports whether they differ from before.
+func (q *queueWorkers) set(s PoolSettings) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s == q.settings {
+		return false
+	}
+	q.settings = s
+	close(q.changed)
+	q.changed = make(chan struct{})
+	return true
+}
+
+// current returns the settings, and what is closed when they change.
+func (q *queueWorkers) current() (PoolSettings, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.settings, q.changed
+}
+
+// count returns how many workers are subscribed, and how many of them have had
+// their batch in hand for too long.
+func (q *queueWorkers) count() (subscribed, stalled int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for s := range q.active {
+		since := s.busySince.Load()
+		if since != 0 && time.Since(time.Unix(0, since)) > q.config.StallAfter {
+			stalled++
+		}
+	}
+	return len(q.active), stalled
+}
+
+// A worker is one that was started.
+type worker struct {
+	prefetch int
+	stop     context.CancelFunc
+}
+
+// run keeps as many workers on conn as the settings say, until ctx ends and
+// all have drained. Changing the prefetch replaces a worker: it belongs to the
+// consumer's channel.
+func (q *queueWorkers) run(ctx context.Context, conn *amqp.Connection) {
+	var workers []worker
+	var working sync.WaitGroup
+	defer working.Wait()
+	for {
+		settings, changed := q.current()
+		want := settings.Concurrency
+		if settings.Paused {
+			want = 0
+		}
+		workers = scale(workers, want, settings.Prefetch)
+		for len(workers) < want {
+			workerCtx, stop := context.WithCancel(ctx)
+			working.Go(func() { defer stop(); q.work(workerCtx, conn, settings.Prefetch) })
+			workers = append(workers, worker{settings.Prefetch, stop})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// scale stops all but want workers that have the right prefetch.
+func scale(workers []worker, want, prefetch int) (kept []worker) {
+	for _, w := range workers {
+		if w.prefetch == prefetch && len(kept) < want {
+			kept = append(kept, w)
+		} else {
+			w.stop()
+		}
+	}
+	return kept
+}
+
+// work keeps one subscription alive on conn until ctx ends. A subscription
+// that the broker ends is opened again: a consumer that was cancelled, or
+// whose channel was closed, would otherwise be silently dead.
+func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, prefetch int) {
+	delays := backoff.Backoff{First: firstResubscribe, Max: maxResubscribe}
+	for {
+		began := time.Now()
+		err := q.subscribe(ctx, conn, prefetch)
+		if ctx.Err() != nil || conn.IsClosed() {
+			return
+		}
+		if time.Since(began) > maxResubscribe {
+			delays.Reset()
+		}
+		delay := delays.Next()
+		q.metrics.resubscribed.WithLabelValues(q.queue).Inc()
+		q.log.Warn().Err(err).Str("queue", q.queue).Dur("delay", delay).Msg("subscription ended, will subscribe again")
+		if backoff.Sleep(ctx, delay) != nil {
+			return
+		}
+		if err := q.topology.Declare(conn); err != nil { // the queue may be what is missing
+			q.log.Error().Err(err).Msg("declaring the topology failed, will retry")
+		}
+	}
+}
+
+// subscribe consumes on a channel of its own until the subscription ends.
+func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, prefetch int) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	q.metrics.channelsOpened.Inc()
+	s := q.newSubscription(ch, prefetch)
+	q.mu.Lock()
+	q.active[s] = struct{}{}
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		delete(q.active, s)
+		q.mu.Unlock()
+	}()
+	return s.run(ctx)
+}
+
+func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscription {
+	h := &handler{
+		queue: q.queue, effect: q.effect, store: q.store, forwarder: q.forwarder,
+		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
+		topology: q.topology, stats: &q.stats, metrics: q.metrics, log: q.log,
+	}
+	h.acks = ackTracker{acknowledger: ch, handled: &q.stats.handled, acked: q.metrics.acked.WithLabelValues(q.queue)}
+	host, _ := os.Hostname() // so that an operator can tell whose consumer it is
+	return &subscription{
+		ch: ch, queue: q.queue, prefetch: prefetch,
+		tag:     fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1)),
+		reader:  reader{keys: q.keys, effect: q.effect},
+		batches: newBatcher(q.config, prefetch, q.turn, q.priority, q.rank, &h.acks),
+		handler: h, metrics: q.metrics, log: q.log,
+	}
+}

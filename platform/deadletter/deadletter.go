@@ -1,0 +1,138 @@
+// Package deadletter keeps the messages that could not be handled until an
+// operator has decided about them.
+//
+// An Archiver moves them from the dead-letter queues, where they would expire
+// after a day, into the database. Operators look at them in groups, send them
+// again with a Replayer, edit, discard and export them. A dead letter is
+// resolved by the transaction that gives its message the effect, and by
+// nothing else: sending it again is not success.
+//
+// It promises that no answer names a reporter or a voter: whatever a
+// message holds, such fields are masked and the sealed recipient stays sealed.
+package deadletter
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// State is the state of a dead letter.
+type State string
+
+// The states of a dead letter:
+//
+//	archived ──► Open ──(taken by a replay)──► Replaying ──(its message has its effect)──► Resolved
+//	              │ ▲                              │
+//	              │ └──────(it fails again)────────┘
+//	              └──(an operator gives it up, or edits it: the edited one is new)──► Discarded
+const (
+	Open      State = "open"
+	Replaying State = "replaying"
+	Resolved  State = "resolved"
+	Discarded State = "discarded"
+)
+
+// Failures that a client may be told about.
+var (
+	ErrNotFound error = fault.New(fault.NotFound, "no such dead letter")
+	ErrNoReplay error = fault.New(fault.NotFound, "no such replay")
+	ErrNotOpen  error = fault.New(fault.Conflict, "the dead letter is not open")
+	ErrNothing  error = fault.New(fault.Conflict, "no open dead letter matches")
+	ErrEnded    error = fault.New(fault.Conflict, "the replay has ended")
+)
+
+// Properties are the AMQP properties that a replay gives back.
+type Properties struct {
+	ContentType string    `json:"content_type,omitempty"`
+	AppID       string    `json:"app_id,omitempty"`
+	Timestamp   time.Time `json:"timestamp,omitzero"`
+}
+
+// A Letter is a dead letter as it comes to the archive.
+type Letter struct {
+	Queue         string
+	MessageID     string
+	Type          string
+	Body          []byte
+	Properties    Properties
+	Headers       json.RawMessage
+	Class         string
+	Error         string
+	Group         string // Error without what differs from message to message
+	Retries       int
+	RetryReason   string
+	FirstFailedAt time.Time
+	FailedAt      time.Time
+	Replay        *uuid.UUID // the replay that had sent it
+}
+
+// An Entry is a dead letter in the archive, as operators see it.
+type Entry struct {
+	ID            int64
+	Queue         string
+	MessageID     string
+	Type          string
+	Class         string
+	Error         string
+	Group         string
+	Deaths        int
+	FirstFailedAt time.Time
+	FailedAt      time.Time
+	ArchivedAt    time.Time
+	State         State
+	ClosedAt      *time.Time
+	CloseReason   string
+	ParentID      *int64
+	ReplayID      *uuid.UUID
+	Properties    Properties
+	Headers       json.RawMessage
+	Body          []byte
+}
+
+// An Attempt is one time that a dead letter came to the archive.
+type Attempt struct {
+	FailedAt    time.Time
+	Retries     int
+	RetryReason string
+	Class       string
+	Error       string
+	ReplayID    *uuid.UUID
+}
+
+// A Group is what failed for the same reason.
+type Group struct {
+	Queue  string
+	Class  string
+	Group  string
+	Open   int
+	Oldest time.Time
+	Newest time.Time
+	Sample int64
+}
+
+// A Stat counts the dead letters of a queue.
+type Stat struct {
+	Queue     string
+	Open      int
+	Replaying int
+	Resolved  int
+	Discarded int
+	OldestAt  *time.Time
+}
+
+// A Selection picks dead letters. Empty fields pick all. Replays and the audit
+// log keep it as JSON.
+type Selection struct {
+	IDs       []int64 `json:"ids,omitempty"`
+	Queue     string  `json:"queue,omitempty"`
+	Class     string  `json:"error_class,omitempty"`
+	Group     string  `json:"error_group,omitempty"`
+	Type      string  `json:"type,omitempty"`
+	State     State   `json:"state,omitempty"`
+	MessageID string  `json:"message_id,omitempty"`
+	Replay    string  `json:"replay_id,omitempty"`
+}

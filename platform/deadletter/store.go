@@ -1,0 +1,255 @@
+package deadletter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/audit"
+)
+
+// A Store keeps dead letters and their replays in the database of the
+// messages' effects, so that one transaction gives a message its effect and
+// closes its dead letter. It is safe for concurrent use.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore returns a Store on pool, which stays the caller's to close.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// archiveSQL keeps one letter. The same letter may come twice, when the
+// archiver died between the commit and the ack: it is known by the moment of
+// its failure. One whose message has had its effect meanwhile is resolved.
+const archiveSQL = `
+with kept as (
+  insert into dead_letters as l (queue, message_id, type, body, properties, headers,
+    error_class, error, error_group, first_failed_at, failed_at, replay_id, state, closed_at)
+  select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from replays where id = $14),
+    case when done then 'resolved' else 'open' end, case when done then now() end
+  from (select exists (select from processed_messages where consumer = $1 and message_id = $2) as done) as p
+  where not exists (select from dead_letters where queue = $1 and message_id = $2 and failed_at = $11)
+  on conflict (queue, message_id) where state in ('open', 'replaying') do update
+  set deaths = l.deaths + 1, headers = excluded.headers, state = excluded.state, closed_at = excluded.closed_at,
+    error_class = excluded.error_class, error = excluded.error, error_group = excluded.error_group,
+    failed_at = excluded.failed_at
+  where l.failed_at < excluded.failed_at
+  returning id
+)
+insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error, replay_id)
+select id, $11, $12, $13, $7, $8, $14 from kept`
+
+// Archive keeps the letters in one transaction. One that is there already, or
+// whose message has had its effect meanwhile, does not become open by it.
+func (s *Store) Archive(ctx context.Context, letters []Letter) error {
+	batch := &pgx.Batch{}
+	for _, l := range letters {
+		batch.Queue(archiveSQL, l.Queue, l.MessageID, l.Type, l.Body, l.Properties, l.Headers,
+			l.Class, l.Error, l.Group, l.FirstFailedAt, l.FailedAt, l.Retries, l.RetryReason, l.Replay)
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("archive dead letters: %w", err)
+	}
+	return nil
+}
+
+// selectionSQL returns the condition of a selection. Its parameters are
+// numbered after the first taken ones.
+func selectionSQL(s Selection, taken int) (string, []any) {
+	conditions := []string{"true"}
+	var args []any
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		conditions = append(conditions, fmt.Sprintf(condition, taken+len(args)))
+	}
+	if len(s.IDs) > 0 {
+		add("id = any($%d)", s.IDs)
+	}
+	if s.Replay != "" {
+		add("replay_id = $%d::uuid", s.Replay)
+	}
+	for _, field := range []struct{ column, value string }{
+		{"queue", s.Queue}, {"error_class", s.Class}, {"error_group", s.Group},
+		{"type", s.Type}, {"state", string(s.State)}, {"message_id", s.MessageID},
+	} {
+		if field.value != "" {
+			add(field.column+" = $%d", field.value)
+		}
+	}
+	return strings.Join(conditions, " and "), args
+}
+
+const entrySQL = `
+select id, queue, message_id, type, error_class, error, error_group, deaths, first_failed_at, failed_at,
+  archived_at, state, closed_at, close_reason, parent_id, replay_id, properties, headers, body
+from dead_letters where `
+
+func scanEntry(row pgx.CollectableRow) (e Entry, err error) {
+	err = row.Scan(&e.ID, &e.Queue, &e.MessageID, &e.Type, &e.Class, &e.Error, &e.Group, &e.Deaths, &e.FirstFailedAt,
+		&e.FailedAt, &e.ArchivedAt, &e.State, &e.ClosedAt, &e.CloseReason, &e.ParentID, &e.ReplayID,
+		&e.Properties, &e.Headers, &e.Body)
+	return e, err
+}
+
+// Entries returns up to limit dead letters with an id below before, newest
+// first; before 0 begins at the newest.
+func (s *Store) Entries(ctx context.Context, selection Selection, before int64, limit int) ([]Entry, error) {
+	where, args := selectionSQL(selection, 2)
+	rows, err := s.pool.Query(ctx, entrySQL+where+`
+		and ($1::bigint = 0 or id < $1) order by id desc limit $2`, append([]any{before, limit}, args...)...)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, scanEntry)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return entries, nil
+}
+
+// Entry returns a dead letter with its attempts, oldest first.
+func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
+	rows, err := s.pool.Query(ctx, entrySQL+`id = $1`, id)
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	entry, err := pgx.CollectExactlyOneRow(rows, scanEntry)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Entry{}, nil, ErrNotFound
+	}
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	rows, err = s.pool.Query(ctx, `
+		select failed_at, retries, retry_reason, error_class, error, replay_id
+		from dead_letter_attempts where dead_letter_id = $1 order by id`, id)
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("read attempts: %w", err)
+	}
+	attempts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Attempt])
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("read attempts: %w", err)
+	}
+	return entry, attempts, nil
+}
+
+// Groups returns what is open by its cause, the largest group first.
+func (s *Store) Groups(ctx context.Context, selection Selection) ([]Group, error) {
+	selection.State = Open
+	where, args := selectionSQL(selection, 0)
+	rows, err := s.pool.Query(ctx, `
+		select queue, error_class, error_group, count(*), min(failed_at), max(failed_at), max(id)
+		from dead_letters where `+where+`
+		group by queue, error_class, error_group
+		order by count(*) desc, queue, error_group limit 500`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Group])
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	return groups, nil
+}
+
+// Stats counts the dead letters of each queue.
+func (s *Store) Stats(ctx context.Context) ([]Stat, error) {
+	rows, err := s.pool.Query(ctx, `
+		select queue, count(*) filter (where state = 'open'), count(*) filter (where state = 'replaying'),
+		  count(*) filter (where state = 'resolved'), count(*) filter (where state = 'discarded'),
+		  min(failed_at) filter (where state = 'open')
+		from dead_letters group by queue order by queue`)
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	stats, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Stat])
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	return stats, nil
+}
+
+// Count returns how many dead letters are selected.
+func (s *Store) Count(ctx context.Context, selection Selection) (int, error) {
+	where, args := selectionSQL(selection, 0)
+	var n int
+	if err := s.pool.QueryRow(ctx, `select count(*) from dead_letters where `+where, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return n, nil
+}
+
+// Discard closes the open dead letters that are selected, for good, and
+// returns how many.
+func (s *Store) Discard(ctx context.Context, actor string, selection Selection, reason string) (int, error) {
+	selection.State = Open
+	var n int
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		where, args := selectionSQL(selection, 1)
+		tag, err := tx.Exec(ctx, `
+			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $1
+			where `+where, append([]any{reason}, args...)...)
+		if err != nil {
+			return fmt.Errorf("discard dead letters: %w", err)
+		}
+		if n = int(tag.RowsAffected()); n == 0 {
+			return ErrNothing
+		}
+		detail, err := json.Marshal(map[string]any{"selection": selection, "reason": reason, "discarded": n})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "discard", DeadLetter: only(selection), Detail: detail})
+	})
+	return n, err
+}
+
+// only returns the one dead letter that is selected by id, if it is one.
+func only(s Selection) *int64 {
+	if len(s.IDs) != 1 {
+		return nil
+	}
+	return &s.IDs[0]
+}
+
+// Edit replaces an open dead letter by one with another body and another
+// message id, and closes the one that it was. The new one is open: a replay
+// sends it.
+func (s *Store) Edit(ctx context.Context, actor string, id int64, e Edit) (int64, error) {
+	var child int64
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error,
+			  error_group, first_failed_at, failed_at, parent_id)
+			select queue, $2, type, $3, properties, headers, error_class, error, error_group, first_failed_at, failed_at, id
+			from dead_letters where id = $1 and state = 'open' for update
+			returning id`, id, e.ID, e.Body).Scan(&child)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrNotOpen
+		}
+		if err != nil {
+			return fmt.Errorf("write edited dead letter: %w", err)
+		}
+		_, err = tx.Exec(ctx, `
+			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $2 where id = $1`,
+			id, fmt.Sprintf("edited as %d", child))
+		if err != nil {
+			return fmt.Errorf("close edited dead letter: %w", err)
+		}
+		detail, err := json.Marshal(map[string]any{"edited_as": child, "changes": e.Changes})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "edit", DeadLetter: &id, Detail: detail})
+	})
+	return child, err
+}
+
+// AuditLog returns what operators did, the latest first, below id before;
+// before 0 begins at the latest.
+func (s *Store) AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error) {
+	return audit.List(ctx, s.pool, before, limit)
+}

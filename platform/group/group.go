@@ -1,0 +1,98 @@
+// Package group runs groups of consumers with everything that belongs to them:
+// queues, policies and dead-letter queues at the broker, a checker that keeps
+// them, workers, retries, the archive of dead letters, replays and upkeep.
+//
+// Whoever has a consumer.Effect and a database with the tables of schema.sql
+// has a group; CONTRIBUTING.md shows one.
+package group
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/forwarder"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// Dependencies are what a Runner works with.
+type Dependencies struct {
+	Database      *pgxpool.Pool // with the tables of schema.sql, and those of the effects
+	RabbitURL     string
+	ManagementURL string         // of the broker's management API; may be empty, see topology.Checker
+	Names         event.Topology // of exchanges and queues
+	Log           zerolog.Logger
+	Metrics       prometheus.Registerer
+}
+
+// A Runner runs the groups of a process.
+type Runner struct {
+	Consumer *consumer.Consumer
+	Checker  *topology.Checker
+
+	database  *pgxpool.Pool
+	forwarder *forwarder.Forwarder
+	archiver  *deadletter.Archiver
+	replayer  *deadletter.Replayer
+	log       zerolog.Logger
+}
+
+// New returns a Runner of groups. A process has one.
+func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner, error) {
+	connection := func(name string) rabbit.Config {
+		return rabbit.Config{URL: d.RabbitURL, Name: name, Log: d.Log}
+	}
+	queues := make([]topology.Group, len(groups))
+	for i, g := range groups {
+		queues[i] = topology.Group{Name: g.Name, Queues: g.Queues}
+	}
+	broker := topology.New(d.Names, cfg.RetrySchedule(), queues...)
+	r := &Runner{database: d.Database, log: d.Log}
+	var err error
+	if r.Checker, err = topology.NewChecker(broker, d.ManagementURL, connection("checker")); err != nil {
+		return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
+	}
+	r.forwarder = forwarder.New(connection("forwarder"), d.Metrics, r.Checker.Unroutable)
+	letters := deadletter.NewStore(d.Database)
+	r.replayer = deadletter.NewReplayer(letters, r.forwarder, d.Log)
+	archiver := connection("archiver")
+	archiver.Metrics = d.Metrics
+	r.archiver = deadletter.NewArchiver(letters, archiver, broker)
+	r.Consumer, err = consumer.New(cfg, consumer.Dependencies{
+		Database: d.Database, Forwarder: r.forwarder, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
+	}, groups...)
+	return r, err
+}
+
+// Run runs until ctx ends and everything in hand is settled.
+func (r *Runner) Run(ctx context.Context) error {
+	// What is in hand is forwarded until the last of the others has drained.
+	forwarderCtx, endForwarder := context.WithCancel(context.WithoutCancel(ctx))
+	defer endForwarder()
+	forwarding, forwarderCtx := errgroup.WithContext(forwarderCtx)
+	forwarding.Go(func() error { return r.forwarder.Run(forwarderCtx) })
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	context.AfterFunc(forwarderCtx, stop) // the others cannot work without it
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.Consumer.Run(ctx) })
+	g.Go(func() error { return r.Checker.Run(ctx) })
+	g.Go(func() error { return r.archiver.Run(ctx) })
+	g.Go(func() error { return r.replayer.Run(ctx) })
+	g.Go(func() error { return RunUpkeep(ctx, r.database, r.log) })
+	err := g.Wait()
+	endForwarder()
+	if forwardErr := forwarding.Wait(); err == nil {
+		err = forwardErr
+	}
+	return err
+}

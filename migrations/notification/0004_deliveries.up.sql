@@ -62,6 +62,7 @@ create table deliveries (
 create index deliveries_due on deliveries (channel, lane, due_at, id) where state = 'waiting';
 create index deliveries_order on deliveries (report_id, channel, lane, report_version) where state = 'waiting' and report_id is not null;
 create index deliveries_held on deliveries (channel, target, id) where state = 'held';
+create index deliveries_ended on deliveries (channel, target, id) where state in ('dead', 'cancelled');
 create index deliveries_log on deliveries (channel, target, id);
 
 -- Each time that a delivery was sent. There is no foreign key, which would

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 
@@ -71,9 +72,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
+	operations := admin.New(deadletter.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
+	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
 	a.handler, err = api.New(api.Config{
 		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
-		Admin: admin.New(deadletter.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers(),
+		Admin: operations, Problems: admin.WebhookProblems,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)

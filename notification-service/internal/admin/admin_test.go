@@ -3,6 +3,7 @@ package admin_test
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,7 +56,9 @@ func newConsole(t *testing.T, role auth.Role) *console {
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		err = doc.Mount(g, admin.New(r.Letters, c, new(topology.Checker)).Handlers(), service.Errors{Log: r.Log})
+		handlers := admin.New(r.Letters, c, new(topology.Checker)).Handlers()
+		maps.Copy(handlers, webhooks(t, r).Handlers())
+		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})
 	if err != nil {
 		t.Fatal(err)

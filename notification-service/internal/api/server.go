@@ -20,6 +20,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -54,7 +55,10 @@ type Config struct {
 	Metrics *prometheus.Registry
 	Page    http.Handler     // what a browser gets
 	Admin   openapi.Handlers // for operators, by operationId
-	Log     zerolog.Logger
+	// Problems has the kinds of failures that only the operators' operations
+	// have, as the client sees them.
+	Problems map[fault.Kind]service.ProblemType
+	Log      zerolog.Logger
 }
 
 // A server answers the operations of the document.
@@ -74,7 +78,7 @@ func New(cfg Config) (http.Handler, error) {
 	maps.Copy(handlers, cfg.Admin)
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log})
+		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Problems: cfg.Problems})
 	})
 	if cfg.Page != nil {
 		r.NotFound(pageOr404(cfg.Page))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -53,9 +55,11 @@ func newServer(t *testing.T) *testServer {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
+	operations := admin.New(deadletter.NewStore(pool), nil, nil).Handlers()
+	maps.Copy(operations, admin.NewWebhooks(nil, webhook.Rules{}, nil).Handlers())
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Admin:  admin.New(deadletter.NewStore(pool), nil, nil).Handlers()})
+		Admin:  operations, Problems: admin.WebhookProblems})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,15 @@ const (
 	DeadLetterStateResolved  DeadLetterState = "resolved"
 )
 
+// Defines values for DeliveryState.
+const (
+	DeliveryStateCancelled DeliveryState = "cancelled"
+	DeliveryStateDead      DeliveryState = "dead"
+	DeliveryStateDone      DeliveryState = "done"
+	DeliveryStateHeld      DeliveryState = "held"
+	DeliveryStateWaiting   DeliveryState = "waiting"
+)
+
 // Defines values for DevTokenRequestRole.
 const (
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
@@ -63,11 +72,11 @@ const (
 
 // Defines values for ReplayState.
 const (
-	Cancelled ReplayState = "cancelled"
-	Done      ReplayState = "done"
-	Paused    ReplayState = "paused"
-	Running   ReplayState = "running"
-	Stopped   ReplayState = "stopped"
+	ReplayStateCancelled ReplayState = "cancelled"
+	ReplayStateDone      ReplayState = "done"
+	ReplayStatePaused    ReplayState = "paused"
+	ReplayStateRunning   ReplayState = "running"
+	ReplayStateStopped   ReplayState = "stopped"
 )
 
 // Defines values for ReportStatus.
@@ -83,6 +92,59 @@ const (
 	SessionRoleOfficial SessionRole = "official"
 	SessionRoleOperator SessionRole = "operator"
 	SessionRoleResident SessionRole = "resident"
+)
+
+// Defines values for WebhookState.
+const (
+	Disabled WebhookState = "disabled"
+	Enabled  WebhookState = "enabled"
+)
+
+// Defines values for WebhookEnablingHeld.
+const (
+	Cancel WebhookEnablingHeld = "cancel"
+	Send   WebhookEnablingHeld = "send"
+)
+
+// Defines values for WebhookEventType.
+const (
+	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
+	WebhookEventTypeReportStatusUpdated WebhookEventType = "report.status.updated"
+	WebhookEventTypeReportVoteReceived  WebhookEventType = "report.vote.received"
+	WebhookEventTypeWebhookTest         WebhookEventType = "webhook.test"
+)
+
+// Defines values for WebhookOrder.
+const (
+	None   WebhookOrder = "none"
+	Report WebhookOrder = "report"
+)
+
+// Defines values for WebhookReportCreatedType.
+const (
+	WebhookReportCreatedTypeReportCreated WebhookReportCreatedType = "report.created"
+)
+
+// Defines values for WebhookStateReason.
+const (
+	WebhookStateReasonFailing  WebhookStateReason = "failing"
+	WebhookStateReasonGone     WebhookStateReason = "gone"
+	WebhookStateReasonOperator WebhookStateReason = "operator"
+)
+
+// Defines values for WebhookStatusUpdatedType.
+const (
+	WebhookStatusUpdatedTypeReportStatusUpdated WebhookStatusUpdatedType = "report.status.updated"
+)
+
+// Defines values for WebhookTestType.
+const (
+	WebhookTestTypeWebhookTest WebhookTestType = "webhook.test"
+)
+
+// Defines values for WebhookVoteReceivedType.
+const (
+	WebhookVoteReceivedTypeReportVoteReceived WebhookVoteReceivedType = "report.vote.received"
 )
 
 // AuditEntry What an operator did.
@@ -250,6 +312,69 @@ type DeadLettersDiscarded struct {
 	Discarded int64 `json:"discarded"`
 }
 
+// Delivery An event on its way to an endpoint.
+type Delivery struct {
+	AttemptCount int32 `json:"attempt_count"`
+
+	// Attempts The first of them first; only with a single delivery.
+	Attempts []DeliveryAttempt `json:"attempts,omitempty,omitzero"`
+
+	// Body What is sent, to the byte.
+	Body      string    `json:"body,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+	DoneAt    time.Time `json:"done_at,omitempty,omitzero"`
+
+	// DueAt When it is sent next.
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+	ID    int64     `json:"id"`
+
+	// LastClass How the last attempt ended; docs/webhooks.md.
+	LastClass string `json:"last_class,omitempty,omitzero"`
+	LastError string `json:"last_error,omitempty,omitzero"`
+
+	// LastStatus What the endpoint answered last.
+	LastStatus int32 `json:"last_status,omitempty,omitzero"`
+
+	// MessageID The header `webhook-id` of every attempt.
+	MessageID     string    `json:"message_id"`
+	ReportID      uuid.UUID `json:"report_id,omitempty,omitzero"`
+	ReportVersion int64     `json:"report_version,omitempty,omitzero"`
+
+	// State `waiting` to be sent or sent again, `held` back because the endpoint
+	// is disabled, `done`, `dead` when it was given up, or `cancelled`.
+	State DeliveryState `json:"state"`
+	Type  string        `json:"type"`
+
+	// WebhookID The endpoint.
+	WebhookID uuid.UUID `json:"webhook_id"`
+}
+
+// DeliveryAttempt One request to the endpoint, and its answer.
+type DeliveryAttempt struct {
+	At         time.Time `json:"at"`
+	Class      string    `json:"class"`
+	DurationMs int64     `json:"duration_ms"`
+	Error      string    `json:"error,omitempty,omitzero"`
+	Number     int32     `json:"number"`
+
+	// RequestHeaders What the request carried; signatures are left out.
+	RequestHeaders map[string]string `json:"request_headers,omitempty,omitzero"`
+
+	// Response The first 1 KiB of the answer.
+	Response string `json:"response,omitempty,omitzero"`
+	Status   int32  `json:"status,omitempty,omitzero"`
+}
+
+// DeliveryPage defines model for DeliveryPage.
+type DeliveryPage struct {
+	Items      []Delivery `json:"items"`
+	NextCursor string     `json:"next_cursor,omitempty,omitzero"`
+}
+
+// DeliveryState `waiting` to be sent or sent again, `held` back because the endpoint
+// is disabled, `done`, `dead` when it was given up, or `cancelled`.
+type DeliveryState string
+
 // DevToken A token and how long it is good for.
 type DevToken struct {
 	AccessToken string `json:"access_token"`
@@ -306,6 +431,31 @@ type FeedEventVoteType string
 type Finding struct {
 	Mend string `json:"mend"`
 	What string `json:"what"`
+}
+
+// NewWebhook defines model for NewWebhook.
+type NewWebhook struct {
+	// Area Only reports between two meridians and two parallels, in degrees:
+	// west, south, east, north, as in the `bbox` of GeoJSON; empty is
+	// everywhere.
+	Area WebhookArea `json:"area,omitempty,omitzero"`
+
+	// CategoryIds Only reports of these categories; empty is all.
+	CategoryIds WebhookCategories `json:"category_ids,omitempty,omitzero"`
+	Description string            `json:"description,omitempty,omitzero"`
+
+	// EventTypes Only events of these types; empty is all.
+	EventTypes WebhookEventTypes `json:"event_types,omitempty,omitzero"`
+	InFlight   int32             `json:"in_flight,omitempty,omitzero"`
+
+	// Order `report`: an event waits for the earlier ones of its report, for at
+	// most an hour. `none`: it does not.
+	Order WebhookOrder `json:"order,omitempty,omitzero"`
+
+	// URL An https address of a host that has a name, on port 443 or 8443.
+	//
+	// Examples: https://hooks.example.org/cityconnect
+	URL string `json:"url"`
 }
 
 // Notification The `data:` of a `notification` event, and an element of the list.
@@ -465,6 +615,265 @@ type UnreadCount struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
+// Webhook An endpoint that is sent events, and what became of them.
+type Webhook struct {
+	// Area Only reports between two meridians and two parallels, in degrees:
+	// west, south, east, north, as in the `bbox` of GeoJSON; empty is
+	// everywhere.
+	Area WebhookArea `json:"area"`
+
+	// CategoryIds Only reports of these categories; empty is all.
+	CategoryIds []int32   `json:"category_ids"`
+	CreatedAt   time.Time `json:"created_at"`
+	Description string    `json:"description"`
+
+	// EventTypes Only events of these types; empty is all.
+	EventTypes []string `json:"event_types"`
+
+	// HeldDropped Events of a disabled endpoint that were more than what is held, and are cancelled.
+	HeldDropped int64     `json:"held_dropped,omitempty,omitzero"`
+	ID          uuid.UUID `json:"id"`
+
+	// InFlight How many requests it is sent at the same time.
+	InFlight int32 `json:"in_flight"`
+
+	// Order `report`: an event waits for the earlier ones of its report, for at
+	// most an hour. `none`: it does not.
+	Order WebhookOrder `json:"order"`
+
+	// PreviousSecretUntil Until then requests carry the signature of the secret before, too.
+	PreviousSecretUntil time.Time    `json:"previous_secret_until,omitempty,omitzero"`
+	SecretSince         time.Time    `json:"secret_since"`
+	State               WebhookState `json:"state"`
+
+	// StateReason Why it is disabled. An operator did it, it answered 410, or it has failed for too long.
+	StateReason WebhookStateReason `json:"state_reason,omitempty,omitzero"`
+	StateSince  time.Time          `json:"state_since"`
+
+	// Summary What became of the deliveries of the last 24 hours, of the latest 1000
+	// at the most, and what waits now.
+	Summary   WebhookSummary `json:"summary"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	URL       string         `json:"url"`
+	Version   int64          `json:"version"`
+}
+
+// WebhookState defines model for Webhook.State.
+type WebhookState string
+
+// WebhookArea Only reports between two meridians and two parallels, in degrees:
+// west, south, east, north, as in the `bbox` of GeoJSON; empty is
+// everywhere.
+type WebhookArea = []float64
+
+// WebhookCategories Only reports of these categories; empty is all.
+type WebhookCategories = []int32
+
+// WebhookChange defines model for WebhookChange.
+type WebhookChange struct {
+	// Area Only reports between two meridians and two parallels, in degrees:
+	// west, south, east, north, as in the `bbox` of GeoJSON; empty is
+	// everywhere.
+	Area WebhookArea `json:"area,omitempty,omitzero"`
+
+	// CategoryIds Only reports of these categories; empty is all.
+	CategoryIds WebhookCategories `json:"category_ids,omitempty,omitzero"`
+	Description *string           `json:"description,omitempty"`
+
+	// EventTypes Only events of these types; empty is all.
+	EventTypes WebhookEventTypes `json:"event_types,omitempty,omitzero"`
+	InFlight   *int32            `json:"in_flight,omitempty"`
+
+	// Order `report`: an event waits for the earlier ones of its report, for at
+	// most an hour. `none`: it does not.
+	Order WebhookOrder `json:"order,omitempty,omitzero"`
+	URL   *string      `json:"url,omitempty"`
+}
+
+// WebhookCreated defines model for WebhookCreated.
+type WebhookCreated struct {
+	// Secret What its requests are signed with. It is shown this once.
+	Secret string `json:"secret"`
+
+	// Webhook An endpoint that is sent events, and what became of them.
+	Webhook Webhook `json:"webhook"`
+}
+
+// WebhookEnabling defines model for WebhookEnabling.
+type WebhookEnabling struct {
+	// Held What becomes of the events that were held back; `cancel` begins with what happens from now on.
+	Held WebhookEnablingHeld `json:"held"`
+}
+
+// WebhookEnablingHeld What becomes of the events that were held back; `cancel` begins with what happens from now on.
+type WebhookEnablingHeld string
+
+// WebhookEventType defines model for WebhookEventType.
+type WebhookEventType string
+
+// WebhookEventTypes Only events of these types; empty is all.
+type WebhookEventTypes = []string
+
+// WebhookOrder `report`: an event waits for the earlier ones of its report, for at
+// most an hour. `none`: it does not.
+type WebhookOrder string
+
+// WebhookPage defines model for WebhookPage.
+type WebhookPage struct {
+	Items      []Webhook `json:"items"`
+	NextCursor string    `json:"next_cursor,omitempty,omitzero"`
+}
+
+// WebhookPosition A place on earth, in degrees. It is missing where the report has none.
+type WebhookPosition struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+}
+
+// WebhookRecovered defines model for WebhookRecovered.
+type WebhookRecovered struct {
+	// Created Deliveries of events that it was never sent.
+	Created int64 `json:"created"`
+
+	// Resent Deliveries that wait again.
+	Resent int64 `json:"resent"`
+}
+
+// WebhookRecovery defines model for WebhookRecovery.
+type WebhookRecovery struct {
+	// DryRun Count only.
+	DryRun bool      `json:"dry_run,omitempty,omitzero"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+}
+
+// WebhookReportCreated A resident has filed a report. Nothing in it says who.
+type WebhookReportCreated struct {
+	Data struct {
+		CategoryID   int32  `json:"category_id"`
+		CategoryName string `json:"category_name"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64        `json:"report_version"`
+		Status        ReportStatus `json:"status"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                `json:"timestamp"`
+	Type      WebhookReportCreatedType `json:"type"`
+}
+
+// WebhookReportCreatedType defines model for WebhookReportCreated.Type.
+type WebhookReportCreatedType string
+
+// WebhookRotation defines model for WebhookRotation.
+type WebhookRotation struct {
+	// KeepOldForS For so many seconds the old secret signs, too; 0 ends it at once.
+	KeepOldForS *int32 `json:"keep_old_for_s,omitempty"`
+}
+
+// WebhookSecret defines model for WebhookSecret.
+type WebhookSecret struct {
+	PreviousSecretUntil time.Time `json:"previous_secret_until,omitempty,omitzero"`
+
+	// Secret What its requests are signed with. It is shown this once.
+	Secret string `json:"secret"`
+}
+
+// WebhookStateReason Why it is disabled. An operator did it, it answered 410, or it has failed for too long.
+type WebhookStateReason string
+
+// WebhookStatusUpdated An official has moved a report to another status.
+type WebhookStatusUpdated struct {
+	Data struct {
+		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+
+		// Note The official's explanation.
+		Note string `json:"note,omitempty,omitzero"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64        `json:"report_version"`
+		Status        ReportStatus `json:"status"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                `json:"timestamp"`
+	Type      WebhookStatusUpdatedType `json:"type"`
+}
+
+// WebhookStatusUpdatedType defines model for WebhookStatusUpdated.Type.
+type WebhookStatusUpdatedType string
+
+// WebhookSummary What became of the deliveries of the last 24 hours, of the latest 1000
+// at the most, and what waits now.
+type WebhookSummary struct {
+	// Failed Deliveries that are dead, or wait after a failed attempt.
+	Failed          int64     `json:"failed"`
+	Held            int64     `json:"held"`
+	OldestWaitingAt time.Time `json:"oldest_waiting_at,omitempty,omitzero"`
+
+	// P95Ms Within how long 95 in 100 of those that are done were answered; absent when none is.
+	P95Ms *float64 `json:"p95_ms,omitempty"`
+
+	// PausedUntil The endpoint fails again and again, and is left alone until then.
+	PausedUntil time.Time `json:"paused_until,omitempty,omitzero"`
+
+	// Succeeded Deliveries that are done.
+	Succeeded int64 `json:"succeeded"`
+
+	// Waiting How many wait; more than 100000 are not counted.
+	Waiting int64 `json:"waiting"`
+}
+
+// WebhookTest An operator tries the endpoint out.
+type WebhookTest struct {
+	Data struct {
+		Text string `json:"text"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time       `json:"timestamp"`
+	Type      WebhookTestType `json:"type"`
+}
+
+// WebhookTestType defines model for WebhookTest.Type.
+type WebhookTestType string
+
+// WebhookVoteReceived A resident has voted on a report. Nothing in it says who.
+type WebhookVoteReceived struct {
+	Data struct {
+		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64 `json:"report_version"`
+
+		// Score Upvotes less downvotes, after this vote.
+		Score int64 `json:"score"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time               `json:"timestamp"`
+	Type      WebhookVoteReceivedType `json:"type"`
+}
+
+// WebhookVoteReceivedType defines model for WebhookVoteReceived.Type.
+type WebhookVoteReceivedType string
+
 // WorkerPool defines model for WorkerPool.
 type WorkerPool struct {
 	// Concurrency Workers of each replica.
@@ -514,6 +923,18 @@ type WorkerPools struct {
 	Items    []WorkerPool `json:"items"`
 }
 
+// WebhookID Examples: 0198c0de-0000-7000-8000-000000000001
+type WebhookID = string
+
+// WebhookIfMatch defines model for WebhookIfMatch.
+type WebhookIfMatch = string
+
+// WebhookSignature Examples: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+type WebhookSignature = string
+
+// WebhookTimestamp Examples: 1795320000
+type WebhookTimestamp = string
+
 // Failed RFC 9457 problem details.
 type Failed = Problem
 
@@ -531,3 +952,67 @@ type NotFound = Problem
 
 // Unauthorized RFC 9457 problem details.
 type Unauthorized = Problem
+
+// OnReportCreatedParams defines parameters for OnReportCreated.
+type OnReportCreatedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
+// OnStatusUpdatedParams defines parameters for OnStatusUpdated.
+type OnStatusUpdatedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
+// OnVoteReceivedParams defines parameters for OnVoteReceived.
+type OnVoteReceivedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
+// OnWebhookTestParams defines parameters for OnWebhookTest.
+type OnWebhookTestParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
+// OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
+type OnReportCreatedJSONRequestBody = WebhookReportCreated
+
+// OnStatusUpdatedJSONRequestBody defines body for OnStatusUpdated for application/json ContentType.
+type OnStatusUpdatedJSONRequestBody = WebhookStatusUpdated
+
+// OnVoteReceivedJSONRequestBody defines body for OnVoteReceived for application/json ContentType.
+type OnVoteReceivedJSONRequestBody = WebhookVoteReceived
+
+// OnWebhookTestJSONRequestBody defines body for OnWebhookTest for application/json ContentType.
+type OnWebhookTestJSONRequestBody = WebhookTest

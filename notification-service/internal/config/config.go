@@ -8,6 +8,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -23,6 +24,7 @@ type Config struct {
 	Stream        sse.Config
 	Consumer      consumer.Config
 	Page          web.Config
+	Webhooks      webhook.Rules // for the addresses that operators register
 }
 
 // An Address is where notification-service listens, and where it does for
@@ -52,7 +54,7 @@ func Addr(getenv func(string) string) (string, error) {
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
-		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate()))
+		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Webhooks.Validate()))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	return faults
 }

@@ -1,0 +1,407 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A WebhookStore keeps endpoints and their deliveries.
+type WebhookStore interface {
+	Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error)
+	Webhook(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error)
+	WebhookSummaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error)
+	CreateWebhook(ctx context.Context, actor string, e *webhook.Endpoint) error
+	ChangeWebhook(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error)
+	DeleteWebhook(ctx context.Context, actor string, id uuid.UUID, version int64) error
+	RotateWebhook(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error)
+	EnableWebhook(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error)
+	DisableWebhook(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error)
+	AddWebhookTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error)
+	RecoverWebhook(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
+	WebhookDeliveries(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
+	WebhookDelivery(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
+	ResendDelivery(ctx context.Context, actor string, id int64) (webhook.Record, error)
+}
+
+// Webhooks answers the operators' operations on endpoints and deliveries.
+type Webhooks struct {
+	store WebhookStore
+	rules webhook.Rules
+	keys  *event.Keyring
+}
+
+// NewWebhooks returns Webhooks on store. The rules say which addresses may be
+// registered; the keys seal secrets.
+func NewWebhooks(store WebhookStore, rules webhook.Rules, keys *event.Keyring) *Webhooks {
+	return &Webhooks{store, rules, keys}
+}
+
+// Handlers has a handler for each operation on webhooks.
+func (a *Webhooks) Handlers() openapi.Handlers {
+	handlers := openapi.Handlers{
+		"listWebhooks":        a.list,
+		"createWebhook":       a.create,
+		"readWebhook":         a.read,
+		"changeWebhook":       a.change,
+		"deleteWebhook":       a.delete,
+		"rotateWebhookSecret": a.rotate,
+		"enableWebhook":       a.enable,
+		"disableWebhook":      a.disable,
+		"testWebhook":         a.test,
+		"recoverWebhook":      a.recover,
+		"listDeliveries":      a.deliveries,
+		"readDelivery":        a.readDelivery,
+		"resendDelivery":      a.resend,
+	}
+	for name, h := range handlers {
+		handlers[name] = service.Timeout(h)
+	}
+	return handlers
+}
+
+// WebhookProblems are the kinds of failures that only these operations have, as
+// the client sees them.
+var WebhookProblems = map[fault.Kind]service.ProblemType{
+	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The endpoint has changed"},
+}
+
+// endpointID returns the id in the path, which the document let pass.
+func endpointID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
+
+// ifMatch returns the version in If-Match, which the document let pass; 0 is
+// any.
+func ifMatch(r *http.Request) (int64, error) {
+	return number(strings.Trim(r.Header.Get("If-Match"), `"*`), 0)
+}
+
+// list handles GET /admin/webhooks.
+func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
+	limit, err := number(r.URL.Query().Get("limit"), 50)
+	if err != nil {
+		return err
+	}
+	var before uuid.UUID
+	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
+		before = uuid.MustParse(cursor)
+	}
+	endpoints, err := a.store.Webhooks(r.Context(), before, int(limit)+1)
+	if err != nil {
+		return err
+	}
+	page := endpoints[:min(int(limit), len(endpoints))]
+	ids := each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
+	summaries, err := a.store.WebhookSummaries(r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	answer := api.WebhookPage{Items: each(page, func(e webhook.Endpoint) api.Webhook { return webhookOf(e, summaries[e.ID]) })}
+	if len(endpoints) > len(page) {
+		answer.NextCursor = page[len(page)-1].ID.String()
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// create handles POST /admin/webhooks.
+func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.NewWebhook](r)
+	if err != nil {
+		return err
+	}
+	reg := webhook.Registration{
+		URL: request.URL, Description: request.Description,
+		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
+		Order:  webhook.Order(request.Order), InFlight: int(request.InFlight),
+	}
+	if reg.Order == "" {
+		reg.Order = webhook.OrderReport
+	}
+	if reg.InFlight == 0 {
+		reg.InFlight = webhook.DefaultInFlight
+	}
+	if reg.Filter.Area, err = areaOf(request.Area); err != nil {
+		return err
+	}
+	if err := a.rules.Check(reg, ""); err != nil {
+		return err
+	}
+	e, secret := webhook.NewEndpoint(reg, a.keys)
+	if err := a.store.CreateWebhook(r.Context(), actor(r), &e); err != nil {
+		return err
+	}
+	setETag(w, e.Version)
+	w.Header().Set("Location", "/admin/webhooks/"+e.ID.String())
+	return service.Encode(w, http.StatusCreated, api.WebhookCreated{Webhook: webhookOf(e, webhook.Summary{}), Secret: secret})
+}
+
+// areaOf reads the area of a request; empty is everywhere.
+func areaOf(numbers []float64) (*webhook.Area, error) {
+	switch len(numbers) {
+	case 0:
+		return nil, nil
+	case len(webhook.Area{}):
+		return (*webhook.Area)(numbers), nil
+	}
+	return nil, fault.NewInvalid("/area", "want four numbers, west, south, east, north, or none")
+}
+
+func setETag(w http.ResponseWriter, version int64) {
+	w.Header().Set("ETag", `"`+strconv.FormatInt(version, 10)+`"`)
+}
+
+// answer answers with an endpoint and its summary.
+func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint) error {
+	summaries, err := a.store.WebhookSummaries(r.Context(), []uuid.UUID{e.ID})
+	if err != nil {
+		return err
+	}
+	setETag(w, e.Version)
+	return service.Encode(w, http.StatusOK, webhookOf(e, summaries[e.ID]))
+}
+
+// read handles GET /admin/webhooks/{id}.
+func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.store.Webhook(r.Context(), endpointID(r))
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, e)
+}
+
+// change handles PATCH /admin/webhooks/{id}.
+func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
+	version, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	request, err := service.Decode[api.WebhookChange](r)
+	if err != nil {
+		return err
+	}
+	change := webhook.Change{URL: request.URL, Description: request.Description, InFlight: intOf(request.InFlight)}
+	if request.EventTypes != nil {
+		change.Types = &request.EventTypes
+	}
+	if request.CategoryIds != nil {
+		change.Categories = &request.CategoryIds
+	}
+	if request.Order != "" {
+		change.Order = new(webhook.Order(request.Order))
+	}
+	if request.Area != nil {
+		area, err := areaOf(request.Area)
+		if err != nil {
+			return err
+		}
+		change.Area = &area
+	}
+	e, err := a.store.ChangeWebhook(r.Context(), actor(r), endpointID(r), version, change, a.rules)
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, e)
+}
+
+// delete handles DELETE /admin/webhooks/{id}.
+func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
+	version, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := a.store.DeleteWebhook(r.Context(), actor(r), endpointID(r), version); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// rotate handles POST /admin/webhooks/{id}/rotate.
+func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.WebhookRotation](r)
+	if err != nil {
+		return err
+	}
+	keep := webhook.RotationPeriod
+	if request.KeepOldForS != nil {
+		keep = time.Duration(*request.KeepOldForS) * time.Second
+	}
+	id, secret := endpointID(r), webhook.NewSecret()
+	e, err := a.store.RotateWebhook(r.Context(), actor(r), id, webhook.SealSecret(a.keys, id, secret), keep)
+	if err != nil {
+		return err
+	}
+	setETag(w, e.Version)
+	return service.Encode(w, http.StatusOK, api.WebhookSecret{Secret: secret, PreviousSecretUntil: valueOf(e.Secrets.PreviousUntil)})
+}
+
+// enable handles POST /admin/webhooks/{id}/enable.
+func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.WebhookEnabling](r)
+	if err != nil {
+		return err
+	}
+	e, err := a.store.EnableWebhook(r.Context(), actor(r), endpointID(r), request.Held == "send")
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, e)
+}
+
+// disable handles POST /admin/webhooks/{id}/disable.
+func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.store.DisableWebhook(r.Context(), actor(r), endpointID(r))
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, e)
+}
+
+// test handles POST /admin/webhooks/{id}/test.
+func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
+	e, err := webhook.NewTest()
+	if err != nil {
+		return err
+	}
+	record, err := a.store.AddWebhookTest(r.Context(), actor(r), endpointID(r), e)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", fmt.Sprintf("/admin/deliveries/%d", record.ID))
+	return service.Encode(w, http.StatusAccepted, deliveryOf(record))
+}
+
+// recover handles POST /admin/webhooks/{id}/recover.
+func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.WebhookRecovery](r)
+	if err != nil {
+		return err
+	}
+	if !request.Since.Before(request.Until) {
+		return fault.NewInvalid("/until", "want a time after since")
+	}
+	recovery, err := a.store.RecoverWebhook(r.Context(), actor(r), endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, api.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created})
+}
+
+// deliveries handles GET /admin/webhooks/{id}/deliveries.
+func (a *Webhooks) deliveries(w http.ResponseWriter, r *http.Request) error {
+	limit, before, err := page(r)
+	if err != nil {
+		return err
+	}
+	e, err := a.store.Webhook(r.Context(), endpointID(r))
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	records, err := a.store.WebhookDeliveries(r.Context(), e.ID, webhook.RecordQuery{
+		State: webhook.DeliveryState(q.Get("state")), Type: q.Get("type"), Before: before, Limit: limit + 1,
+	})
+	if err != nil {
+		return err
+	}
+	answer := api.DeliveryPage{Items: each(records[:min(limit, len(records))], deliveryOf)}
+	if len(records) > limit {
+		answer.NextCursor = strconv.FormatInt(records[limit-1].ID, 10)
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// readDelivery handles GET /admin/deliveries/{id}.
+func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
+	id, err := number(r.PathValue("id"), 0)
+	if err != nil {
+		return err
+	}
+	record, attempts, err := a.store.WebhookDelivery(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	answer := deliveryOf(record)
+	answer.Body = string(record.Body)
+	answer.Attempts = each(attempts, func(n webhook.AttemptRecord) api.DeliveryAttempt { return webhookAttemptOf(record, n) })
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// resend handles POST /admin/deliveries/{id}/resend.
+func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
+	id, err := number(r.PathValue("id"), 0)
+	if err != nil {
+		return err
+	}
+	record, err := a.store.ResendDelivery(r.Context(), actor(r), id)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, deliveryOf(record))
+}
+
+func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
+	view := api.Webhook{
+		ID: e.ID, URL: e.URL, Description: e.Description,
+		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{},
+		Order: api.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
+		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason),
+		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
+		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Summary: api.WebhookSummary{
+			Succeeded: s.Succeeded, Failed: s.Failed, Waiting: s.Waiting, Held: s.Held,
+			OldestWaitingAt: valueOf(s.OldestWaiting), PausedUntil: valueOf(s.OpenUntil),
+		},
+	}
+	if e.Filter.Area != nil {
+		view.Area = e.Filter.Area[:]
+	}
+	if s.P95 != nil {
+		view.Summary.P95Ms = new(milliseconds(*s.P95))
+	}
+	if until := e.Secrets.PreviousUntil; until != nil && time.Now().Before(*until) {
+		view.PreviousSecretUntil = *until
+	}
+	return view
+}
+
+// orNone returns s, or an empty list for the nil one, which would be null.
+func orNone[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func deliveryOf(d webhook.Record) api.Delivery {
+	view := api.Delivery{
+		ID: d.ID, WebhookID: d.Endpoint, MessageID: d.MessageID, Type: d.Type,
+		ReportID: valueOf(d.ReportID), ReportVersion: d.ReportVersion,
+		State: api.DeliveryState(d.State), AttemptCount: int32(d.Attempts),
+		LastStatus: int32(valueOf(d.LastStatus)), LastClass: d.LastClass, LastError: d.LastError,
+		CreatedAt: d.CreatedAt, DoneAt: valueOf(d.DoneAt),
+	}
+	if d.State == "waiting" {
+		view.DueAt = d.DueAt
+	}
+	return view
+}
+
+func webhookAttemptOf(d webhook.Record, a webhook.AttemptRecord) api.DeliveryAttempt {
+	return api.DeliveryAttempt{
+		Number: int32(a.N), At: a.At, DurationMs: a.Duration.Milliseconds(),
+		Status: int32(valueOf(a.Status)), Class: a.Class, Error: a.Error, Response: a.Response,
+		RequestHeaders: webhook.ShownHeaders(d.MessageID, a.At),
+	}
+}

@@ -1,0 +1,323 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/audit"
+)
+
+const endpointColumns = `id, url, description, event_types, category_ids, area, state, state_since, state_reason,
+  secret, secret_since, previous_secret, previous_secret_until, order_policy, in_flight, held_dropped, version, created_at, updated_at`
+
+func scanEndpoint(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
+	var area []float64
+	err = row.Scan(&e.ID, &e.URL, &e.Description, &e.Filter.Types, &e.Filter.Categories, &area, &e.State, &e.StateSince, &e.StateReason,
+		&e.Secrets.Sealed, &e.Secrets.Since, &e.Secrets.Previous, &e.Secrets.PreviousUntil,
+		&e.Order, &e.InFlight, &e.HeldDropped, &e.Version, &e.CreatedAt, &e.UpdatedAt)
+	if len(area) > 0 {
+		e.Filter.Area = (*webhook.Area)(area)
+	}
+	return e, err
+}
+
+// areaColumn returns a as the column has it: null is everywhere.
+func areaColumn(a *webhook.Area) []float64 {
+	if a == nil {
+		return nil
+	}
+	return a[:]
+}
+
+// Webhooks returns up to limit endpoints with ids below before, newest first;
+// the zero id begins at the newest.
+func (s *Store) Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+endpointColumns+` from webhook_endpoints
+		where $1 = '00000000-0000-0000-0000-000000000000'::uuid or id < $1 order by id desc limit $2`, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list webhooks: %w", err)
+	}
+	endpoints, err := pgx.CollectRows(rows, scanEndpoint)
+	if err != nil {
+		return nil, fmt.Errorf("list webhooks: %w", err)
+	}
+	return endpoints, nil
+}
+
+// Webhook returns an endpoint.
+func (s *Store) Webhook(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error) {
+	return readWebhook(ctx, s.pool, `where id = $1`, id)
+}
+
+// A querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func readWebhook(ctx context.Context, q querier, where string, id uuid.UUID) (webhook.Endpoint, error) {
+	rows, err := q.Query(ctx, `select `+endpointColumns+` from webhook_endpoints `+where, id)
+	if err != nil {
+		return webhook.Endpoint{}, fmt.Errorf("read webhook: %w", err)
+	}
+	e, err := pgx.CollectExactlyOneRow(rows, scanEndpoint)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return webhook.Endpoint{}, webhook.ErrNotFound
+	}
+	if err != nil {
+		return webhook.Endpoint{}, fmt.Errorf("read webhook: %w", err)
+	}
+	return e, nil
+}
+
+// summarySQL reads a bounded part of the log, so that an endpoint with millions
+// of deliveries costs an operator's list no more than one with a thousand.
+const summarySQL = `
+select e.id, log.succeeded, log.failed, log.p95_ms, w.waiting, h.held, w.oldest, l.open_until
+from unnest($1::uuid[]) as e (id)
+cross join lateral (
+  select count(*) filter (where d.state = 'done') as succeeded,
+    count(*) filter (where d.state = 'dead' or d.state = 'waiting' and d.attempts > 0) as failed,
+    percentile_disc(0.95) within group (order by a.duration_ms) as p95_ms
+  from (
+    select id, state, attempts from deliveries
+    where channel = 'webhook' and target = e.id::text and created_at > now() - interval '24 hours'
+    order by id desc limit 1000) d
+  left join delivery_attempts a on d.state = 'done' and a.delivery_id = d.id and a.n = d.attempts) log
+cross join lateral (
+  select count(*) as waiting, min(created_at) as oldest from (
+    select created_at from deliveries
+    where channel = 'webhook' and lane = e.id::text and state = 'waiting' limit 100000) d) w
+cross join lateral (
+  select count(*) as held from (
+    select from deliveries where channel = 'webhook' and target = e.id::text and state = 'held' limit 100000) d) h
+left join lanes l on l.channel = 'webhook' and l.lane = e.id::text and l.open_until > now()`
+
+// WebhookSummaries returns the summaries of endpoints, by their ids.
+func (s *Store) WebhookSummaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error) {
+	rows, err := s.pool.Query(ctx, summarySQL, ids)
+	if err != nil {
+		return nil, fmt.Errorf("sum up webhooks: %w", err)
+	}
+	summaries := make(map[uuid.UUID]webhook.Summary, len(ids))
+	var id uuid.UUID
+	var sum webhook.Summary
+	var p95 *int64
+	_, err = pgx.ForEachRow(rows, []any{
+		&id, &sum.Succeeded, &sum.Failed, &p95, &sum.Waiting, &sum.Held, &sum.OldestWaiting, &sum.OpenUntil,
+	}, func() error {
+		if sum.P95 = nil; p95 != nil {
+			sum.P95 = new(time.Duration(*p95) * time.Millisecond)
+		}
+		summaries[id] = sum
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sum up webhooks: %w", err)
+	}
+	return summaries, nil
+}
+
+// CreateWebhook keeps a new endpoint, and fills in its times.
+func (s *Store) CreateWebhook(ctx context.Context, actor string, e *webhook.Endpoint) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Two at the same time may both be the last one: the limit guards the
+		// expansion of events, and is no promise.
+		var n int
+		if err := tx.QueryRow(ctx, `select count(*) from webhook_endpoints`).Scan(&n); err != nil {
+			return fmt.Errorf("count webhooks: %w", err)
+		}
+		if n >= webhook.MaxEndpoints {
+			return webhook.ErrTooMany
+		}
+		err := tx.QueryRow(ctx, `
+			insert into webhook_endpoints (id, url, description, event_types, category_ids, area, state, secret, order_policy, in_flight, version)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			returning state_since, secret_since, created_at, updated_at`,
+			e.ID, e.URL, e.Description, orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), areaColumn(e.Filter.Area), e.State,
+			e.Secrets.Sealed, e.Order, e.InFlight, e.Version).Scan(&e.StateSince, &e.Secrets.Since, &e.CreatedAt, &e.UpdatedAt)
+		if err != nil {
+			return fmt.Errorf("write webhook: %w", err)
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_create", e.ID, registrationDetail(e.Registration()))
+	})
+}
+
+// orEmpty returns s, or an empty slice for the nil one, which would be null.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// ChangeWebhook changes an endpoint that is at version, or at any if that is 0,
+// to what the rules allow.
+func (s *Store) ChangeWebhook(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error) {
+	return s.changeWebhook(ctx, id, version, func(tx pgx.Tx, e *webhook.Endpoint) error {
+		reg := change.Apply(e.Registration())
+		if err := rules.Check(reg, e.URL); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			update webhook_endpoints set url = $2, description = $3, event_types = $4, category_ids = $5, area = $6,
+			  order_policy = $7, in_flight = $8
+			where id = $1`,
+			id, reg.URL, reg.Description, orEmpty(reg.Filter.Types), orEmpty(reg.Filter.Categories), areaColumn(reg.Filter.Area), reg.Order, reg.InFlight)
+		if err != nil {
+			return fmt.Errorf("write webhook: %w", err)
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_change", id, registrationDetail(reg))
+	})
+}
+
+// changeWebhook lets change write to the endpoint whose row is locked, counts
+// the version up, and returns the endpoint as it is then.
+func (s *Store) changeWebhook(ctx context.Context, id uuid.UUID, version int64, change func(pgx.Tx, *webhook.Endpoint) error) (webhook.Endpoint, error) {
+	var changed webhook.Endpoint
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)
+		if err != nil {
+			return err
+		}
+		if version != 0 && version != e.Version {
+			return webhook.NewStale(e.Version)
+		}
+		if err := change(tx, &e); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update webhook_endpoints set version = version + 1, updated_at = now() where id = $1`, id)
+		if err != nil {
+			return fmt.Errorf("count version of webhook: %w", err)
+		}
+		changed, err = readWebhook(ctx, tx, `where id = $1`, id)
+		return err
+	})
+	return changed, err
+}
+
+// DeleteWebhook removes an endpoint that is at version, or at any if that is 0,
+// and cancels what waits for it.
+func (s *Store) DeleteWebhook(ctx context.Context, actor string, id uuid.UUID, version int64) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)
+		if err != nil {
+			return err
+		}
+		if version != 0 && version != e.Version {
+			return webhook.NewStale(e.Version)
+		}
+		if _, err := tx.Exec(ctx, `delete from webhook_endpoints where id = $1`, id); err != nil {
+			return fmt.Errorf("delete webhook: %w", err)
+		}
+		for _, state := range []string{"waiting", "held"} {
+			if _, err := moveDeliveries(ctx, tx, id, state, "cancelled"); err != nil {
+				return err
+			}
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_delete", id, registrationDetail(e.Registration()))
+	})
+}
+
+// moveDeliveries brings all deliveries to an endpoint that are in one state to
+// another. What waits again is due at once, and has a lifetime from now.
+func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from, to string) (int64, error) {
+	tag, err := tx.Exec(ctx, `
+		update deliveries set state = $3,
+		  due_at = case when $3 = 'waiting' then now() else due_at end,
+		  not_after = case when $3 = 'waiting' then now() + $4 else not_after end,
+		  retries = case when $3 = 'waiting' then 0 else retries end,
+		  done_at = case when $3 = 'cancelled' then now() end
+		where channel = 'webhook' and target = $1 and state = $2`,
+		endpoint.String(), from, to, webhook.Lifetime)
+	if err != nil {
+		return 0, fmt.Errorf("move deliveries from %s to %s: %w", from, to, err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// RotateWebhook gives an endpoint the sealed secret; the one before signs
+// beside it for keep.
+func (s *Store) RotateWebhook(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error) {
+	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, _ *webhook.Endpoint) error {
+		_, err := tx.Exec(ctx, `
+			update webhook_endpoints set secret = $2, secret_since = now(),
+			  previous_secret = case when $3 > interval '0' then secret end,
+			  previous_secret_until = case when $3 > interval '0' then now() + $3 end
+			where id = $1`, id, sealed, keep)
+		if err != nil {
+			return fmt.Errorf("rotate secret of webhook: %w", err)
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_rotate", id, map[string]any{"keep_old_for_s": int64(keep.Seconds())})
+	})
+}
+
+// EnableWebhook lets a disabled endpoint have its events again. What was held
+// for it is sent, or cancelled.
+func (s *Store) EnableWebhook(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error) {
+	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
+		if e.State == webhook.Enabled {
+			return webhook.ErrEnabled
+		}
+		to := "cancelled"
+		if sendHeld {
+			to = "waiting"
+		}
+		_, err := tx.Exec(ctx, `
+			update webhook_endpoints set state = 'enabled', state_since = now(), state_reason = '', held_dropped = 0 where id = $1`, id)
+		if err != nil {
+			return fmt.Errorf("enable webhook: %w", err)
+		}
+		held, err := moveDeliveries(ctx, tx, id, "held", to)
+		if err != nil {
+			return err
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_enable", id, map[string]any{to: held})
+	})
+}
+
+// DisableWebhook holds back what an endpoint is to have.
+func (s *Store) DisableWebhook(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error) {
+	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
+		if e.State == webhook.Disabled {
+			return webhook.ErrDisabled
+		}
+		_, err := tx.Exec(ctx, `
+			update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2 where id = $1`,
+			id, webhook.ByOperator)
+		if err != nil {
+			return fmt.Errorf("disable webhook: %w", err)
+		}
+		held, err := moveDeliveries(ctx, tx, id, "waiting", "held")
+		if err != nil {
+			return err
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_disable", id, map[string]any{"held": held})
+	})
+}
+
+// auditWebhook notes what an operator did to an endpoint.
+func auditWebhook(ctx context.Context, tx pgx.Tx, actor, action string, endpoint uuid.UUID, detail map[string]any) error {
+	detail["endpoint"] = endpoint
+	encoded, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("encode audit of webhook: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Detail: encoded})
+}
+
+// registrationDetail is what the audit log keeps of a registration. An address
+// may carry a key in its path or query, so that only its host is kept.
+func registrationDetail(reg webhook.Registration) map[string]any {
+	return map[string]any{
+		"host": reg.Host(), "description": reg.Description, "event_types": orEmpty(reg.Filter.Types),
+		"category_ids": orEmpty(reg.Filter.Categories), "area": reg.Filter.Area, "order": reg.Order, "in_flight": reg.InFlight,
+	}
+}

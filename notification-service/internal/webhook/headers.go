@@ -1,0 +1,19 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+)
+
+// UserAgent is what an endpoint knows our requests by.
+const UserAgent = "CityConnect-Webhooks/1"
+
+// ShownHeaders returns the headers that an attempt carried, for an operator.
+// Signatures are not among them: whoever had one could send the body again for
+// five minutes.
+func ShownHeaders(messageID string, at time.Time) map[string]string {
+	return map[string]string{
+		"Content-Type": "application/json", "User-Agent": UserAgent,
+		"webhook-id": messageID, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10),
+	}
+}

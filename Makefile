@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse \
+  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -83,6 +83,9 @@ bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane 
 
 bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
 	@scripts/bench.sh sse
+
+bench-delays: ## messages that wait until a time, beside binary delay levels
+	@scripts/bench.sh delays
 
 chaos: ## 200 kills, pauses and stops of every process while people use the stack
 	@scripts/chaos.sh

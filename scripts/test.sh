@@ -45,6 +45,7 @@ breaking=(
   ./notification-service/internal/sse
   ./notification-service/cmd/notification-service
   ./platform/deadletter
+  ./platform/delay
   ./notification-service/internal/broadcast
   ./report-service/internal/postgres
 )

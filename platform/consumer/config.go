@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/delay"
 )
 
 // A Config is what an operator may set by environment. The sizes of the worker
@@ -20,6 +21,7 @@ type Config struct {
 	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"4"`
 	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
 	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`
+	Delay        delay.Config
 }
 
 // Defaults returns the Config of an empty environment.
@@ -69,7 +71,7 @@ func (c Config) Validate() []config.Fault {
 		return !within(d, minDelay, maxDelay) || d%time.Second != 0
 	})
 	faults.Check(delaysOK, "RETRY_DELAYS", fmt.Sprintf("rising whole seconds from %s to %s, such as 1s,5s,30s", minDelay, maxDelay))
-	return faults
+	return append(faults, c.Delay.Validate()...)
 }
 
 func within[T int | time.Duration](n, low, high T) bool { return n >= low && n <= high }

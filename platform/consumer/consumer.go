@@ -1,9 +1,9 @@
 // Package consumer runs groups of consumers: it gives each message its effect,
 // in each group exactly once.
 //
-// Every delivery ends in one of three outcomes: it is acknowledged, because
-// its effect is in the database; it waits in a retry queue of the broker; or
-// it is a dead letter. Whatever moves is published and confirmed before the
+// Every delivery ends in one of four outcomes: it is acknowledged, because its
+// effect is in the database; it is parked there until its time comes; it waits
+// in a retry queue of the broker; or it is a dead letter. Whatever moves is published and confirmed before the
 // original is acknowledged, so that a crash at any point leaves at least one
 // copy, and the record of handled messages leaves at most one effect.
 //
@@ -43,6 +43,7 @@ const heartbeat = 5 * time.Second
 type Dependencies struct {
 	Database  *pgxpool.Pool // of the effects
 	Forwarder Forwarder     // must be running
+	Parker    Parker        // of messages that must wait until a time
 	Topology  *topology.Topology
 	Rabbit    rabbit.Config // of the connection to consume on
 	Log       zerolog.Logger

@@ -29,10 +29,11 @@ var errStopped = errors.New("stopped")
 
 // A job is a delivery that was read.
 type job struct {
-	d     *amqp.Delivery
-	msg   Message
-	err   error // why the delivery is not understood
-	noted bool  // its start is noted
+	d         *amqp.Delivery
+	msg       Message
+	err       error     // why the delivery is not understood
+	notBefore time.Time // when it may have its effect; zero is now
+	noted     bool      // its start is noted
 }
 
 // A journal is what a handler keeps in the database besides the effects; store
@@ -52,8 +53,10 @@ type journal interface {
 //	           │          down to 1│                │                                 │
 //	           ├─ else ─────► in a batch ── done ───┼─────────────────────────────────┤
 //	           │                                    │                                 │
-//	           └─ not understood ───────────────────┴─ none left ─────► dead letter ──┘
-//	                                                                (published, confirmed)
+//	           ├─ not understood ───────────────────┴─ none left ─────► dead letter ──┤
+//	           │                                                    (published, confirmed)
+//	           └─ its time has not come ───────────────────────────────► parked ──────┘
+//	                                                                (a row, committed)
 //
 // A failed batch is bisected until each of its failing messages is alone. While
 // the database is away a delivery keeps its state. Whatever is not acknowledged
@@ -63,6 +66,7 @@ type handler struct {
 	effect    Effect
 	store     journal
 	forwarder Forwarder
+	parker    Parker
 	breaker   *databaseBreaker
 	timeout   time.Duration   // of a transaction
 	schedule  []time.Duration // before each further attempt
@@ -83,7 +87,7 @@ func (h *handler) handle(work context.Context, batch []*job) {
 	h.acks.track(batch)
 	var first, duplicates, redelivered []*job
 	ids := make(map[string]bool, len(batch))
-	for _, j := range batch {
+	for _, j := range h.park(work, batch) {
 		switch {
 		case j.err != nil:
 			h.fail(work, j, j.err)

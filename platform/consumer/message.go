@@ -5,6 +5,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 )
@@ -22,9 +23,18 @@ type reader struct {
 	effect Effect
 }
 
-// read returns the message of d. Its errors are permanent: the same bytes will
-// never be understood.
-func (r reader) read(d *amqp.Delivery) (Message, error) {
+// read returns the job of d.
+func (r reader) read(d *amqp.Delivery) *job {
+	j := &job{d: d}
+	if j.notBefore, j.err = delay.NotBefore(d.Headers); j.err == nil {
+		j.msg, j.err = r.message(d)
+	}
+	return j
+}
+
+// message returns the message of d. Its errors are permanent: the same bytes
+// will never be understood.
+func (r reader) message(d *amqp.Delivery) (Message, error) {
 	key := event.Key(d.Type)
 	if key == "" { // of another program; who reads one kind only knows it
 		key = r.keys[0]

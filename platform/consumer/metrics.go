@@ -25,6 +25,7 @@ type metrics struct {
 	duplicates     *prometheus.CounterVec
 	failed         *prometheus.CounterVec
 	retried        *prometheus.CounterVec
+	parked         *prometheus.CounterVec
 	deadLettered   *prometheus.CounterVec
 	resubscribed   *prometheus.CounterVec
 	depth          *prometheus.GaugeVec
@@ -62,6 +63,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		duplicates:     counter("rabbitmq_messages_duplicate_total", "Deliveries that had their effect before."),
 		failed:         counter("rabbitmq_handler_errors_total", "Batches that failed."),
 		retried:        counter("rabbitmq_messages_retried_total", "Messages sent to a retry queue.", "class"),
+		parked:         counter("rabbitmq_messages_parked_total", "Messages that wait until a time."),
 		deadLettered:   counter("rabbitmq_messages_dead_lettered_total", "Messages that became dead letters.", "class"),
 		resubscribed:   counter("rabbitmq_consumer_resubscriptions_total", "Subscriptions that the broker ended."),
 		depth:          gauge("consumer_queue_ready", "Messages that wait in the queue."),

@@ -78,8 +78,7 @@ func (s *subscription) run(ctx context.Context) error {
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
 		s.metrics.received(s.queue, &d)
-		msg, err := s.reader.read(&d)
-		s.batches.add(&job{d: &d, msg: msg, err: err})
+		s.batches.add(s.reader.read(&d))
 	}
 	s.batches.end()
 	if s.ch.IsClosed() {

@@ -35,6 +35,7 @@ type queueWorkers struct {
 	// What the workers share, those of a queue or those of all.
 	store     *store
 	forwarder Forwarder
+	parker    Parker
 	topology  *topology.Topology
 	breaker   *databaseBreaker
 	priority  *priority
@@ -53,7 +54,7 @@ type queueWorkers struct {
 func (c *Consumer) newQueueWorkers(d Dependencies, g Group, queue topology.Queue, rank int, p *priority) *queueWorkers {
 	return &queueWorkers{
 		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, config: c.config,
-		store: c.store, forwarder: d.Forwarder, topology: d.Topology,
+		store: c.store, forwarder: d.Forwarder, parker: d.Parker, topology: d.Topology,
 		breaker: c.breaker, priority: p, turn: make(chan struct{}, 1), metrics: c.metrics, log: d.Log,
 		settings: c.initialPool(), changed: make(chan struct{}), active: make(map[*subscription]struct{}),
 	}
@@ -185,7 +186,7 @@ func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, pre
 
 func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscription {
 	h := &handler{
-		queue: q.queue, effect: q.effect, store: q.store, forwarder: q.forwarder,
+		queue: q.queue, effect: q.effect, store: q.store, forwarder: q.forwarder, parker: q.parker,
 		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
 		topology: q.topology, stats: &q.stats, metrics: q.metrics, log: q.log,
 	}

@@ -24,8 +24,8 @@ const maxErrorText = 500
 func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 	l := Letter{
 		Queue: queue, MessageID: clean(d.MessageId), Type: clean(d.Type), Body: d.Body,
-		Properties:  Properties{ContentType: clean(d.ContentType), AppID: clean(d.AppId), Timestamp: d.Timestamp},
-		Headers:     encodeHeaders(d.Headers),
+		Properties:  PropertiesOf(d),
+		Headers:     EncodeHeaders(d.Headers),
 		Class:       text(d.Headers, failure.FinalErrorClassHeader),
 		Error:       text(d.Headers, failure.FinalErrorHeader),
 		Retries:     failure.Retries(d.Headers),
@@ -48,6 +48,12 @@ func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 	}
 	l.Group = normalise(l.Error)
 	return l
+}
+
+// PropertiesOf returns the properties of d that are given back when it is
+// published again.
+func PropertiesOf(d *amqp.Delivery) Properties {
+	return Properties{ContentType: clean(d.ContentType), AppID: clean(d.AppId), Timestamp: d.Timestamp}
 }
 
 // byBroker says what the broker says of a dead letter that it made itself.
@@ -108,9 +114,9 @@ func normalise(e string) string {
 	return e
 }
 
-// encodeHeaders writes headers as JSON. What JSON has no word for becomes
-// text.
-func encodeHeaders(headers amqp.Table) json.RawMessage {
+// EncodeHeaders returns headers as JSON that the database takes. What JSON has
+// no word for becomes text.
+func EncodeHeaders(headers amqp.Table) json.RawMessage {
 	encoded, err := json.Marshal(plain(headers))
 	if err != nil {
 		return json.RawMessage(`{}`) // a float that is no number, in a header of another program
@@ -143,8 +149,9 @@ func plain(value any) any {
 	return value
 }
 
-// decodeHeaders is the way back. Whole numbers come back as int64.
-func decodeHeaders(encoded json.RawMessage) amqp.Table {
+// DecodeHeaders is the way back from EncodeHeaders. Whole numbers come back as
+// int64.
+func DecodeHeaders(encoded json.RawMessage) amqp.Table {
 	var object map[string]any
 	if json.Unmarshal(encoded, &object) != nil {
 		return amqp.Table{}

@@ -171,7 +171,7 @@ func (m *ReplayMessage) tooLarge(replay uuid.UUID, at time.Time) Letter {
 // publishing returns m as it was before it failed, with the same id, so that it
 // has one effect however often it is sent.
 func (m *ReplayMessage) publishing(replay uuid.UUID) amqp.Publishing {
-	headers := failure.Replay(decodeHeaders(m.Headers))
+	headers := failure.Replay(DecodeHeaders(m.Headers))
 	headers[failure.ReplayHeader] = replay.String()
 	return amqp.Publishing{
 		MessageId: m.MessageID, Type: m.Type, Body: m.Body, Headers: headers, DeliveryMode: amqp.Persistent,

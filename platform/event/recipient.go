@@ -22,6 +22,10 @@ const RecipientHeader = "x-recipient"
 // TraceHeader is the AMQP header that carries the W3C trace context.
 const TraceHeader = "traceparent"
 
+// NotBeforeHeader is the AMQP header that says when a message may have its
+// effect, in Unix milliseconds. Before that it waits.
+const NotBeforeHeader = "x-not-before"
+
 // ErrSealed says that a sealed recipient does not open: it was altered, it
 // belongs to another report, or its key is not in the Keyring.
 var ErrSealed = errors.New("sealed recipient does not open")

@@ -80,7 +80,7 @@ var lifeHeaders = []string{
 }
 
 // ourHeaders are those that the contract or this package defines.
-var ourHeaders = append([]string{event.RecipientHeader, event.TraceHeader, OriginalExchangeHeader, OriginalRoutingKeyHeader}, lifeHeaders...)
+var ourHeaders = append([]string{event.RecipientHeader, event.TraceHeader, event.NotBeforeHeader, OriginalExchangeHeader, OriginalRoutingKeyHeader}, lifeHeaders...)
 
 // Replay strips headers of everything that belongs to the life which ended
 // in the dead letter, so that the message starts anew.

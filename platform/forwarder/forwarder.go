@@ -1,5 +1,5 @@
 // Package forwarder publishes what must not get lost on its way between
-// queues: retries, dead letters and replays.
+// queues: retries, dead letters, replays and messages that waited until a time.
 //
 // It has a connection of its own. While the broker refuses publishers, because
 // memory or disk runs out, it stops the whole connection that published; the
@@ -124,14 +124,37 @@ func (f *Forwarder) Forward(ctx context.Context, exchange, key string, msg amqp.
 		if errors.Is(err, rabbit.ErrReturned) {
 			f.unroutable(exchange, key)
 		} else {
-			select {
-			case f.suspect <- struct{}{}:
-			default: // requested already
-			}
+			f.suspectPublisher()
 		}
 		if err := backoff.Sleep(ctx, delays.Next()); err != nil {
 			return err
 		}
+	}
+}
+
+// Publish publishes msg once, and returns nil once the broker has confirmed that
+// it is in a queue. Otherwise it may be there, unless the error is
+// rabbit.ErrReturned, since no queue takes it, or ErrTooLarge. It waits for a
+// connection until ctx ends, and is safe for concurrent use.
+func (f *Forwarder) Publish(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
+	err := f.publish(ctx, exchange, key, msg)
+	switch {
+	case errors.Is(err, rabbit.ErrUnpublishable):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case err != nil && ctx.Err() == nil:
+		f.metrics.failed.Inc()
+		if !errors.Is(err, rabbit.ErrReturned) {
+			f.suspectPublisher()
+		}
+	}
+	return err
+}
+
+// suspectPublisher asks for a fresh connection.
+func (f *Forwarder) suspectPublisher() {
+	select {
+	case f.suspect <- struct{}{}:
+	default: // requested already
 	}
 }
 

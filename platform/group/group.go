@@ -1,6 +1,7 @@
 // Package group runs groups of consumers with everything that belongs to them:
 // queues, policies and dead-letter queues at the broker, a checker that keeps
-// them, workers, retries, the archive of dead letters, replays and upkeep.
+// them, workers, retries, messages that wait until a time, the archive of dead
+// letters, replays and upkeep.
 //
 // Whoever has a consumer.Effect and a database with the tables of schema.sql
 // has a group; CONTRIBUTING.md shows one.
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -37,6 +39,7 @@ type Dependencies struct {
 type Runner struct {
 	Consumer *consumer.Consumer
 	Checker  *topology.Checker
+	Releaser *delay.Releaser
 
 	database  *pgxpool.Pool
 	forwarder *forwarder.Forwarder
@@ -63,11 +66,12 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	r.forwarder = forwarder.New(connection("forwarder"), d.Metrics, r.Checker.Unroutable)
 	letters := deadletter.NewStore(d.Database)
 	r.replayer = deadletter.NewReplayer(letters, r.forwarder, d.Log)
+	r.Releaser = delay.NewReleaser(cfg.Delay, delay.NewStore(d.Database), r.forwarder, r.Checker.Unroutable, d.Metrics, d.Log)
 	archiver := connection("archiver")
 	archiver.Metrics = d.Metrics
 	r.archiver = deadletter.NewArchiver(letters, archiver, broker)
 	r.Consumer, err = consumer.New(cfg, consumer.Dependencies{
-		Database: d.Database, Forwarder: r.forwarder, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
+		Database: d.Database, Forwarder: r.forwarder, Parker: r.Releaser, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
 	}, groups...)
 	return r, err
 }
@@ -88,6 +92,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	g.Go(func() error { return r.Checker.Run(ctx) })
 	g.Go(func() error { return r.archiver.Run(ctx) })
 	g.Go(func() error { return r.replayer.Run(ctx) })
+	g.Go(func() error { return r.Releaser.Run(ctx) })
 	g.Go(func() error { return RunUpkeep(ctx, r.database, r.log) })
 	err := g.Wait()
 	endForwarder()

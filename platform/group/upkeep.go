@@ -43,11 +43,14 @@ var upkeepTasks = []struct{ what, sql string }{
 		update dead_letters set state = 'resolved', closed_at = now() where id = any(array(
 		  select l.id from dead_letters l join processed_messages p on p.consumer = l.queue and p.message_id = l.message_id
 		  where l.state in ('open', 'replaying') limit $1))`},
-	// Sent again and never heard of: someone emptied the queue.
+	// Sent again and never heard of: someone emptied the queue. One that waits
+	// until a time has been heard of.
 	{"open dead letters that got lost", `
 		update dead_letters set state = 'open' where id = any(array(
 		  select l.id from dead_letters l join replays r on r.id = l.replay_id
-		  where l.state = 'replaying' and l.sent_at < now() - interval '1 hour' and r.ended_at is not null limit $1))`},
+		  where l.state = 'replaying' and l.sent_at < now() - interval '1 hour' and r.ended_at is not null
+		    and not exists (select from delayed_messages d where d.queue = l.queue and d.message_id = l.message_id)
+		  limit $1))`},
 }
 
 // RunUpkeep keeps the tables of the groups tidy until ctx ends. Any number of replicas may:

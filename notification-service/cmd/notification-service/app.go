@@ -24,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -72,7 +73,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
-	operations := admin.New(deadletter.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
+	operations := admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
 	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
 	a.handler, err = api.New(api.Config{
 		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,

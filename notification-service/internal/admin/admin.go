@@ -1,5 +1,6 @@
 // Package admin is the operators' side of notification-service over HTTP:
-// dead letters, their replays, and the worker pools.
+// dead letters, their replays, messages that wait until a time, and the worker
+// pools.
 //
 // Who may use it, and what a request may contain, is decided before by the
 // OpenAPI document. The package promises that no answer names a reporter or
@@ -18,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
@@ -39,6 +41,13 @@ type Store interface {
 	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
 }
 
+// Delayed are the messages that wait until a time.
+type Delayed interface {
+	Entries(ctx context.Context, s delay.Selection, after *delay.Position, limit int) ([]delay.Entry, error)
+	Release(ctx context.Context, actor, queue, messageID string) error
+	Cancel(ctx context.Context, actor, queue, messageID, reason string) error
+}
+
 // Pools are the worker pools.
 type Pools interface {
 	Pools() []consumer.Pool
@@ -51,12 +60,15 @@ type Checker interface{ Findings() []topology.Finding }
 // An API answers the operators' operations.
 type API struct {
 	store   Store
+	delayed Delayed
 	pools   Pools
 	checker Checker
 }
 
-// New returns an API on store and pools.
-func New(store Store, pools Pools, checker Checker) *API { return &API{store, pools, checker} }
+// New returns an API on dead letters, delayed messages and worker pools.
+func New(store Store, delayed Delayed, pools Pools, checker Checker) *API {
+	return &API{store, delayed, pools, checker}
+}
 
 // Handlers has a handler for each of the operators' operations.
 func (a *API) Handlers() openapi.Handlers {
@@ -77,6 +89,10 @@ func (a *API) Handlers() openapi.Handlers {
 		"listAudit":          a.audit,
 		"listWorkerPools":    a.listPools,
 		"changeWorkerPool":   a.changePool,
+
+		"listDelayedMessages":   a.listDelayed,
+		"releaseDelayedMessage": a.releaseDelayed,
+		"cancelDelayedMessage":  a.cancelDelayed,
 	}
 	for name, h := range handlers {
 		if name != "exportDeadLetters" { // which takes as long as its reader

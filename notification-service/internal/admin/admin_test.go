@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"maps"
@@ -9,12 +10,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
@@ -56,7 +59,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		handlers := admin.New(r.Letters, c, new(topology.Checker)).Handlers()
+		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Handlers()
 		maps.Copy(handlers, webhooks(t, r).Handlers())
 		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})
@@ -135,6 +138,7 @@ func TestOnlyOperators(t *testing.T) {
 	for _, path := range []string{
 		"/admin/dlq/stats", "/admin/dlq/groups", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers",
+		"/admin/delayed",
 	} {
 		c.call(http.MethodGet, path, "", http.StatusForbidden, nil)
 	}
@@ -308,6 +312,73 @@ func TestWorkerPools(t *testing.T) {
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"prefetch":10.0}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.other", `{"paused":true}`, http.StatusNotFound, nil)
+}
+
+// A message that waits is listed with its persons masked; one is released
+// early and has its effect, one is cancelled and never has it.
+func TestDelayedMessages(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	const n = 5
+	votes := c.Votes(n, "alice")
+	for i := range votes {
+		votes[i].Headers[event.NotBeforeHeader] = time.Now().Add(time.Duration(i+1) * time.Hour).UnixMilli()
+		votes[i].Body = bytes.Replace(votes[i].Body, []byte(`"voter"`), []byte(`"secret-canary"`), 1)
+	}
+	c.Publish(votes...)
+	c.EventuallyEqual("messages that wait", n, func() int { return c.Count(`select count(*) from delayed_messages`) })
+
+	type message struct {
+		Queue     string
+		MessageID string    `json:"message_id"`
+		DueAt     time.Time `json:"due_at"`
+	}
+	var seen []message
+	for cursor := ""; ; {
+		var list page[message]
+		text := c.call(http.MethodGet, "/admin/delayed?queue=queue.vote_received&limit=2"+cursor, "", http.StatusOK, &list)
+		if strings.Contains(text, "secret-canary") {
+			t.Error("an answer names a voter")
+		}
+		seen = append(seen, list.Items...)
+		if list.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + list.NextCursor
+	}
+	for i, m := range seen {
+		if i >= n || m.MessageID != votes[i].ID {
+			t.Errorf("number %d in the list is %s, want them by the time that they wait for", i, m.MessageID)
+		}
+	}
+	if len(seen) != n {
+		t.Fatalf("paging showed %d messages, want %d", len(seen), n)
+	}
+	var some page[message]
+	between := "/admin/delayed?from=" + seen[1].DueAt.UTC().Format(time.RFC3339Nano) + "&to=" + seen[3].DueAt.UTC().Format(time.RFC3339Nano)
+	if c.call(http.MethodGet, between, "", http.StatusOK, &some); len(some.Items) != 2 {
+		t.Errorf("%d messages are due in between, want 2", len(some.Items))
+	}
+	c.call(http.MethodGet, "/admin/delayed?cursor=AAAA", "", http.StatusBadRequest, nil)
+	c.call(http.MethodGet, "/admin/delayed?from=tomorrow", "", http.StatusBadRequest, nil)
+
+	path := func(i int) string { return "/admin/delayed/queue.vote_received/" + seen[i].MessageID }
+	c.call(http.MethodPost, path(4)+"/release", "", http.StatusAccepted, nil)
+	c.WaitEffects(1)
+	c.EventuallyEqual("messages that wait", n-1, func() int { return c.Count(`select count(*) from delayed_messages`) })
+	c.call(http.MethodPost, path(4)+"/release", "", http.StatusNotFound, nil)
+	c.call(http.MethodDelete, path(0), "", http.StatusBadRequest, nil)
+	c.call(http.MethodDelete, path(0)+"?reason=test+data", "", http.StatusNoContent, nil)
+	c.call(http.MethodDelete, path(0)+"?reason=test+data", "", http.StatusNotFound, nil)
+	votes[0].Headers[event.NotBeforeHeader] = time.Now().UnixMilli()
+	c.Publish(votes[0]) // another copy, which would be handled now
+	c.EventuallyEqual("duplicates", 1, func() int { return c.Metric("rabbitmq_messages_duplicate_total") })
+	c.CheckEffects(1)
+	for action, want := range map[string]int{"release_delayed": 1, "cancel_delayed": 1} {
+		if got := c.Count(`select count(*) from operations_audit where actor = 'operator-1' and action = $1 and detail ->> 'message_id' is not null`, action); got != want {
+			t.Errorf("%d entries %s in the audit, want %d", got, action, want)
+		}
+	}
 }
 
 func jsonOf(t *testing.T, v any) string {

@@ -55,7 +55,7 @@ func newServer(t *testing.T) *testServer {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
-	operations := admin.New(deadletter.NewStore(pool), nil, nil).Handlers()
+	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Handlers()
 	maps.Copy(operations, admin.NewWebhooks(nil, webhook.Rules{}, nil).Handlers())
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),

@@ -312,6 +312,31 @@ type DeadLettersDiscarded struct {
 	Discarded int64 `json:"discarded"`
 }
 
+// DelayedMessage A message that must not be handled before a time.
+type DelayedMessage struct {
+	// Body As JSON where it is JSON, otherwise as a string. Whoever is named is masked.
+	Body      json.RawMessage `json:"body"`
+	DueAt     time.Time       `json:"due_at"`
+	Headers   json.RawMessage `json:"headers"`
+	MessageID string          `json:"message_id"`
+	ParkedAt  time.Time       `json:"parked_at"`
+
+	// Properties The AMQP properties that a replay gives back.
+	Properties DeadLetterProperties `json:"properties"`
+
+	// Queue Where it came from and goes back to.
+	Queue string `json:"queue"`
+	Type  string `json:"type"`
+}
+
+// DelayedMessagePage defines model for DelayedMessagePage.
+type DelayedMessagePage struct {
+	Items []DelayedMessage `json:"items"`
+
+	// NextCursor Missing on the last page.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
 // Delivery An event on its way to an endpoint.
 type Delivery struct {
 	AttemptCount int32 `json:"attempt_count"`

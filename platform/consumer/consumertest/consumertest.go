@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -115,6 +116,11 @@ func WithForwarder(wrap func(consumer.Forwarder) consumer.Forwarder) Option {
 	return func(_ *consumer.Config, d *consumer.Dependencies, _ *consumer.Group) { d.Forwarder = wrap(d.Forwarder) }
 }
 
+// WithParker puts p in the place of the releaser, which does not run then.
+func WithParker(p consumer.Parker) Option {
+	return func(_ *consumer.Config, d *consumer.Dependencies, _ *consumer.Group) { d.Parker = p }
+}
+
 // WithConfig changes the configuration.
 func WithConfig(change func(*consumer.Config)) Option {
 	return func(c *consumer.Config, _ *consumer.Dependencies, _ *consumer.Group) { change(c) }
@@ -164,6 +170,8 @@ func broker() *topology.Topology {
 // A Process is a consumer with what it needs, as the service has it.
 type Process struct {
 	Consumer  *consumer.Consumer
+	releaser  *delay.Releaser
+	releases  bool // what the consumer parks
 	checker   *topology.Checker
 	forwarder *forwarder.Forwarder
 }
@@ -186,6 +194,10 @@ func Assemble(url string, pool *pgxpool.Pool, log zerolog.Logger, reg *prometheu
 	for _, o := range options {
 		o(&cfg, &deps, &group)
 	}
+	p.releaser = delay.NewReleaser(cfg.Delay, delay.NewStore(pool), p.forwarder, p.checker.Unroutable, reg, log)
+	if p.releases = deps.Parker == nil; p.releases {
+		deps.Parker = p.releaser
+	}
 	p.Consumer, err = consumer.New(cfg, deps, group)
 	return p, err
 }
@@ -198,6 +210,11 @@ func (p *Process) Run(ctx context.Context) error {
 	background.Go(func() { _ = p.checker.Run(backgroundCtx) })
 	defer background.Wait()
 	defer end() // after the consumer, which still moves what it has in hand
+	var releasing sync.WaitGroup
+	defer releasing.Wait()
+	if p.releases {
+		releasing.Go(func() { _ = p.releaser.Run(ctx) })
+	}
 	return p.Consumer.Run(ctx)
 }
 

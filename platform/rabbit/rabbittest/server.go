@@ -101,6 +101,15 @@ func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 // Kill ends the node as a power cut would. Killing a stopped one does nothing.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
+// Destroy kills the node and deletes its data: it starts as an empty one.
+func (s *Server) Destroy() {
+	s.t.Helper()
+	s.Kill()
+	if err := os.RemoveAll(filepath.Join(s.own.Dir, "mnesia")); err != nil {
+		s.t.Fatalf("rabbittest: delete data: %v", err)
+	}
+}
+
 // Pause freezes the node and every connection to it, until Resume.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
 

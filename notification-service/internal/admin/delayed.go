@@ -1,0 +1,124 @@
+package admin
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/delay"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// listDelayed handles GET /admin/delayed.
+func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	limit, err := number(q.Get("limit"), 50)
+	if err != nil {
+		return err
+	}
+	selection := delay.Selection{Queue: q.Get("queue")}
+	for name, t := range map[string]*time.Time{"from": &selection.From, "to": &selection.To} {
+		if text := q.Get(name); text != "" {
+			if *t, err = time.Parse(time.RFC3339, text); err != nil {
+				return fmt.Errorf("time that the document let pass: %w", err)
+			}
+		}
+	}
+	var after *delay.Position
+	if cursor := q.Get("cursor"); cursor != "" {
+		if after, err = readPosition(cursor); err != nil {
+			return fault.NewInvalid("/cursor", "want the next_cursor of another page")
+		}
+	}
+	entries, err := a.delayed.Entries(r.Context(), selection, after, int(limit)+1) // one more tells whether there is a next page
+	if err != nil {
+		return err
+	}
+	answer := api.DelayedMessagePage{Items: each(entries[:min(int(limit), len(entries))], delayedOf)}
+	if len(entries) > int(limit) {
+		answer.NextCursor = writePosition(entries[limit-1])
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// writePosition returns the cursor behind e: its time in microseconds, its
+// queue and its id.
+func writePosition(e delay.Entry) string {
+	position := strconv.FormatInt(e.DueAt.UnixMicro(), 10) + " " + e.Queue + " " + e.MessageID
+	return base64.RawURLEncoding.EncodeToString([]byte(position))
+}
+
+func readPosition(cursor string) (*delay.Position, error) {
+	position, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.SplitN(string(position), " ", 3)
+	if len(parts) != 3 {
+		return nil, errors.New("a cursor has three parts")
+	}
+	micros, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return &delay.Position{DueAt: time.UnixMicro(micros), Queue: parts[1], MessageID: parts[2]}, nil
+}
+
+// releaseDelayed handles POST /admin/delayed/{queue}/{message_id}/release.
+func (a *API) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
+	queue, id, err := delayedKey(r)
+	if err != nil {
+		return err
+	}
+	if err := a.delayed.Release(r.Context(), actor(r), queue, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// cancelDelayed handles DELETE /admin/delayed/{queue}/{message_id}.
+func (a *API) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
+	queue, id, err := delayedKey(r)
+	if err != nil {
+		return err
+	}
+	if err := a.delayed.Cancel(r.Context(), actor(r), queue, id, r.URL.Query().Get("reason")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// delayedKey reads which message is meant. Anyone can publish an id with a
+// slash, which comes escaped.
+func delayedKey(r *http.Request) (queue, id string, err error) {
+	if queue, err = url.PathUnescape(r.PathValue("queue")); err == nil {
+		id, err = url.PathUnescape(r.PathValue("message_id"))
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("path that the document let pass: %w", err)
+	}
+	return queue, id, nil
+}
+
+// delayedOf returns a message as operators see it: whoever is named in it is
+// masked, and the recipient stays sealed.
+func delayedOf(e delay.Entry) api.DelayedMessage {
+	return api.DelayedMessage{
+		Queue: e.Queue, MessageID: e.MessageID, Type: e.Type, DueAt: e.DueAt, ParkedAt: e.ParkedAt,
+		Properties: api.DeadLetterProperties{
+			ContentType: e.Properties.ContentType, AppID: e.Properties.AppID, Timestamp: e.Properties.Timestamp,
+		},
+		Headers: deadletter.MaskHeaders(e.Headers),
+		Body:    deadletter.MaskBody(e.Body),
+	}
+}

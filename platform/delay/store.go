@@ -1,0 +1,246 @@
+package delay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+)
+
+// A Store keeps the messages that wait, in the database of their effects. It is
+// safe for concurrent use.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore returns a Store on pool, which stays the caller's to close.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// parkSQL leaves processed_messages alone: a message that is noted there would
+// be dropped when it comes back. One that is noted there already is a copy of a
+// message that had its effect, or that an operator cancelled.
+const parkSQL = `
+with asked as (
+  select * from unnest($2::text[], $3::text[], $4::timestamptz[], $5::bytea[], $6::jsonb[], $7::jsonb[])
+    as m (message_id, type, due_at, body, properties, headers)
+), judged as (
+  select *, case
+    when due_at <= now() + $8::interval then 'due'
+    when due_at > now() + $9::interval then 'far'
+    when exists (select from processed_messages p where p.consumer = $1 and p.message_id = asked.message_id)
+      or exists (select from delayed_messages d where d.queue = $1 and d.message_id = asked.message_id) then 'known'
+    when $10 then 'full'
+    else 'parked' end as outcome
+  from asked
+), parked as (
+  insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
+  select $1, message_id, type, due_at, body, properties, headers from judged where outcome = 'parked' order by message_id
+  on conflict do nothing
+)
+select message_id, case outcome when 'known' then 'parked' else outcome end from judged`
+
+// Park keeps those of messages from queue whose time has not come, and returns
+// what became of each, by its id. If full, it keeps none. A message that waits
+// already stays as it is.
+func (s *Store) Park(ctx context.Context, queue string, messages []Message, full bool) (map[string]Outcome, error) {
+	n := len(messages)
+	ids, types, due, bodies := make([]string, n), make([]string, n), make([]time.Time, n), make([][]byte, n)
+	properties, headers := make([]deadletter.Properties, n), make([]json.RawMessage, n)
+	for i, m := range messages {
+		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, m.Body, m.Properties, m.Headers
+	}
+	rows, err := s.pool.Query(ctx, parkSQL, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full)
+	if err != nil {
+		return nil, fmt.Errorf("park messages: %w", err)
+	}
+	outcomes := make(map[string]Outcome, n)
+	var id string
+	var outcome Outcome
+	_, err = pgx.ForEachRow(rows, []any{&id, &outcome}, func() error { outcomes[id] = outcome; return nil })
+	if err != nil {
+		return nil, fmt.Errorf("park messages: %w", err)
+	}
+	return outcomes, nil
+}
+
+// A claimed message is leased to a Releaser, to be published.
+type claimed struct {
+	Queue string
+	Message
+	Late time.Duration // when it was claimed, by the database's clock
+}
+
+// claim leases to owner up to limit messages that are due, the oldest first.
+func (s *Store) claim(ctx context.Context, owner uuid.UUID, lease time.Duration, limit int) ([]claimed, error) {
+	rows, err := s.pool.Query(ctx, `
+		update delayed_messages set owner = $1, lease_until = now() + $2
+		where (queue, message_id) in (
+		  select queue, message_id from delayed_messages
+		  where due_at <= now() and (lease_until is null or lease_until < now())
+		  order by due_at limit $3 for update skip locked)
+		returning queue, message_id, type, due_at, body, properties, headers, clock_timestamp() - due_at`,
+		owner, lease, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim delayed messages: %w", err)
+	}
+	messages, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c claimed, err error) {
+		err = row.Scan(&c.Queue, &c.ID, &c.Type, &c.DueAt, &c.Body, &c.Properties, &c.Headers, &c.Late)
+		return c, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim delayed messages: %w", err)
+	}
+	return messages, nil
+}
+
+// untilNext returns how long the next message that nobody has claimed waits
+// yet, at most limit.
+func (s *Store) untilNext(ctx context.Context, limit time.Duration) (time.Duration, error) {
+	var wait time.Duration
+	err := s.pool.QueryRow(ctx, `
+		select least($1::interval, greatest(interval '0', coalesce((
+		  select due_at - clock_timestamp() from delayed_messages
+		  where lease_until is null or lease_until < now() order by due_at limit 1), $1::interval)))`, limit).Scan(&wait)
+	if err != nil {
+		return 0, fmt.Errorf("look for the next delayed message: %w", err)
+	}
+	return wait, nil
+}
+
+// remove deletes messages that the broker has confirmed. One whose lease has
+// passed to another is left to that one.
+func (s *Store) remove(ctx context.Context, owner uuid.UUID, messages []claimed) error {
+	queues, ids := keysOf(messages)
+	_, err := s.pool.Exec(ctx, `
+		delete from delayed_messages d using unnest($2::text[], $3::text[]) as m (queue, message_id)
+		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, owner, queues, ids)
+	if err != nil {
+		return fmt.Errorf("remove released messages: %w", err)
+	}
+	return nil
+}
+
+// postpone lets messages that could not be published wait a while, so that
+// they hold up no other.
+func (s *Store) postpone(ctx context.Context, owner uuid.UUID, messages []claimed, wait time.Duration) error {
+	queues, ids := keysOf(messages)
+	_, err := s.pool.Exec(ctx, `
+		update delayed_messages d set lease_until = now() + $4
+		from unnest($2::text[], $3::text[]) as m (queue, message_id)
+		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, owner, queues, ids, wait)
+	if err != nil {
+		return fmt.Errorf("postpone delayed messages: %w", err)
+	}
+	return nil
+}
+
+func keysOf(messages []claimed) (queues, ids []string) {
+	for _, m := range messages {
+		queues, ids = append(queues, m.Queue), append(ids, m.ID)
+	}
+	return queues, ids
+}
+
+// counts returns how many messages wait for each queue.
+func (s *Store) counts(ctx context.Context) (map[string]int, error) {
+	rows, err := s.pool.Query(ctx, `select queue, count(*) from delayed_messages group by queue`)
+	if err != nil {
+		return nil, fmt.Errorf("count delayed messages: %w", err)
+	}
+	counts := make(map[string]int)
+	var queue string
+	var n int
+	if _, err := pgx.ForEachRow(rows, []any{&queue, &n}, func() error { counts[queue] = n; return nil }); err != nil {
+		return nil, fmt.Errorf("count delayed messages: %w", err)
+	}
+	return counts, nil
+}
+
+// Entries returns up to limit messages that wait, the next one first, after
+// position; nil begins at the next.
+func (s *Store) Entries(ctx context.Context, selection Selection, after *Position, limit int) ([]Entry, error) {
+	if after == nil {
+		after = new(Position) // before which no message is
+	}
+	rows, err := s.pool.Query(ctx, `
+		select queue, message_id, type, due_at, parked_at, properties, headers, body from delayed_messages
+		where (due_at, queue, message_id) > ($1, $2, $3)
+		  and ($4 = '' or queue = $4) and ($5::timestamptz is null or due_at >= $5) and ($6::timestamptz is null or due_at < $6)
+		order by due_at, queue, message_id limit $7`,
+		after.DueAt, after.Queue, after.MessageID, selection.Queue, orNull(selection.From), orNull(selection.To), limit)
+	if err != nil {
+		return nil, fmt.Errorf("list delayed messages: %w", err)
+	}
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
+	if err != nil {
+		return nil, fmt.Errorf("list delayed messages: %w", err)
+	}
+	return entries, nil
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Release makes a message due now, and notes who asked for it.
+func (s *Store) Release(ctx context.Context, actor, queue, messageID string) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var was time.Time
+		err := tx.QueryRow(ctx, `
+			update delayed_messages d set due_at = least(d.due_at, now())
+			from delayed_messages o
+			where d.queue = $1 and d.message_id = $2 and o.queue = d.queue and o.message_id = d.message_id
+			returning o.due_at`, queue, messageID).Scan(&was)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("release delayed message: %w", err)
+		}
+		return note(ctx, tx, actor, "release_delayed", queue, map[string]any{"message_id": messageID, "due_at": was})
+	})
+}
+
+// Cancel deletes a message that waits, for good, and notes who asked for it
+// and why. Any other copy of the message counts as handled, also one that is on
+// its way to the queue: it has no effect any more. Cancel returns ErrHandled if
+// it has had it.
+func (s *Store) Cancel(ctx context.Context, actor, queue, messageID, reason string) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var due time.Time
+		err := tx.QueryRow(ctx, `
+			delete from delayed_messages where queue = $1 and message_id = $2 returning due_at`, queue, messageID).Scan(&due)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("cancel delayed message: %w", err)
+		}
+		tag, err := tx.Exec(ctx, `
+			insert into processed_messages (consumer, message_id) values ($1, $2) on conflict do nothing`, queue, messageID)
+		if err != nil {
+			return fmt.Errorf("cancel delayed message: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return ErrHandled
+		}
+		return note(ctx, tx, actor, "cancel_delayed", queue, map[string]any{"message_id": messageID, "due_at": due, "reason": reason})
+	})
+}
+
+func note(ctx context.Context, tx pgx.Tx, actor, action, queue string, detail map[string]any) error {
+	encoded, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("encode audit: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &queue, Detail: encoded})
+}

@@ -3,10 +3,12 @@
 // binary carries them.
 //
 // A migration only adds, so that the version before it goes on working beside
-// it: services are replaced one by one after their database.
+// it: services are replaced one by one after their database. Each file is one
+// transaction, and has no begin or commit of its own: what fails leaves nothing.
 package migrations
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -14,6 +16,7 @@ import (
 	"io/fs"
 
 	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgerrcode"
@@ -39,9 +42,29 @@ func Files(db Database) (fs.FS, error) { return fs.Sub(files, string(db)) }
 
 // Up brings the database at url to the newest version. Several may call it at
 // once: an advisory lock lets one work while the others wait and then find
-// nothing to do.
+// nothing to do. After a migration that the server refused, as it does one that
+// waits too long for a lock, the database has the version before, and Up may be
+// called again.
 func Up(ctx context.Context, url string, db Database) error {
-	return run(ctx, url, db, (*migrate.Migrate).Up)
+	return run(ctx, url, db, func(m *migrate.Migrate) error {
+		err := m.Up()
+		refused, ok := errors.AsType[database.Error](err)
+		_, byServer := errors.AsType[*pgconn.PgError](refused.OrigErr)
+		ofMigration := !bytes.Contains(refused.Query, []byte(migratepgx.DefaultMigrationsTable))
+		if !ok || !byServer || !ofMigration {
+			return err
+		}
+		// The version was noted before the migration began, and stays so.
+		version, dirty, versionErr := m.Version()
+		if versionErr != nil || !dirty {
+			return errors.Join(err, versionErr)
+		}
+		before := int(version) - 1 // the numbers have no gap
+		if before == 0 {
+			before = database.NilVersion
+		}
+		return errors.Join(err, m.Force(before))
+	})
 }
 
 // Down takes every migration back, newest first. All data of the service goes.
@@ -77,7 +100,8 @@ type Querier interface {
 }
 
 // Check returns an error unless the database behind q has the schema that this
-// program was built with, or a newer one. An older one needs `migrate up`.
+// program was built with, or a newer one, which may still be in the making: it
+// only adds. An older one needs `migrate up`.
 func Check(ctx context.Context, q Querier, db Database) error {
 	want, err := Newest(db)
 	if err != nil {
@@ -92,8 +116,10 @@ func Check(ctx context.Context, q Querier, db Database) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("read schema version: %w", err)
+	case version > want:
+		return nil
 	case dirty:
-		return fmt.Errorf("a migration of the %s database to version %d broke off; repair it by hand", db, version)
+		return fmt.Errorf("a migration of the %s database to version %d is running, or broke off; repair it by hand unless one is", db, version)
 	case version < want:
 		return fmt.Errorf("the %s database has schema version %d; want %d: run migrate up -database %s", db, version, want, db)
 	}

@@ -117,8 +117,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	check("")
-	set(newest+1, false) // the version after this one, during an upgrade
-	check("")
+	for _, dirty := range []bool{true, false} { // the version after this one, while it is made and then
+		set(newest+1, dirty)
+		check("")
+	}
 	set(newest-1, false)
 	check(fmt.Sprintf("has schema version %d; want %d", newest-1, newest))
 	set(newest, true)
@@ -148,6 +150,37 @@ func TestMigrationGivesUpOnALockedTable(t *testing.T) {
 	url := pool.Config().ConnString() + "&lock_timeout=100ms"
 	if err := migrations.Down(ctx, url, migrations.Report); err == nil || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("Down beside a locked table: %v; want a lock timeout", err)
+	}
+}
+
+// An operator whose migration met a locked table runs it again.
+func TestRefusedMigrationCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	url := pool.Config().ConnString()
+	if err := migrations.Down(ctx, url, migrations.Report); err != nil {
+		t.Fatal(err)
+	}
+	// In the way of the second file, after the first has made the schema.
+	if _, err := pool.Exec(ctx, "create table outbox_messages ()"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := migrations.Up(ctx, url, migrations.Report); err == nil || !strings.Contains(err.Error(), "already exists") {
+			t.Errorf("Up: %v; want that a table already exists", err)
+		}
+		if version, err := migrations.Version(ctx, url, migrations.Report); err != nil || version != 1 {
+			t.Errorf("version %d, error %v; want 1", version, err)
+		}
+	}
+	if _, err := pool.Exec(ctx, "drop table outbox_messages"); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(ctx, url, migrations.Report); err != nil {
+		t.Errorf("Up again: %v", err)
+	}
+	if err := migrations.Check(ctx, pool, migrations.Report); err != nil {
+		t.Errorf("Check: %v", err)
 	}
 }
 

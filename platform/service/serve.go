@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,6 +26,9 @@ const (
 	// shutdownTimeout leaves the parts that end after the server some of the
 	// 10 s that Compose and Kubernetes' operators commonly grant.
 	shutdownTimeout = 6 * time.Second
+	// lastRequest is how long the connections that a gateway keeps stay open for
+	// one more request each, before they are closed.
+	lastRequest = time.Second
 )
 
 // ServeOptions says what Serve does besides serving.
@@ -47,11 +51,31 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve answers requests on ln until ctx ends, then refuses new ones and lets
-// those in hand finish. Requests do not see ctx's end. It closes ln.
+// Serve answers requests on ln until ctx ends, then refuses new connections and
+// lets the requests in hand finish. Requests do not see ctx's end. It closes ln.
+//
+// A gateway may be about to send a request into a connection that it has kept. If
+// the server closed it at that moment, nobody could tell whether the request was
+// done. So the answer to the next request says that it is the last one, and only
+// connections that nobody used for a while are closed without it (RFC 9112, 9.6).
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
+	var draining atomic.Bool
+	var open atomic.Int64 // connections
 	srv := &http.Server{
-		Handler:           h,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if draining.Load() {
+				w.Header().Set("Connection", "close")
+			}
+			h.ServeHTTP(w, r)
+		}),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				open.Add(-1)
+			}
+		},
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
@@ -67,15 +91,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 		return fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	err := shutdown(context.WithoutCancel(ctx), srv, opts)
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	opts.Log.Info().Msg("stopped serving")
-	return err
-}
-
-func shutdown(ctx context.Context, srv *http.Server, opts ServeOptions) error {
+	ctx = context.WithoutCancel(ctx)
+	draining.Store(true)
 	if opts.Health != nil {
 		opts.Health.Drain()
 	}
@@ -84,8 +101,22 @@ func shutdown(ctx context.Context, srv *http.Server, opts ServeOptions) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("drain requests: %w", err), srv.Close())
+	_ = ln.Close() // whoever connects now is refused, and asks another replica
+	served := <-failed
+	for last, tick := time.After(lastRequest), time.Tick(10*time.Millisecond); open.Load() > 0 && last != nil; {
+		select {
+		case <-tick:
+		case <-last:
+			last = nil
+		}
 	}
-	return nil
+	err := srv.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("drain requests: %w", err), srv.Close())
+	}
+	if !errors.Is(served, net.ErrClosed) {
+		err = errors.Join(err, served)
+	}
+	opts.Log.Info().Msg("stopped serving")
+	return err
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,6 +69,53 @@ func TestServeDrains(t *testing.T) {
 	if got := <-answers; got != "done" {
 		t.Errorf("the request in hand ended with %q", got)
 	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// A gateway that has kept a connection gets the answer to what it sends into it
+// while the service ends, and is told that it was the last one.
+func TestKeptConnectionIsGoodForOneMoreRequest(t *testing.T) {
+	t.Parallel()
+	ln, err := service.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served, draining, asked := make(chan error, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		served <- service.Serve(ctx, ln, http.NewServeMux(), service.ServeOptions{Log: zerolog.Nop(), Drain: func(context.Context) {
+			close(draining)
+			<-asked
+		}})
+	}()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	ask := func() *http.Response {
+		t.Helper()
+		_, _ = io.WriteString(conn, "POST /nowhere HTTP/1.1\r\nHost: city.test\r\nContent-Length: 0\r\n\r\n")
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("ask: %v", err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		return res
+	}
+	if ask().Close {
+		t.Error("the connection is not kept")
+	}
+	stop()
+	<-draining
+	if !ask().Close {
+		t.Error("the gateway is not told that the connection ends")
+	}
+	close(asked)
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
 	}

@@ -75,8 +75,7 @@ type Releaser struct {
 	released *prometheus.CounterVec
 
 	mu    sync.Mutex
-	next  time.Time // until when the loops rest, by this process's clock
-	count int       // messages that wait, as of the last count and what came since
+	count int // messages that wait, as of the last count and what came since
 }
 
 // NewReleaser returns a Releaser of what store keeps. The forwarder must be
@@ -86,7 +85,7 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 	return &Releaser{
 		store: store, forwarder: fwd, unroutable: unroutable, owner: uuid.New(), max: cfg.Max, log: log,
 		limiter: rate.NewLimiter(rate.Limit(cfg.ReleaseRate), max(cfg.ReleaseRate/10, 1)),
-		wake:    make(chan struct{}, loops),
+		wake:    make(chan struct{}, 1),
 		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rabbitmq_delayed_messages", Help: "Messages that wait until a time, of all replicas.",
 		}, []string{"queue"}),
@@ -110,27 +109,22 @@ func (r *Releaser) Park(ctx context.Context, queue string, messages []Message) (
 	if err != nil {
 		return nil, err
 	}
-	nearer := false
+	soon := false
 	r.mu.Lock()
 	for _, m := range messages {
 		if outcomes[m.ID] == Parked {
 			r.count++
-			nearer = nearer || m.DueAt.Before(r.next)
+			soon = soon || time.Until(m.DueAt) < 2*longestWait // others are found in time anyway
 		}
 	}
 	r.mu.Unlock()
-	if nearer {
-		r.Wake()
+	if soon {
+		select {
+		case r.wake <- struct{}{}:
+		default: // requested already
+		}
 	}
 	return outcomes, nil
-}
-
-// Wake makes the releaser look whether something is due.
-func (r *Releaser) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // requested already
-	}
 }
 
 // Run releases until ctx ends.
@@ -174,11 +168,7 @@ func (r *Releaser) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wait = max(wait, pause)
-	r.mu.Lock()
-	r.next = time.Now().Add(wait)
-	r.mu.Unlock()
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(max(wait, pause))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+)
+
+// A Ledger keeps deliveries and lanes. It is a ledger.Store.
+type Ledger struct{ *Store }
+
+// orderedFor is for how long a delivery holds back the later ones of its report.
+const orderedFor = time.Hour
+
+// dueLanesSQL jumps from lane to lane along the index (a loose index scan),
+// and so reads one row of each, however many wait there.
+const dueLanesSQL = `
+with recursive first as (
+  (select lane, due_at from deliveries
+   where channel = $1 and state = 'waiting' order by channel, lane, due_at limit 1)
+  union all
+  select next.lane, next.due_at from first cross join lateral (
+    select lane, due_at from deliveries
+    where channel = $1 and state = 'waiting' and lane > first.lane order by channel, lane, due_at limit 1) next
+)
+select lane from first where due_at <= now()`
+
+// DueLanes returns the lanes of the channel in which something is due.
+func (s Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, dueLanesSQL, channel)
+	if err != nil {
+		return nil, fmt.Errorf("find due lanes: %w", err)
+	}
+	lanes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("find due lanes: %w", err)
+	}
+	return lanes, nil
+}
+
+// Lease leases those of the lanes that no other worker does, and makes the rows
+// of new ones. All do so in the same order, so that two never wait for one
+// another.
+func (s Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
+	rows, err := s.pool.Query(ctx, `
+		insert into lanes as l (channel, lane, owner, lease_until)
+		select $1, name, $2, now() + $4 from unnest($3::text[]) as n (name) order by name collate "C"
+		on conflict (channel, lane) do update set owner = excluded.owner, lease_until = excluded.lease_until
+		where l.owner = excluded.owner or l.lease_until is null or l.lease_until < now()
+		returning lane, coalesce(rate, 0), failures, coalesce(now() - failing_since, interval '0'),
+		  greatest(open_until - now(), interval '0')`,
+		channel, owner, lanes, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("lease lanes: %w", err)
+	}
+	leased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
+		return l, row.Scan(&l.Name, &l.Rate, &l.Failures, &l.FailingFor, &l.OpenFor)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lease lanes: %w", err)
+	}
+	return leased, nil
+}
+
+// Release gives lanes back.
+func (s Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, lanes []string) error {
+	_, err := s.pool.Exec(ctx, `
+		update lanes set owner = null, lease_until = null
+		where channel = $1 and owner = $2 and lane = any($3)`, channel, owner, lanes)
+	if err != nil {
+		return fmt.Errorf("release lanes: %w", err)
+	}
+	return nil
+}
+
+const claimSQL = `
+select d.id, d.lane, d.message_id, d.kind, d.body, d.attempts, d.retries, greatest(d.not_after - now(), interval '0')
+from unnest($2::text[], $3::int[], $4::boolean[]) as w (lane, amount, by_report)
+cross join lateral (
+  select * from deliveries d
+  where d.channel = $1 and d.lane = w.lane and d.state = 'waiting' and d.due_at <= now() and d.id <> all($5::bigint[])
+    and not (w.by_report and exists (
+      select from deliveries e
+      where e.report_id = d.report_id and e.channel = $1 and e.lane = w.lane and e.report_version < d.report_version
+        and e.state = 'waiting' and e.report_id is not null and e.created_at > now() - $6::interval))
+  order by d.due_at, d.id limit w.amount) d`
+
+// Claim returns due deliveries of leased lanes, without those in hand.
+func (s Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim, inHand []int64) ([]ledger.Delivery, error) {
+	lanes, amounts, byReport := make([]string, len(claims)), make([]int, len(claims)), make([]bool, len(claims))
+	for i, c := range claims {
+		lanes[i], amounts[i], byReport[i] = c.Lane, c.Limit, c.ByReport
+	}
+	if inHand == nil {
+		inHand = []int64{} // null is unequal to nothing
+	}
+	rows, err := s.pool.Query(ctx, claimSQL, channel, lanes, amounts, byReport, inHand, orderedFor)
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries: %w", err)
+	}
+	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
+		return d, row.Scan(&d.ID, &d.Lane, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Remaining)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries: %w", err)
+	}
+	return deliveries, nil
+}
+
+// outcomeSQL leaves alone what is cancelled, and what has this outcome already.
+// What was held in the meantime stays so, unless the attempt ended it.
+const outcomeSQL = `
+with o as (
+  select * from unnest($1::bigint[], $2::int[], $3::text[], $4::double precision[], $5::boolean[], $6::boolean[],
+    $7::text[], $8::int[], $9::text[], $10::text[], $11::timestamptz[], $12::int[])
+    as o (id, attempts, state, delay_s, sent, retried, class, status, error, response, at, duration_ms)
+), changed as (
+  update deliveries d set
+    state = case when o.state = 'waiting' then d.state else o.state end,
+    due_at = now() + make_interval(secs => o.delay_s),
+    attempts = d.attempts + o.sent::int, retries = d.retries + o.retried::int,
+    last_class = o.class, last_status = nullif(o.status, 0), last_error = o.error,
+    done_at = case when o.state <> 'waiting' then now() end
+  from o where d.id = o.id and d.attempts = o.attempts and d.state in ('waiting', 'held')
+  returning d.id
+)
+insert into delivery_attempts (delivery_id, n, at, duration_ms, status, class, error, response)
+select id, o.attempts + 1, o.at, o.duration_ms, nullif(o.status, 0), o.class, o.error, o.response
+from changed join o using (id) where o.sent
+on conflict do nothing`
+
+const laneStateSQL = `
+update lanes l set
+  rate = nullif(s.rate, 0), failures = s.failures,
+  failing_since = case when s.failing then coalesce(l.failing_since, now()) end,
+  open_until = case when s.open_s > 0 then now() + make_interval(secs => s.open_s) end,
+  last_success_at = case when s.succeeded then now() else l.last_success_at end,
+  last_failure_at = case when s.failed then now() else l.last_failure_at end
+from unnest($3::text[], $4::double precision[], $5::int[], $6::boolean[], $7::double precision[], $8::boolean[], $9::boolean[])
+  as s (lane, rate, failures, failing, open_s, succeeded, failed)
+where l.channel = $1 and l.owner = $2 and l.lane = s.lane`
+
+// Record writes outcomes and lanes down, in one transaction.
+func (s Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []ledger.Outcome, lanes []ledger.LaneState) error {
+	batch := &pgx.Batch{} // which is one transaction
+	var o outcomeColumns
+	for _, outcome := range outcomes {
+		o.add(outcome)
+	}
+	batch.Queue(outcomeSQL, o.ids, o.attempts, o.states, o.delays, o.sent, o.retried, o.classes, o.statuses, o.errors, o.responses, o.at, o.durations)
+	if len(lanes) > 0 {
+		var l laneColumns
+		for _, lane := range lanes {
+			l.add(lane)
+		}
+		batch.Queue(laneStateSQL, channel, owner, l.names, l.rates, l.failures, l.failing, l.open, l.succeeded, l.failed)
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("record outcomes: %w", err)
+	}
+	return nil
+}
+
+// outcomeColumns are outcomes as outcomeSQL takes them.
+type outcomeColumns struct {
+	ids                                []int64
+	attempts, statuses                 []int
+	states, classes, errors, responses []string
+	delays                             []float64 // in seconds
+	sent, retried                      []bool
+	at                                 []time.Time
+	durations                          []int64 // in milliseconds
+}
+
+func (c *outcomeColumns) add(o ledger.Outcome) {
+	c.ids = append(c.ids, o.ID)
+	c.attempts = append(c.attempts, o.Attempts)
+	c.statuses = append(c.statuses, o.Answer.Status)
+	c.states = append(c.states, string(o.State))
+	c.classes = append(c.classes, o.Answer.Class)
+	c.errors = append(c.errors, o.Answer.Error)
+	c.responses = append(c.responses, o.Answer.Response)
+	c.delays = append(c.delays, o.Delay.Seconds())
+	c.sent = append(c.sent, o.Sent)
+	c.retried = append(c.retried, o.Retried)
+	c.at = append(c.at, o.Answer.At)
+	c.durations = append(c.durations, o.Answer.Duration.Milliseconds())
+}
+
+// laneColumns are lanes as laneStateSQL takes them.
+type laneColumns struct {
+	names                      []string
+	rates, open                []float64
+	failures                   []int
+	failing, succeeded, failed []bool
+}
+
+func (c *laneColumns) add(l ledger.LaneState) {
+	c.names = append(c.names, l.Name)
+	c.rates = append(c.rates, l.Rate)
+	c.open = append(c.open, l.OpenFor.Seconds())
+	c.failures = append(c.failures, l.Failures)
+	c.failing = append(c.failing, l.Failing)
+	c.succeeded = append(c.succeeded, l.Succeeded)
+	c.failed = append(c.failed, l.Failed)
+}
+
+// Withdraw holds or cancels what waits in the lanes.
+func (s Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) error {
+	_, err := s.pool.Exec(ctx, `
+		update deliveries set state = $3, done_at = case when $3 = 'cancelled' then now() end
+		where channel = $1 and lane = any($2) and state = 'waiting'`,
+		channel, lanes, map[ledger.Hold]string{ledger.Held: "held", ledger.Closed: "cancelled"}[hold])
+	if err != nil {
+		return fmt.Errorf("withdraw deliveries: %w", err)
+	}
+	return nil
+}

@@ -275,6 +275,12 @@ func (s *Store) EnableWebhook(ctx context.Context, actor string, id uuid.UUID, s
 		if err != nil {
 			return fmt.Errorf("enable webhook: %w", err)
 		}
+		// What failed before was another time: the next failure is the first one.
+		_, err = tx.Exec(ctx, `
+			update lanes set failures = 0, failing_since = null, open_until = null where channel = 'webhook' and lane = $1`, id.String())
+		if err != nil {
+			return fmt.Errorf("close circuit of webhook: %w", err)
+		}
 		held, err := moveDeliveries(ctx, tx, id, "held", to)
 		if err != nil {
 			return err

@@ -10,6 +10,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
+// Queue is the queue of webhooks, without the prefix of the topology. It gets
+// every message.
+const Queue = "queue.webhooks"
+
 // An Event is what endpoints are told: a message of the broker without any
 // person in it.
 type Event struct {

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// patience ends a test that would not succeed any more. It measures nothing.
+const patience = 2 * time.Minute
+
+// binary is the worker, built once for all tests, with the race detector if they
+// have it: a race ends the process with its own exit code.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "delivery-worker")
+	if err != nil {
+		return "", err
+	}
+	info, ok := debug.ReadBuildInfo()
+	raced := ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	path := filepath.Join(dir, "delivery-worker")
+	out, err := exec.Command("go", "build", fmt.Sprintf("-race=%t", raced), "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path)) // a leftover in the temporary folder does no harm
+	}
+	os.Exit(code)
+}
+
+// A hundred kills lose no event. What was sent and not written down is sent once
+// more, with the same id and the same bytes.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	kills := 100
+	if testing.Short() {
+		kills = 5
+	}
+	s := newSystem(t)
+	for range 4 {
+		s.endpoint()
+	}
+	w := s.start()
+	s.connect()
+	const perRound = 20
+	for range kills {
+		before := s.receiver.requests()
+		for range perRound {
+			s.publish()
+		}
+		target := before + 1 + rand.IntN(3*perRound)
+		eventually(t, "some events have arrived", func() bool { return s.receiver.requests() >= target })
+		w.kill()
+		// Its lanes are free after a minute, or now.
+		if _, err := s.pool.Exec(t.Context(), `update lanes set lease_until = now() where owner is not null`); err != nil {
+			t.Fatal(err)
+		}
+		w = s.start()
+	}
+	s.receiver.waitForAll(s.published)
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	lost, doubled, changed := s.receiver.count(s.published)
+	t.Logf("kills=%d events=%d endpoints=%d requests=%d lost=%d doubled=%d changed=%d",
+		kills, len(s.published), len(s.receiver.bodies), s.receiver.requests(), lost, doubled, changed)
+	// In flight or not yet written down: with two requests at once to each of four
+	// endpoints, all that were answered within the 20 ms of a record and a commit.
+	if limit := kills * perRound; lost > 0 || changed > 0 || doubled > limit {
+		t.Errorf("lost %d, doubled %d, doubles that differ %d; want 0, at most %d, 0", lost, doubled, changed, limit)
+	}
+	var waiting int
+	if err := s.pool.QueryRow(t.Context(), `select count(*) from deliveries where state <> 'done'`).Scan(&waiting); err != nil || waiting > 0 {
+		t.Errorf("%d deliveries are not done (error %v), want none", waiting, err)
+	}
+}
+
+// A worker that is told to stop finishes what is in flight, so that nothing is
+// sent twice, and gives its lanes back.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	for range 4 {
+		s.endpoint()
+	}
+	w := s.start()
+	s.connect()
+	for range 10 {
+		before := s.receiver.requests()
+		for range 20 {
+			s.publish()
+		}
+		eventually(t, "some events have arrived", func() bool { return s.receiver.requests() > before })
+		if code := w.stop(); code != 0 {
+			t.Fatalf("exit code %d, want 0", code)
+		}
+		var leased int
+		if err := s.pool.QueryRow(t.Context(), `select count(*) from lanes where owner is not null`).Scan(&leased); err != nil || leased > 0 {
+			t.Fatalf("%d lanes are leased by a worker that stopped (error %v)", leased, err)
+		}
+		w = s.start()
+	}
+	s.receiver.waitForAll(s.published)
+	w.stop()
+	if lost, doubled, _ := s.receiver.count(s.published); lost > 0 || doubled > 0 {
+		t.Errorf("lost %d, doubled %d, want none", lost, doubled)
+	}
+}
+
+// A system is a broker and a database with a receiver of webhooks.
+type system struct {
+	t         *testing.T
+	pool      *pgxpool.Pool
+	rabbit    string
+	key       string
+	keys      *event.Keyring
+	receiver  *receiver
+	publisher *rabbit.Publisher
+	published []string
+}
+
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	s := &system{t: t, pool: pgtest.Notification(t), rabbit: rabbittest.Vhost(t), key: event.NewKey("k1"), receiver: newReceiver(t)}
+	var err error
+	if s.keys, err = event.ParseKeyring(s.key); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// endpoint registers another address of the receiver.
+func (s *system) endpoint() {
+	s.t.Helper()
+	id := uuid.New()
+	_, err := s.pool.Exec(s.t.Context(), `insert into webhook_endpoints (id, url, secret) values ($1, $2, $3)`,
+		id, s.receiver.URL+"/"+id.String(), webhook.SealSecret(s.keys, id, webhook.NewSecret()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// connect opens the connection that publishes, once the queue is there.
+func (s *system) connect() {
+	s.t.Helper()
+	ctx := context.WithoutCancel(s.t.Context())
+	eventually(s.t, "the queue is there", func() bool {
+		conn, err := rabbit.Dial(ctx, rabbit.Config{URL: s.rabbit, Name: "test"})
+		if err != nil {
+			return false
+		}
+		if s.publisher, err = rabbit.NewPublisher(conn, 256); err == nil {
+			err = s.send(newVote(s.keys))
+		}
+		if err != nil {
+			_ = conn.Close() // it is of no use
+			return false
+		}
+		s.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
+		return true
+	})
+}
+
+// publish sends a vote as report-service does, and returns once the broker has it.
+func (s *system) publish() {
+	s.t.Helper()
+	if err := s.send(newVote(s.keys)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *system) send(p amqp.Publishing) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), patience)
+	defer cancel()
+	if err := s.publisher.PublishWait(ctx, event.Topology{}.Exchange(), p.Type, p); err != nil {
+		return err
+	}
+	s.published = append(s.published, p.MessageId)
+	return nil
+}
+
+func newVote(keys *event.Keyring) amqp.Publishing {
+	report := uuid.New()
+	body, err := json.Marshal(&event.VoteReceived{
+		Subject: event.Subject{ReportID: report, ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
+	})
+	if err != nil {
+		panic(err)
+	}
+	return amqp.Publishing{
+		MessageId: uuid.NewString(), Type: string(event.VoteReceivedKey), ContentType: "application/json",
+		DeliveryMode: amqp.Persistent, Body: body,
+		Headers: amqp.Table{event.RecipientHeader: keys.Seal(report, "reporter")},
+	}
+}
+
+// A worker is one process of delivery-worker.
+type worker struct {
+	system *system
+	cmd    *exec.Cmd
+	log    bytes.Buffer
+}
+
+// start runs a worker and waits until it is ready.
+func (s *system) start() *worker {
+	s.t.Helper()
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	address := freeAddress(s.t)
+	w := &worker{system: s, cmd: exec.Command(path)}
+	w.cmd.Env = []string{
+		"DATABASE_URL=" + s.pool.Config().ConnString(), "RABBITMQ_URL=" + s.rabbit, "RECIPIENT_KEY=" + s.key, "OPERATIONS_ADDR=" + address,
+		"WEBHOOK_ALLOW_HTTP=true", "WEBHOOK_ALLOW_NETWORKS=127.0.0.1/32", "LOG_LEVEL=warn",
+	}
+	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
+	if err := w.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(w.kill)
+	eventually(s.t, "the worker is ready", func() bool {
+		resp, err := http.Get("http://" + address + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close() // nothing is read
+		return resp.StatusCode == http.StatusOK
+	})
+	return w
+}
+
+// kill ends the process without warning. One that has ended already stays so.
+func (w *worker) kill() {
+	if w.cmd.ProcessState != nil {
+		return
+	}
+	_ = w.cmd.Process.Kill() // it may be gone already
+	_ = w.cmd.Wait()         // killed, so this is an error
+	if w.system.t.Failed() {
+		w.system.t.Logf("worker:\n%s", w.log.String())
+	}
+}
+
+// stop ends the process as an operator does, and returns its exit code.
+func (w *worker) stop() int {
+	w.system.t.Helper()
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		w.system.t.Fatal(err)
+	}
+	_ = w.cmd.Wait() // the exit code says more
+	return w.cmd.ProcessState.ExitCode()
+}
+
+// A receiver has all endpoints, one path each.
+type receiver struct {
+	*httptest.Server
+	t       *testing.T
+	mu      sync.Mutex
+	n       int
+	bodies  map[string]map[string][]string // by path and webhook-id
+	arrived chan struct{}                  // holds a value after a request
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{t: t, bodies: make(map[string]map[string][]string), arrived: make(chan struct{}, 1)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return // the worker was killed
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.n++
+		id := req.Header.Get("Webhook-Id")
+		if r.bodies[req.URL.Path] == nil {
+			r.bodies[req.URL.Path] = make(map[string][]string)
+		}
+		r.bodies[req.URL.Path][id] = append(r.bodies[req.URL.Path][id], string(body))
+		select {
+		case r.arrived <- struct{}{}:
+		default:
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) requests() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
+}
+
+// count returns how many events did not reach an endpoint, how many came again,
+// and how many of those in other bytes.
+func (r *receiver) count(ids []string) (lost, doubled, changed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, seen := range r.bodies {
+		for _, id := range ids {
+			bodies := seen[id]
+			if len(bodies) == 0 {
+				lost++
+				continue
+			}
+			doubled += len(bodies) - 1
+			if len(slices.Compact(slices.Clone(bodies))) > 1 {
+				changed++
+			}
+		}
+	}
+	return lost, doubled, changed
+}
+
+// waitForAll waits until no event is lost.
+func (r *receiver) waitForAll(ids []string) {
+	r.t.Helper()
+	for deadline := time.After(patience); ; {
+		lost, _, _ := r.count(ids)
+		if lost == 0 {
+			return
+		}
+		select {
+		case <-r.arrived:
+		case <-deadline:
+			r.t.Fatalf("%d events have not arrived", lost)
+		}
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain until %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+)
+
+// expandSQL is one statement, and so one transaction and one round trip: it
+// notes the messages and writes a delivery for each endpoint that wants one.
+//
+// It touches no row of lanes and locks none of the endpoints: an endpoint that
+// has every event would let one transaction after another wait. So it may see
+// an endpoint as it was a moment ago. Of one that is disabled or deleted in
+// that moment, the dispatcher finds the delivery and holds or cancels it; of
+// one that is enabled, upkeep finds what is held.
+const expandSQL = `
+with fresh as (
+  insert into processed_messages (consumer, message_id)
+  select $1, id from unnest($2::text[]) as m (id) order by id
+  on conflict do nothing
+  returning message_id
+), ended as (
+  delete from message_starts where queue = $1 and message_id = any($2::text[])
+), resolved as (
+  update dead_letters set state = 'resolved', closed_at = now()
+  where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
+), events as (
+  select e.* from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[])
+    with ordinality as e (message_id, type, report_id, report_version, category_id, longitude, latitude, body, place)
+  join fresh using (message_id)
+), written as (
+  insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, state)
+  select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body,
+    case w.state when 'enabled' then 'waiting' else 'held' end
+  from events e join webhook_endpoints w
+    on (w.event_types = '{}' or e.type = any(w.event_types))
+    and (w.category_ids = '{}' or e.category_id = any(w.category_ids))
+    and (w.area is null or e.longitude between w.area[1] and w.area[3] and e.latitude between w.area[2] and w.area[4])
+  order by e.place
+  on conflict (channel, target, message_id, kind) do nothing
+  returning lane, state
+)
+select (select count(*) from fresh), array(select distinct lane from written where state = 'waiting')`
+
+// Expand writes the deliveries of the events, which came from queue and whose
+// ids are distinct, in one transaction, unless their messages were seen before.
+// It returns how many were, and the lanes in which something is due now.
+func (s *Store) Expand(ctx context.Context, queue string, events []webhook.Event) (seen int, lanes []string, err error) {
+	var (
+		ids, types           = make([]string, len(events)), make([]string, len(events))
+		reports              = make(pgtype.FlatArray[pgtype.UUID], len(events))
+		versions, categories = make([]int64, len(events)), make([]int32, len(events))
+		longitudes           = make([]*float64, len(events))
+		latitudes            = make([]*float64, len(events))
+		bodies               = make([][]byte, len(events))
+		fresh                int
+	)
+	for i, e := range events {
+		ids[i], types[i] = e.MessageID, e.Type
+		reports[i] = pgtype.UUID{Bytes: e.ReportID, Valid: true}
+		versions[i], categories[i], bodies[i] = e.ReportVersion, e.CategoryID, e.Body
+		if e.Position != nil {
+			longitudes[i], latitudes[i] = &e.Position.Longitude, &e.Position.Latitude
+		}
+	}
+	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies).Scan(&fresh, &lanes)
+	if err != nil {
+		return 0, nil, fmt.Errorf("expand events: %w", err)
+	}
+	return len(events) - fresh, lanes, nil
+}
+
+// Endpoints returns those of the endpoints that exist, as whoever sends to them
+// needs them: a secret that has signed before is there only while it still does.
+func (s *Store) Endpoints(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpoint, error) {
+	rows, err := s.pool.Query(ctx, `
+		select id, url, state, secret, case when previous_secret_until > now() then previous_secret end, order_policy, in_flight
+		from webhook_endpoints where id = any($1)`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read webhooks: %w", err)
+	}
+	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
+		return e, row.Scan(&e.ID, &e.URL, &e.State, &e.Secrets.Sealed, &e.Secrets.Previous, &e.Order, &e.InFlight)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read webhooks: %w", err)
+	}
+	return endpoints, nil
+}
+
+// DisableEndpoint disables an enabled endpoint, holds what waits for it and
+// writes the audit log. It reports whether it did.
+func (s *Store) DisableEndpoint(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
+	disabled := false
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2, updated_at = now()
+			where id = $1 and state = 'enabled'`, id, reason)
+		if err != nil {
+			return fmt.Errorf("disable webhook: %w", err)
+		}
+		if disabled = tag.RowsAffected() > 0; !disabled {
+			return nil
+		}
+		tag, err = tx.Exec(ctx, `
+			update deliveries set state = 'held' where channel = 'webhook' and lane = $1 and state = 'waiting'`, id.String())
+		if err != nil {
+			return fmt.Errorf("hold deliveries: %w", err)
+		}
+		return auditWebhook(ctx, tx, "delivery-worker", "webhook_disable", id, map[string]any{"reason": reason, "held": tag.RowsAffected()})
+	})
+	return disabled, err
+}

@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// Limits of one request. What a receiver sends is not to be trusted more than
+// what it is sent to.
+const (
+	connectTimeout   = 5 * time.Second
+	handshakeTimeout = 5 * time.Second
+	idleTimeout      = 90 * time.Second // of a connection that is kept
+	maxHeader        = 32 << 10
+	// pingAfter is the silence after which a connection of HTTP/2, which many
+	// requests share, is asked whether it is alive.
+	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
+)
+
+// errRefused says that an address is not one that may be sent to.
+var errRefused = errors.New("the address is not one that may be sent to")
+
+// NewClient returns the client that sends webhooks. It connects to public
+// addresses only, and to those that rules allow. The address is checked when
+// the connection is made, after every name was resolved, so that a name which
+// changes what it means leads nowhere else. It follows no redirect and takes no
+// proxy from the environment.
+//
+// With a proxy, which the operators run, all goes there: which addresses may be
+// sent to is then for the proxy to decide. The roots are those that receivers'
+// certificates are checked with; nil are the system's.
+func NewClient(rules Rules, proxy *url.URL, roots *x509.CertPool) *http.Client {
+	return newClient(rules, proxy, roots, net.DefaultResolver)
+}
+
+func newClient(rules Rules, proxy *url.URL, roots *x509.CertPool, resolver *net.Resolver) *http.Client {
+	dialer := &net.Dialer{Timeout: connectTimeout, Resolver: resolver}
+	transport := &http.Transport{
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    handshakeTimeout,
+		DisableCompression:     true, // what is small on the wire may be gigabytes
+		MaxIdleConnsPerHost:    MaxInFlight,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		DialContext:            dialer.DialContext,
+	}
+	if proxy != nil {
+		transport.Proxy = http.ProxyURL(proxy)
+	} else {
+		dialer.Control = rules.guard()
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// guard returns the check of an address that a connection is about to be made
+// to. One text for all that it refuses: the difference would tell what there is
+// in the city's network.
+func (r Rules) guard() func(network, address string, c syscall.RawConn) error {
+	ports := ssrf.WithPorts(443, 8443)
+	if r.AllowHTTP {
+		ports = ssrf.WithAnyPort()
+	}
+	public := ssrf.New(ports)
+	return func(network, address string, c syscall.RawConn) error {
+		if to, err := netip.ParseAddrPort(address); err == nil {
+			within := func(p netip.Prefix) bool { return p.Contains(to.Addr().Unmap()) }
+			if slices.ContainsFunc(r.AllowNetworks, within) {
+				return nil
+			}
+		}
+		if err := public.Safe(network, address, c); err != nil {
+			return fmt.Errorf("%w: %w", errRefused, err)
+		}
+		return nil
+	}
+}
+
+// classify returns the class of the error of a request, and a text for operators
+// that names no address.
+func classify(ctx context.Context, err error) (class, text string) {
+	if errors.Is(err, errRefused) {
+		return classRefused, errRefused.Error()
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "dns", "the name of the host could not be resolved"
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || ctx.Err() != nil {
+		return "timeout", "no answer in time"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "tls", "the certificate is not valid for the host"
+	}
+	_, alert := errors.AsType[tls.AlertError](err)
+	if alert || errors.Is(err, http.ErrSchemeMismatch) {
+		return "tls", "no encrypted connection could be agreed on"
+	}
+	return "connection", "the connection could not be made, or broke"
+}
+
+// classRefused is the class of an address that was refused.
+const classRefused = "address_refused"

@@ -1,0 +1,60 @@
+package webhook
+
+import (
+	"context"
+
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+// An EventStore writes what endpoints are to be told.
+type EventStore interface {
+	// Expand writes a delivery of each event for each endpoint that wants it, in
+	// one transaction, unless its message was seen before. The ids of the
+	// messages are distinct. It returns how many were seen, and the lanes in
+	// which something is due now.
+	Expand(ctx context.Context, queue string, events []Event) (seen int, lanes []string, err error)
+}
+
+// Group returns the group of consumers whose effect is that endpoints are to be
+// told. After each commit, wake gets the lanes in which something is due. A
+// process that only looks after the queue has neither store nor wake.
+func Group(store EventStore, wake func(lanes []string)) consumer.Group {
+	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: event.Keys()}}}
+	if store != nil {
+		g.Effect = expansion{store, wake}
+	}
+	return g
+}
+
+// An expansion is the effect of a message: a delivery for each endpoint that
+// wants its event.
+type expansion struct {
+	store EventStore
+	wake  func(lanes []string)
+}
+
+// Read makes an Event of the message: nothing else of it goes further. The
+// sealed recipient in its headers stays where it is.
+func (expansion) Read(m consumer.Message) (any, error) {
+	e, err := EventOf(m.ID, m.Event)
+	if err != nil {
+		return nil, failure.Refuse("no webhook for messages of this type")
+	}
+	return e, nil
+}
+
+// Apply writes the deliveries of a batch.
+func (x expansion) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
+	events := make([]Event, len(batch))
+	for i, m := range batch {
+		events[i] = m.Value.(Event)
+	}
+	seen, lanes, err := x.store.Expand(ctx, queue, events)
+	if err == nil && len(lanes) > 0 {
+		x.wake(lanes)
+	}
+	return seen, err
+}

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays \
+  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -86,6 +86,9 @@ bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
 
 bench-delays: ## messages that wait until a time, beside binary delay levels
 	@scripts/bench.sh delays
+
+bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
+	@scripts/bench.sh webhooks
 
 chaos: ## 200 kills, pauses and stops of every process while people use the stack
 	@scripts/chaos.sh

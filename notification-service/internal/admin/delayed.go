@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -56,6 +57,12 @@ func writePosition(e delay.Entry) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(position))
 }
 
+// maxMicros is behind every time that a message can wait for: the year 10000.
+const maxMicros = 253_402_300_800_000_000
+
+// storable reports whether the database can have text.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
 func readPosition(cursor string) (*delay.Position, error) {
 	position, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -63,11 +70,11 @@ func readPosition(cursor string) (*delay.Position, error) {
 	}
 	parts := strings.SplitN(string(position), " ", 3)
 	if len(parts) != 3 {
-		return nil, errors.New("a cursor has three parts")
+		return nil, errors.New("a cursor has a time, a queue and an id")
 	}
 	micros, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return nil, err
+	if err != nil || micros < 0 || micros > maxMicros || !storable(string(position)) {
+		return nil, errors.New("a cursor has a time, a queue and an id")
 	}
 	return &delay.Position{DueAt: time.UnixMicro(micros), Queue: parts[1], MessageID: parts[2]}, nil
 }
@@ -99,13 +106,17 @@ func (a *API) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // delayedKey reads which message is meant. Anyone can publish an id with a
-// slash, which comes escaped.
+// slash: it comes escaped, and the router then takes the parts of the path as
+// they came.
 func delayedKey(r *http.Request) (queue, id string, err error) {
-	if queue, err = url.PathUnescape(r.PathValue("queue")); err == nil {
-		id, err = url.PathUnescape(r.PathValue("message_id"))
+	queue, id = r.PathValue("queue"), r.PathValue("message_id")
+	if r.URL.RawPath != "" {
+		if queue, err = url.PathUnescape(queue); err == nil {
+			id, err = url.PathUnescape(id)
+		}
 	}
-	if err != nil {
-		return "", "", fmt.Errorf("path that the document let pass: %w", err)
+	if err != nil || !storable(queue+id) {
+		return "", "", delay.ErrNotFound
 	}
 	return queue, id, nil
 }

@@ -22,6 +22,12 @@ export type DeadLetterSelection = NotificationSchemas['schemas']['DeadLetterSele
 export type DeadLetterEdited = NotificationSchemas['schemas']['DeadLetterEdited'];
 export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
 export type Replay = NotificationSchemas['schemas']['Replay'];
+export type DelayedMessage = NotificationSchemas['schemas']['DelayedMessage'];
+export type Webhook = NotificationSchemas['schemas']['Webhook'];
+export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];
+export type WebhookEventType = NotificationSchemas['schemas']['WebhookEventType'];
+export type Delivery = NotificationSchemas['schemas']['Delivery'];
+export type DeliveryAttempt = NotificationSchemas['schemas']['DeliveryAttempt'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 
 export const reportService = createClient<ReportPaths>();

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import problems from '../../../../../../docs/problems.md?raw';
-import type { DeadLetter, Notification, Replay, Status, VoteType } from '../api/client';
+import type { DeadLetter, Delivery, Notification, Replay, Status, VoteType, Webhook } from '../api/client';
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
 import en from './en.json';
@@ -32,6 +32,9 @@ describe('there is a word for', () => {
     ['vote', members<VoteType>({ upvote: true, downvote: true })],
     ['role', members<Role>({ resident: true, official: true, operator: true })],
     ['dead.state', members<DeadLetter['state']>({ open: true, replaying: true, resolved: true, discarded: true })],
+    ['webhooks.state', members<Webhook['state']>({ enabled: true, disabled: true })],
+    ['webhooks.reason', members<NonNullable<Webhook['state_reason']>>({ operator: true, gone: true, failing: true })],
+    ['delivery.state', members<Delivery['state']>({ waiting: true, held: true, done: true, dead: true, cancelled: true })],
     ['replays.state', members<Replay['state']>({ running: true, paused: true, stopped: true, cancelled: true, done: true })],
   ])('each %s', (prefix, names) => {
     for (const name of names) expect(`${prefix}.${name}`).toSatisfy(isWord);

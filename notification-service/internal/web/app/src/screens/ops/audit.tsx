@@ -29,6 +29,7 @@ async function read(): Promise<Entry[]> {
       action: item.action,
       about: [item.queue, JSON.stringify(item.detail)].filter((part) => part && part !== '{}').join(' '),
       ...(item.dead_letter_id && { href: href(`ops/dead-letters/${item.dead_letter_id}`) }),
+      ...endpointOf(item.detail),
     })),
     ...outbox.acts.map((act) => ({
       key: `o${act.message_id}${act.at}`,
@@ -39,6 +40,11 @@ async function read(): Promise<Entry[]> {
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));
+}
+
+/** The address of the webhook that an entry is about. */
+function endpointOf(detail: { endpoint?: unknown }): { href?: string } {
+  return typeof detail.endpoint === 'string' ? { href: href(`ops/webhooks/${detail.endpoint}`) } : {};
 }
 
 export function Audit() {

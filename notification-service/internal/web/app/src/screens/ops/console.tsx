@@ -7,6 +7,7 @@ import { DeadLetters } from './dead-letters';
 import { Outbox } from './outbox';
 import { Queues } from './queues';
 import { Replays } from './replays';
+import { Webhooks } from './webhooks/webhooks';
 
 interface Section {
   path: string;
@@ -19,6 +20,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'outbox', name: 'outbox', view: Outbox },
   { path: 'dead-letters', name: 'dead', view: DeadLetters },
   { path: 'replays', name: 'replays', view: Replays },
+  { path: 'webhooks', name: 'webhooks', view: Webhooks },
   { path: 'audit', name: 'audit', view: Audit },
 ];
 

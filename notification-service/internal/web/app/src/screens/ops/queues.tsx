@@ -5,6 +5,7 @@ import { number, t, tn } from '../../lang/i18n';
 import { Chart, useHistory } from '../../ui/chart';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
+import { Delayed } from './delayed/delayed';
 import { Figure } from './figure';
 
 const read = () => must(notificationService.GET('/admin/workers'));
@@ -22,6 +23,7 @@ export function Queues() {
           <Pool key={pool.queue} pool={pool} onDone={pools.refresh} />
         ))}
       </ul>
+      <Delayed />
     </div>
   );
 }

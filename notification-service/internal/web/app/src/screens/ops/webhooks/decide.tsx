@@ -1,0 +1,62 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, type Webhook } from '../../../api/client';
+import { number, t } from '../../../lang/i18n';
+import { Modal } from '../../../ui/modal';
+import { Fault } from '../../../ui/problem';
+import { go } from '../../../ui/router';
+
+interface Props {
+  webhook: Webhook;
+  onClose(): void;
+}
+
+/** Lets an endpoint have its events again; asks what becomes of those that were held. */
+export function EnableForm({ webhook, onClose }: Props) {
+  const [held, setHeld] = useState<'send' | 'cancel'>('send');
+  const [error, setError] = useState<unknown>();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const request = { params: { path: { id: webhook.id } }, body: { held } };
+    must(notificationService.POST('/admin/webhooks/{id}/enable', request)).then(onClose, setError);
+  };
+  return (
+    <Modal title={t('webhooks.enable')} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <fieldset class="choices">
+          <legend>{t('webhooks.held', { count: number(webhook.summary.held) })}</legend>
+          {(['send', 'cancel'] as const).map((choice) => (
+            <label key={choice} class="chip">
+              <input type="radio" name="held" checked={held === choice} onChange={() => setHeld(choice)} />
+              <span>{t(`webhooks.held.${choice}`)}</span>
+            </label>
+          ))}
+        </fieldset>
+        <Fault error={error} />
+        <button class="primary">{t('webhooks.enable')}</button>
+      </form>
+    </Modal>
+  );
+}
+
+/** Asks before an endpoint is removed. */
+export function DeleteForm({ webhook, onClose }: Props) {
+  const [error, setError] = useState<unknown>();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
+    must(notificationService.DELETE('/admin/webhooks/{id}', { params })).then(() => {
+      onClose();
+      go('ops/webhooks');
+    }, setError);
+  };
+  return (
+    <Modal title={t('webhooks.delete')} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <p>{t('webhooks.delete-hint', { count: number(webhook.summary.waiting + webhook.summary.held) })}</p>
+        <Fault error={error} />
+        <button class="primary">{t('webhooks.delete')}</button>
+      </form>
+    </Modal>
+  );
+}

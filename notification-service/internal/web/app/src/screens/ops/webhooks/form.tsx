@@ -1,0 +1,125 @@
+import { useState } from 'preact/hooks';
+
+import { Failure, must, notificationService, type Webhook } from '../../../api/client';
+import { t } from '../../../lang/i18n';
+import { categories } from '../../../state/categories';
+import { Modal } from '../../../ui/modal';
+import { Fault } from '../../../ui/problem';
+import { EVENT_TYPES, TEST_TYPE } from './names';
+import { Secret } from './secret';
+
+/** Registers an endpoint, or changes one. A new one shows its secret, and can be tried out. */
+export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(): void }) {
+  const [url, setURL] = useState(webhook?.url ?? '');
+  const [description, setDescription] = useState(webhook?.description ?? '');
+  const [types, setTypes] = useState<readonly string[]>(webhook?.event_types ?? []);
+  const [chosen, setChosen] = useState<readonly number[]>(webhook?.category_ids ?? []);
+  const [area, setArea] = useState(webhook?.area.join(', ') ?? '');
+  const [order, setOrder] = useState<Webhook['order']>(webhook?.order ?? 'report');
+  const [inFlight, setInFlight] = useState(webhook?.in_flight ?? 2);
+  const [created, setCreated] = useState<{ webhook: Webhook; secret: string }>();
+  const [error, setError] = useState<unknown>();
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const body = {
+      url: url.trim(),
+      description: description.trim(),
+      event_types: [...types],
+      category_ids: [...chosen],
+      area: numbers(area),
+      order,
+      in_flight: inFlight,
+    };
+    try {
+      if (webhook) {
+        const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
+        await must(notificationService.PATCH('/admin/webhooks/{id}', { params, body }));
+        onClose();
+      } else setCreated(await must(notificationService.POST('/admin/webhooks', { body })));
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  if (created) return <Secret webhook={created.webhook} secret={created.secret} onClose={onClose} />;
+  return (
+    <Modal title={t(webhook ? 'webhooks.change' : 'webhooks.add')} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <label class="field">
+          <span>{t('webhooks.url')}</span>
+          <input type="url" required maxLength={2048} value={url} onInput={(e) => setURL(e.currentTarget.value)} />
+          <small>{t('webhooks.url-hint')}</small>
+          <FieldFault error={error} pointer="/url" />
+        </label>
+        <label class="field">
+          <span>{t('webhooks.description')}</span>
+          <input maxLength={200} value={description} onInput={(e) => setDescription(e.currentTarget.value)} />
+          <FieldFault error={error} pointer="/description" />
+        </label>
+        <fieldset class="choices">
+          <legend>{t('webhooks.events')}</legend>
+          {EVENT_TYPES.filter((type) => type !== TEST_TYPE).map((type) => (
+            <Chip key={type} name={type} checked={types.includes(type)} onChange={(on) => setTypes(toggled(types, type, on))} />
+          ))}
+          <small class="quiet">{t('webhooks.events-hint')}</small>
+        </fieldset>
+        <details>
+          <summary>{t('webhooks.more')}</summary>
+          <div class="stack">
+            <fieldset class="choices">
+              <legend>{t('category')}</legend>
+              {categories.value.map(({ id, name }) => (
+                <Chip key={id} name={name} checked={chosen.includes(id)} onChange={(on) => setChosen(toggled(chosen, id, on))} />
+              ))}
+              <small class="quiet">{t('webhooks.categories-hint')}</small>
+            </fieldset>
+            <label class="field">
+              <span>{t('webhooks.area')}</span>
+              <input inputMode="text" pattern={AREA} value={area} onInput={(e) => setArea(e.currentTarget.value)} />
+              <small>{t('webhooks.area-hint')}</small>
+              <FieldFault error={error} pointer="/area" />
+            </label>
+            <label class="field">
+              <span>{t('webhooks.order')}</span>
+              <select value={order} onChange={(e) => setOrder(e.currentTarget.value as Webhook['order'])}>
+                <option value="report">{t('webhooks.order.report')}</option>
+                <option value="none">{t('webhooks.order.none')}</option>
+              </select>
+            </label>
+            <label class="field">
+              <span>{t('webhooks.in-flight')}</span>
+              <input type="number" required min={1} max={16} value={inFlight} onInput={(e) => setInFlight(e.currentTarget.valueAsNumber)} />
+            </label>
+          </div>
+        </details>
+        <Fault error={error} />
+        <button class="primary">{t(webhook ? 'webhooks.save' : 'webhooks.register')}</button>
+      </form>
+    </Modal>
+  );
+}
+
+/** Four numbers joined by commas, or nothing. */
+const AREA = String.raw`(\s*-?\d+(\.\d+)?\s*,){3}\s*-?\d+(\.\d+)?\s*`;
+
+function numbers(text: string): number[] {
+  return text.trim() === '' ? [] : text.split(',').map(Number);
+}
+
+function toggled<T>(all: readonly T[], one: T, on: boolean): T[] {
+  return on ? [...all, one] : all.filter((each) => each !== one);
+}
+
+function Chip({ name, checked, onChange }: { name: string; checked: boolean; onChange(on: boolean): void }) {
+  return (
+    <label class="chip">
+      <input type="checkbox" checked={checked} onChange={(e) => onChange(e.currentTarget.checked)} />
+      <span>{name}</span>
+    </label>
+  );
+}
+
+function FieldFault({ error, pointer }: { error: unknown; pointer: string }) {
+  const fault = error instanceof Failure ? error.fault(pointer) : undefined;
+  return fault ? <small class="fault">{fault}</small> : null;
+}

@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, type Webhook } from '../../../api/client';
+import { number, t } from '../../../lang/i18n';
+import { Modal } from '../../../ui/modal';
+import { Fault } from '../../../ui/problem';
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** A moment as an input of the type datetime-local has it: local, to the minute. */
+export function localTime(date: Date): string {
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Sends again what an endpoint has missed in a time; a dry run counts it first. */
+export function RecoverForm({ webhook, onClose }: { webhook: Webhook; onClose(): void }) {
+  const [since, setSince] = useState(localTime(new Date(Date.now() - DAY)));
+  const [until, setUntil] = useState(localTime(new Date(Date.now() + 60_000)));
+  const [result, setResult] = useState<{ resent: number; created: number; dryRun: boolean }>();
+  const [error, setError] = useState<unknown>();
+  const send = async (dryRun: boolean) => {
+    const body = { since: new Date(since).toISOString(), until: new Date(until).toISOString(), dry_run: dryRun };
+    const request = { params: { path: { id: webhook.id } }, body };
+    try {
+      const counted = await must(notificationService.POST('/admin/webhooks/{id}/recover', request));
+      setError(undefined);
+      setResult({ ...counted, dryRun });
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  // What was counted is not what would be sent once the time is another.
+  const change = (set: (value: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
+    set(event.currentTarget.value);
+    setResult(undefined);
+  };
+  const nothing = result && result.resent + result.created === 0;
+  return (
+    <Modal title={t('webhooks.recover')} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(!result?.dryRun);
+        }}
+      >
+        <p class="quiet">{t('webhooks.recover-hint')}</p>
+        <label class="field">
+          <span>{t('webhooks.since')}</span>
+          <input type="datetime-local" required value={since} onInput={change(setSince)} />
+        </label>
+        <label class="field">
+          <span>{t('webhooks.until')}</span>
+          <input type="datetime-local" required min={since} value={until} onInput={change(setUntil)} />
+        </label>
+        {result && (
+          <p class="note" role="status">
+            {t(result.dryRun ? 'webhooks.would-recover' : 'webhooks.recovered', {
+              resent: number(result.resent),
+              created: number(result.created),
+            })}
+          </p>
+        )}
+        <Fault error={error} />
+        {result && !result.dryRun ? (
+          <button type="button" class="primary" onClick={onClose}>
+            {t('close')}
+          </button>
+        ) : (
+          <button class="primary" disabled={nothing}>
+            {t(result ? 'webhooks.recover' : 'replay.dry-run')}
+          </button>
+        )}
+      </form>
+    </Modal>
+  );
+}

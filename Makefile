@@ -39,7 +39,7 @@ page: ## build the page that notification-service embeds; needs Node.js 18 or la
 	@scripts/page.sh build
 
 screenshots: ## take the pictures in docs/screenshots anew, from the running stack
-	@secret=$${STACK_DIR:-.stack}/native/secrets/notification/rabbitmq_url; \
+	@secret=$${STACK_DIR:-.stack}/native/secrets/rabbitmq/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
 	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"
 

@@ -10,7 +10,7 @@
 set -eu
 dir=$1
 umask "${SECRETS_UMASK:-077}"
-mkdir -p "$dir/postgres" "$dir/rabbitmq" "$dir/report" "$dir/notification"
+mkdir -p "$dir/postgres" "$dir/rabbitmq" "$dir/migrate" "$dir/report" "$dir/notification"
 
 random() { head -c "$1" /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
@@ -32,9 +32,12 @@ both() {
 read_secret() { cat "$dir/$1"; }
 
 keep postgres/superuser_password "${POSTGRES_PASSWORD-}" "$(random 24)"
-keep postgres/reports_password '' "$(random 24)"
-keep postgres/notifications_password '' "$(random 24)"
+for role in reports reports_owner notifications notifications_owner; do
+  keep "postgres/${role}_password" '' "$(random 24)"
+done
 keep rabbitmq/password "${RABBITMQ_PASSWORD-}" "$(random 24)"
+keep rabbitmq/report_password '' "$(random 24)"
+keep rabbitmq/notification_password '' "$(random 24)"
 # The log of the quorum queues is in memory until a file of it is full: with the
 # image's 512 MB, the broker's memory rises for minutes and falls at once.
 cat >"$dir/rabbitmq/20-user.conf" <<CONF
@@ -46,17 +49,29 @@ raft.wal_max_size_bytes = 67108864
 CONF
 
 # Addresses are written anew each time: the native stack's ports may change.
+# database_url DATABASE [_owner]: the owner's are for the migrations, which use
+# the service's own where that was given and no other.
 database_url() {
-  printf 'postgres://cityconnect_%s:%s@%s/cityconnect_%s?sslmode=disable' \
-    "$1" "$(read_secret "postgres/$1_password")" "$POSTGRES_ADDRESS" "$1"
+  printf 'postgres://cityconnect_%s%s:%s@%s/cityconnect_%s?sslmode=disable' \
+    "$1" "${2-}" "$(read_secret "postgres/$1${2-}_password")" "$POSTGRES_ADDRESS" "$1"
 }
-printf %s "${REPORT_DATABASE_URL:-$(database_url reports)}" >"$dir/report/database_url"
-printf %s "${NOTIFICATION_DATABASE_URL:-$(database_url notifications)}" >"$dir/notification/database_url"
+write() { printf %s "$2" >"$dir/$1"; }
+write report/database_url "${REPORT_DATABASE_URL:-$(database_url reports)}"
+write notification/database_url "${NOTIFICATION_DATABASE_URL:-$(database_url notifications)}"
+write migrate/report_database_url "${REPORT_OWNER_DATABASE_URL:-${REPORT_DATABASE_URL:-$(database_url reports _owner)}}"
+write migrate/notification_database_url \
+  "${NOTIFICATION_OWNER_DATABASE_URL:-${NOTIFICATION_DATABASE_URL:-$(database_url notifications _owner)}}"
 
-broker_user="cityconnect:$(read_secret rabbitmq/password)"
-rm -f "$dir/report/rabbitmq_url" "$dir/report/rabbitmq_management_url"
-both rabbitmq_url "${RABBITMQ_URL-}" "amqp://$broker_user@$RABBITMQ_ADDRESS/"
-both rabbitmq_management_url "${RABBITMQ_MANAGEMENT_URL-}" "http://$broker_user@$RABBITMQ_MANAGEMENT_ADDRESS"
+# broker_user SERVICE
+broker_user() { printf 'cityconnect_%s:%s' "$1" "$(read_secret "rabbitmq/$1_password")"; }
+write report/rabbitmq_url "${REPORT_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user report)@$RABBITMQ_ADDRESS/}}"
+write notification/rabbitmq_url \
+  "${NOTIFICATION_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user notification)@$RABBITMQ_ADDRESS/}}"
+rm -f "$dir/report/rabbitmq_management_url" # as it was once
+# For operators, and for programs that act as one.
+write rabbitmq/rabbitmq_url "${RABBITMQ_URL:-amqp://cityconnect:$(read_secret rabbitmq/password)@$RABBITMQ_ADDRESS/}"
+write notification/rabbitmq_management_url \
+  "${RABBITMQ_MANAGEMENT_URL:-http://$(broker_user notification)@$RABBITMQ_MANAGEMENT_ADDRESS}"
 
 both recipient_key "${RECIPIENT_KEY-}" "k1:$(head -c 32 /dev/urandom | base64 | tr -d '\n')"
 both auth_jwt_secret "${AUTH_JWT_SECRET-}" "$(random 32)"

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 state=${STACK_DIR:-$PWD/.stack}
 
-for name in RABBITMQ_URL RECIPIENT_KEY; do
-  secret=$state/native/secrets/notification/${name,,}
+for secret in "$state"/native/secrets/{rabbitmq/rabbitmq_url,notification/recipient_key}; do
+  name=${secret##*/} name=${name^^}
   if [[ -z ${!name:-} && -r $secret ]]; then
     printf -v "$name" %s "$(<"$secret")"
   fi

@@ -26,6 +26,12 @@ type Server struct {
 // is killed when t ends.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
+	return StartServerTLS(t, devserver.TLS{})
+}
+
+// StartServerTLS starts one that takes connections over TLS, too.
+func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
+	t.Helper()
 	ports, err := devserver.FreePorts(1)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -38,7 +44,7 @@ func StartServer(t testing.TB) *Server {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{
 		t: t, log: filepath.Join(dir, "log"),
-		own: devserver.Postgres{Dir: dir, Port: ports[0], Settings: []string{"max_connections=200"}},
+		own: devserver.Postgres{Dir: dir, Port: ports[0], Settings: []string{"max_connections=200"}, TLS: tls},
 	}
 	if err := s.own.Prepare(t.Context()); err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -55,6 +61,16 @@ func (s *Server) URL(name string) string { return s.own.URL(name) }
 func (s *Server) Create(db migrations.Database) string {
 	s.t.Helper()
 	return Create(s.t, s.URL("postgres"), db)
+}
+
+// Log returns what the server has logged so far.
+func (s *Server) Log() string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		s.t.Fatalf("pgtest: read log: %v", err)
+	}
+	return string(text)
 }
 
 // Start starts a stopped server and returns once it answers.

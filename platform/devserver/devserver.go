@@ -8,6 +8,7 @@ package devserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -22,6 +23,26 @@ import (
 
 // Superuser is the name of the account that may do everything on a server.
 const Superuser = "cityconnect"
+
+// A TLS makes a server take connections over TLS, too. Its zero value does not.
+type TLS struct {
+	Certificate, Key []byte // PEM
+}
+
+const (
+	certificateFile = "certificate.pem"
+	keyFile         = "key.pem"
+)
+
+// write puts the files into dir, the server's folder.
+func (t TLS) write(dir string) error {
+	if t.Certificate == nil {
+		return nil
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, certificateFile), t.Certificate, 0o600),
+		os.WriteFile(filepath.Join(dir, keyFile), t.Key, 0o600))
+}
 
 // account returns the unprivileged account under which a server runs when we
 // are root, which PostgreSQL refuses and nothing needs: the distribution's own

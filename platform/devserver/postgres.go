@@ -24,6 +24,7 @@ type Postgres struct {
 	Port     int
 	Password string   // the superuser's; without one everyone on this machine is trusted
 	Settings []string // further ones, as name=value
+	TLS      TLS
 }
 
 // PostgresPrograms returns the folder of the newest PostgreSQL that is installed.
@@ -70,7 +71,7 @@ func (p *Postgres) Prepare(ctx context.Context) error {
 		defer os.Remove(file) //nolint:errcheck // the folder is closed to others
 		args = append(args, "--auth=scram-sha-256", "--pwfile="+file)
 	}
-	if err := errors.Join(os.RemoveAll(making), give(p.Dir, owner)); err != nil {
+	if err := errors.Join(os.RemoveAll(making), p.TLS.write(p.Dir), give(p.Dir, owner)); err != nil {
 		return err
 	}
 	initdb, err := p.program(ctx, "initdb", args...)
@@ -95,9 +96,14 @@ func locale(ctx context.Context) string {
 // Command returns the prepared server, to be started in the foreground.
 func (p *Postgres) Command() (*exec.Cmd, error) {
 	args := []string{"-D", p.data()}
-	for _, setting := range append([]string{
+	settings := append([]string{
 		"port=" + strconv.Itoa(p.Port), "listen_addresses=127.0.0.1", "unix_socket_directories=", "logging_collector=off",
-	}, p.Settings...) {
+	}, p.Settings...)
+	if p.TLS.Certificate != nil {
+		settings = append(settings, "ssl=on",
+			"ssl_cert_file="+filepath.Join(p.Dir, certificateFile), "ssl_key_file="+filepath.Join(p.Dir, keyFile))
+	}
+	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
 	return p.program(context.Background(), "postgres", args...)

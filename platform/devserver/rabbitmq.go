@@ -28,6 +28,9 @@ type RabbitMQ struct {
 	Password string // the superuser's
 	// StatisticsInterval is how old the counts of the management API can be.
 	StatisticsInterval time.Duration
+	// TLS is served at ports of its own, beside the others.
+	TLS      TLS
+	TLSPorts struct{ AMQP, Management int }
 }
 
 // RabbitMQPorts are the ports of a node. Metrics may be 0: no metrics.
@@ -72,6 +75,17 @@ collect_statistics_interval = %d
 raft.wal_max_size_bytes = 67108864
 log.console.level = warning
 `, r.Ports.AMQP, r.Ports.Management, Superuser, r.Password, max(r.StatisticsInterval.Milliseconds(), 1))
+	if r.TLS.Certificate != nil {
+		certificate, key := filepath.Join(r.Dir, certificateFile), filepath.Join(r.Dir, keyFile)
+		conf += fmt.Sprintf(`listeners.ssl.1 = 127.0.0.1:%d
+ssl_options.certfile = %s
+ssl_options.keyfile = %s
+management.ssl.ip = 127.0.0.1
+management.ssl.port = %d
+management.ssl.certfile = %[2]s
+management.ssl.keyfile = %[3]s
+`, r.TLSPorts.AMQP, certificate, key, r.TLSPorts.Management)
+	}
 	plugins := "[rabbitmq_management]."
 	if r.Ports.Metrics != 0 {
 		conf += fmt.Sprintf("prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = %d\n", r.Ports.Metrics)
@@ -91,6 +105,9 @@ log.console.level = warning
 		if err := os.WriteFile(cookie, []byte(hex.EncodeToString(secret)), 0o400); err != nil {
 			return err
 		}
+	}
+	if err := r.TLS.write(r.Dir); err != nil {
+		return err
 	}
 	return give(r.Dir, owner)
 }

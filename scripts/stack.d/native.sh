@@ -50,6 +50,7 @@ native_servers() {
     rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
       "$native_dir/secrets/rabbitmq/password"
   fi
+  SECRETS=$native_dir/secrets/rabbitmq "$root/deploy/rabbitmq/users.sh" "127.0.0.1:$management_port" 9>&-
 }
 
 # native_ports reads the servers' ports. They are chosen once, and again for a
@@ -83,7 +84,7 @@ ports_usable() {
 }
 
 native_migrate() {
-  DATABASE_URL='' DATABASE_URL_FILE=$native_dir/secrets/$1/database_url \
+  DATABASE_URL='' DATABASE_URL_FILE=$native_dir/secrets/migrate/$1_database_url \
     "$state/bin/migrate" up -database "$1" >&2 9>&-
 }
 

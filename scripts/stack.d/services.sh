@@ -57,11 +57,12 @@ replica_up() {
 # environment holds of them is taken away.
 service_environment() {
   local secrets=$native_dir/secrets/$1 name
-  for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY; do
-    printf '%s=\n%s_FILE=%s\n' "$name" "$name" "$secrets/${name,,}"
-  done
-  for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD REPORT_DATABASE_URL NOTIFICATION_DATABASE_URL; do
+  for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
+    {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL; do
     printf '%s=\n' "$name"
+  done
+  for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY; do
+    [[ ! -e $secrets/${name,,} ]] || printf '%s=\n%s_FILE=%s\n' "$name" "$name" "$secrets/${name,,}"
   done
   printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \

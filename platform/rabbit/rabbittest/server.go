@@ -26,7 +26,14 @@ type Server struct {
 // own and starts it, which takes some seconds. It is killed when t ends.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
-	ports, err := devserver.FreePorts(4)
+	return StartServerTLS(t, devserver.TLS{})
+}
+
+// StartServerTLS starts one that takes connections over TLS at TLSPort and
+// TLSManagementPort, too.
+func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
+	t.Helper()
+	ports, err := devserver.FreePorts(6)
 	if err != nil {
 		t.Fatalf("rabbittest: %v", err)
 	}
@@ -38,8 +45,9 @@ func StartServer(t testing.TB) *Server {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{t: t, log: filepath.Join(dir, "log.txt"), own: devserver.RabbitMQ{
 		Dir: dir, Password: "guest", StatisticsInterval: 500 * time.Millisecond,
-		Ports: devserver.RabbitMQPorts{AMQP: ports[0], Management: ports[1], Distribution: ports[2], PortMapper: ports[3]},
+		Ports: devserver.RabbitMQPorts{AMQP: ports[0], Management: ports[1], Distribution: ports[2], PortMapper: ports[3]}, TLS: tls,
 	}}
+	s.own.TLSPorts.AMQP, s.own.TLSPorts.Management = ports[4], ports[5]
 	if err := s.own.Prepare(); err != nil {
 		t.Fatalf("rabbittest: %v", err)
 	}
@@ -71,6 +79,12 @@ func (s *Server) Vhost() string {
 
 // Addr returns the node's host and port, for a proxy in between.
 func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.own.Ports.AMQP) }
+
+// TLSPort returns the port of AMQP over TLS.
+func (s *Server) TLSPort() int { return s.own.TLSPorts.AMQP }
+
+// TLSManagementPort returns the port of the management API over TLS.
+func (s *Server) TLSManagementPort() int { return s.own.TLSPorts.Management }
 
 // ManagementURL returns the URL of the node's management API.
 func (s *Server) ManagementURL() string { return s.own.ManagementURL() }

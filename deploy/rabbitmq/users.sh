@@ -1,0 +1,51 @@
+#!/bin/bash
+# Makes the broker's user of each service, with the rights that it needs and no
+# other, through the management API:
+#
+#   users.sh HOST:PORT   (SECRETS is the folder of the passwords: password of the
+#                         administrator cityconnect, report_password and
+#                         notification_password; TOPOLOGY_PREFIX as for the services)
+#
+# Running it again changes nothing but passwords and rights.
+set -euo pipefail
+host=${1%:*} port=${1##*:}
+authorization=$(printf 'cityconnect:%s' "$(<"$SECRETS/password")" | base64 | tr -d '\n')
+
+# put PATH BODY: curl may be missing where this runs.
+put() {
+  local status rest
+  exec 3<>"/dev/tcp/$host/$port"
+  printf 'PUT /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+    "$1" "$host" "$authorization" "${#2}" "$2" >&3
+  read -r -t 20 _ status rest <&3 || status=nothing
+  exec 3>&-
+  [[ $status == 2* ]] || {
+    echo "users.sh: the broker answered $status ${rest%$'\r'} to PUT /api/$1" >&2
+    exit 1
+  }
+}
+
+# user NAME TAGS CONFIGURE WRITE READ: the rights are patterns of names.
+user() {
+  put "users/cityconnect_$1" "{\"password\":\"$(<"$SECRETS/$1_password")\",\"tags\":\"$2\"}"
+  put "permissions/%2F/cityconnect_$1" "{\"configure\":\"$3\",\"write\":\"$4\",\"read\":\"$5\"}"
+}
+
+prefix=^${TOPOLOGY_PREFIX:-}
+prefix=${prefix//./\\\\.} # a dot of the name, in a string of JSON
+
+# Both declare the exchanges of messages and of dead letters, whoever comes first.
+exchanges='cityconnect\\.notifications(\\.dlx)?'
+wake='cityconnect\\.wake(\\..+)?'
+live='cityconnect\\.live(\\..+)?'
+retry='cityconnect\\.retry\\..+'
+queues='queue\\.[a-z_]+(\\.dlq)?'
+
+# report-service publishes, and wakes its other replicas.
+user report '' "$prefix($exchanges|$wake)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
+
+# notification-service owns the queues, applies policies to them, and sends
+# messages back to them through the default exchange.
+user notification policymaker "$prefix($exchanges|$live|$retry|$queues)\$" \
+  "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$live|$retry|$queues))\$" \
+  "$prefix($exchanges|$live|$retry|$queues)\$"

@@ -1,0 +1,381 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// Each service does all it has to with the users that the stacks give it, and
+// these users can do nothing that belongs to another: they break no table, read
+// no foreign database and no foreign queue, and have no say over the broker.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"", "bandung."} {
+		t.Run("prefix="+prefix, func(t *testing.T) {
+			t.Parallel()
+			b, d := startPrivateBroker(t, prefix), startPrivateDatabases(t)
+			c := prepareStackAt(t, b.server.URL(), b.server.ManagementURL())
+			c.reportDB, c.notificationDB = d.superuser("reports"), d.superuser("notifications")
+			names := must(event.NewTopology(prefix))
+			for p, settings := range map[*process]map[string]string{
+				c.report:       {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("report"), "RABBITMQ_MANAGEMENT_URL": ""},
+				c.notification: {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
+			} {
+				p.env["TOPOLOGY_PREFIX"] = prefix
+				for name, value := range settings {
+					p.env[name] = value
+				}
+			}
+			c.doEverything(names)
+			b.checkRefusals(names)
+			d.checkRefusals()
+		})
+	}
+}
+
+// doEverything has the services use every right that they need.
+func (c *stack) doEverything(names event.Topology) {
+	c.t.Helper()
+	c.notification.start()
+	c.report.start()
+	ana, ben, olga := c.signIn("Ana", "resident"), c.signIn("Ben", "resident"), c.signIn("Olga", "official")
+	anas, officials := watch(c.t, ana), watch(c.t, olga)
+	report := file(c.t, ana, "Dark crossing")
+	officials.check([]sight{sightOf(report)})
+	want := []sight{vote(c.t, ben, report, "upvote"), move(c.t, olga, report, "in_progress", "Seen")}
+	anas.check(want)
+
+	// A message that fails goes by the retry queues to the dead letters, and back.
+	lift := forbid(c.t, c.notificationDB, "notifications", "created_at < '2000-01-01'")
+	want = append(want, vote(c.t, ben, report, "downvote"))
+	operator := c.userOf("operator", "operator")
+	stats := func(ctx context.Context) (n int) {
+		var page struct{ Items []struct{ State string } }
+		if operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?state=open", nil, &page) != nil {
+			return -1
+		}
+		return len(page.Items)
+	}
+	eventually(c.t, "the vote is a dead letter", func(ctx context.Context) bool { return stats(ctx) == 1 })
+	lift()
+	replay := map[string]any{"selection": map[string]any{"queue": names.Queue(event.VoteReceivedKey)}}
+	if err := operator.Do(c.t.Context(), http.MethodPost, "/admin/dlq/replays", replay, nil); err != nil {
+		c.t.Errorf("replay: %v", err)
+	}
+	eventually(c.t, "the dead letter is resolved", func(ctx context.Context) bool { return stats(ctx) == 0 })
+	anas.check(want)
+
+	policies, err := rabbittest.Management(c.t, c.managementURL).ListPoliciesIn("/")
+	if err != nil || len(policies) != 2 {
+		c.t.Errorf("%d policies are applied (error: %v), want 2", len(policies), err)
+	}
+	for _, p := range []*process{c.report, c.notification} {
+		for _, sign := range []string{"ACCESS_REFUSED", "permission denied", "not_authorized"} {
+			if strings.Contains(p.log.String(), sign) {
+				c.t.Errorf("%s was refused something: %s", p.path, p.log.tail(20))
+			}
+		}
+	}
+}
+
+// A privateBroker is a node with the users that deploy makes.
+type privateBroker struct {
+	t       *testing.T
+	server  *rabbittest.Server
+	secrets string
+}
+
+func startPrivateBroker(t *testing.T, prefix string) *privateBroker {
+	t.Helper()
+	b := &privateBroker{t, rabbittest.StartServer(t), passwords(t, "password", "report_password", "notification_password")}
+	address := must(url.Parse(b.server.ManagementURL()))
+	password, _ := address.User.Password() // of the administrator
+	if err := os.WriteFile(filepath.Join(b.secrets, "password"), []byte(password), 0o600); err != nil {
+		t.Fatalf("write secret: %v", err)
+	}
+	for range 2 { // the second time with nothing to do
+		script(t, "rabbitmq/users.sh", []string{address.Host}, "SECRETS="+b.secrets, "TOPOLOGY_PREFIX="+prefix)
+	}
+	return b
+}
+
+// url returns the address of the broker for a service.
+func (b *privateBroker) url(service string) string {
+	return fmt.Sprintf("amqp://cityconnect_%s:secret-%s_password@%s/", service, service, b.server.Addr())
+}
+
+func (b *privateBroker) managementURL(service string) string {
+	address := must(url.Parse(b.server.ManagementURL()))
+	address.User = url.UserPassword("cityconnect_"+service, "secret-"+service+"_password")
+	return address.String()
+}
+
+// checkRefusals tries what the users must not do.
+func (b *privateBroker) checkRefusals(names event.Topology) {
+	votes := names.Queue(event.VoteReceivedKey)
+	consume := func(queue string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error {
+			_, err := ch.Consume(queue, "", false, false, false, false, nil)
+			return err
+		}
+	}
+	get := func(queue string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error { _, _, err := ch.Get(queue, false); return err }
+	}
+	declare := func(queue string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error {
+			_, err := ch.QueueDeclare(queue, true, false, false, false, nil)
+			return err
+		}
+	}
+	remove := func(queue string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error { _, err := ch.QueueDelete(queue, false, false, false); return err }
+	}
+	publish := func(exchange, key string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error {
+			closed := ch.NotifyClose(make(chan *amqp.Error, 1))
+			if err := ch.Confirm(false); err != nil {
+				return err
+			}
+			confirm, err := ch.PublishWithDeferredConfirm(exchange, key, false, false, amqp.Publishing{})
+			if err != nil {
+				return err
+			}
+			select {
+			case err := <-closed:
+				return err
+			case <-confirm.Done():
+				return nil
+			}
+		}
+	}
+	spy := func(own, exchange string) func(*amqp.Channel) error {
+		return func(ch *amqp.Channel) error {
+			if _, err := ch.QueueDeclare(own, false, true, true, false, nil); err != nil {
+				return fmt.Errorf("declare own queue: %v", err)
+			}
+			return ch.QueueBind(own, "#", exchange, false, nil)
+		}
+	}
+	for service, attempts := range map[string]map[string]func(*amqp.Channel) error{
+		"report": {
+			"consume votes":                consume(votes),
+			"get a dead letter":            get(votes + ".dlq"),
+			"get a message that waits":     get(names.Retry("1s")),
+			"delete a queue":               remove(votes),
+			"declare a queue of its own":   declare("mine"),
+			"declare a queue of the other": declare(votes + ".more"),
+			"publish past the exchange":    publish("", votes),
+			"publish a dead letter":        publish(names.DeadLetterExchange(), "dlq."+votes),
+			"publish to screens":           publish(names.LiveExchange(), ""),
+			"copy all messages":            spy(names.WakeExchange()+".spy", names.Exchange()),
+			"copy what goes to screens":    spy(names.WakeExchange()+".spy", names.LiveExchange()),
+		},
+		"notification": {
+			"declare a queue of its own": declare("mine"),
+			"publish as report-service":  publish(names.Exchange(), string(event.VoteReceivedKey)),
+			"wake report-service":        publish(names.WakeExchange(), ""),
+			"copy the wake-ups":          spy(names.LiveExchange()+".spy", names.WakeExchange()),
+		},
+	} {
+		conn, err := amqp.Dial(b.url(service))
+		if err != nil {
+			b.t.Fatalf("dial as %s: %v", service, err)
+		}
+		for what, attempt := range attempts {
+			ch := must(conn.Channel())
+			err := attempt(ch)
+			if refusal, ok := errors.AsType[*amqp.Error](err); !ok || refusal.Code != amqp.AccessRefused {
+				b.t.Errorf("%s-service may %s (error: %v)", service, what, err)
+			}
+			_ = ch.Close()
+		}
+		_ = conn.Close()
+	}
+	for service, requests := range map[string][]string{
+		"report":       {"GET /api/queues", "GET /api/users", "GET /api/overview", "PUT /api/policies/%2F/mine", "GET /api/definitions"},
+		"notification": {"GET /api/users", "PUT /api/users/mine", "PUT /api/permissions/%2F/cityconnect_notification", "GET /api/definitions", "DELETE /api/vhosts/%2F"},
+	} {
+		for _, request := range requests {
+			method, path, _ := strings.Cut(request, " ")
+			req := must(http.NewRequestWithContext(b.t.Context(), method, b.managementURL(service)+path,
+				strings.NewReader(`{"password":"x","tags":"administrator","configure":".*","write":".*","read":".*","pattern":".*","definition":{"max-length":1}}`)))
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				b.t.Fatalf("%s: %v", request, err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
+				b.t.Errorf("%s-service may %s: %s", service, request, res.Status)
+			}
+		}
+	}
+}
+
+// privateDatabases are those that deploy makes, migrated.
+type privateDatabases struct {
+	t       *testing.T
+	server  *pgtest.Server
+	secrets string
+}
+
+func startPrivateDatabases(t *testing.T) *privateDatabases {
+	t.Helper()
+	d := &privateDatabases{t, pgtest.StartServer(t),
+		passwords(t, "reports_password", "reports_owner_password", "notifications_password", "notifications_owner_password")}
+	for range 2 { // the second time with nothing to do
+		d.make()
+		for name, db := range map[string]migrations.Database{"reports": migrations.Report, "notifications": migrations.Notification} {
+			if err := migrations.Up(t.Context(), d.url(name, "_owner"), db); err != nil {
+				t.Fatalf("migrate: %v", err)
+			}
+		}
+	}
+	return d
+}
+
+// make runs the script that makes the databases.
+func (d *privateDatabases) make() {
+	d.t.Helper()
+	address := must(url.Parse(d.server.URL("postgres")))
+	password, _ := address.User.Password()
+	script(d.t, "postgres/databases.sh", nil, "SECRETS="+d.secrets, "PGHOST="+address.Hostname(), "PGPORT="+address.Port(),
+		"PGUSER="+address.User.Username(), "PGPASSWORD="+password)
+}
+
+// url returns the address of a database for its service, or for its owner with
+// the suffix _owner.
+func (d *privateDatabases) url(name, suffix string) string {
+	address := must(url.Parse(d.server.URL("cityconnect_" + name)))
+	address.User = url.UserPassword("cityconnect_"+name+suffix, "secret-"+name+suffix+"_password")
+	return address.String()
+}
+
+func (d *privateDatabases) superuser(name string) *pgxpool.Pool {
+	d.t.Helper()
+	pool, err := pgxpool.New(context.WithoutCancel(d.t.Context()), d.server.URL("cityconnect_"+name))
+	if err != nil {
+		d.t.Fatalf("open %s: %v", name, err)
+	}
+	d.t.Cleanup(pool.Close)
+	return pool
+}
+
+// checkRefusals tries what the services' roles must not do.
+func (d *privateDatabases) checkRefusals() {
+	ctx := d.t.Context()
+	for name, other := range map[string]string{"reports": "notifications", "notifications": "reports"} {
+		conn, err := pgx.Connect(ctx, d.url(name, ""))
+		if err != nil {
+			d.t.Fatalf("connect to %s: %v", name, err)
+		}
+		attempts := []string{
+			"create table mine (id int)", "create temporary table mine (id int)", "create schema mine",
+			"create role mine", "create database mine", "create extension pg_trgm",
+			"alter role cityconnect_" + name + " superuser", "set role cityconnect_" + name + "_owner",
+			"alter database cityconnect_" + name + " set statement_timeout = 1", "drop database cityconnect_" + name,
+			"set log_error_verbosity = default",
+			"update schema_migrations set version = 0", "delete from schema_migrations", "insert into schema_migrations values (99, false)",
+		}
+		for _, table := range tables(d.t, d.superuser(name)) {
+			attempts = append(attempts, "drop table "+table+" cascade", "truncate "+table+" cascade",
+				"alter table "+table+" add column mine int", "create index on "+table+" ((1))", "alter table "+table+" disable trigger all",
+				"create trigger mine before insert on "+table+" execute function suppress_redundant_updates_trigger()")
+		}
+		for _, sql := range attempts {
+			_, err := conn.Exec(ctx, sql)
+			if !refused(err) {
+				d.t.Errorf("the service of %s may: %s (error: %v)", name, sql, err)
+			}
+		}
+		_ = conn.Close(ctx)
+		foreign := strings.Replace(d.url(name, ""), "/cityconnect_"+name+"?", "/cityconnect_"+other+"?", 1)
+		if conn, err := pgx.Connect(ctx, foreign); !refused(err) {
+			d.t.Errorf("the service of %s may connect to %s (error: %v)", name, other, err)
+			if err == nil {
+				_ = conn.Close(ctx)
+			}
+		}
+	}
+}
+
+// refused tells whether PostgreSQL said that the role may not.
+func refused(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "42501" // insufficient_privilege
+}
+
+// A database that the service's role owned, as it once was, is taken over with
+// all its data.
+func TestDatabaseOfTheServiceIsTakenOver(t *testing.T) {
+	t.Parallel()
+	server, ctx := pgtest.StartServer(t), t.Context()
+	d := &privateDatabases{t, server, passwords(t, "reports_password", "reports_owner_password", "notifications_password", "notifications_owner_password")}
+	root := must(pgx.Connect(ctx, server.URL("postgres")))
+	defer root.Close(ctx)
+	for _, sql := range []string{"create role cityconnect_reports login password 'secret-reports_password'", "create database cityconnect_reports owner cityconnect_reports"} {
+		if _, err := root.Exec(ctx, sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	if err := migrations.Up(ctx, d.url("reports", ""), migrations.Report); err != nil {
+		t.Fatalf("migrate as it was: %v", err)
+	}
+	asService := must(pgx.Connect(ctx, d.url("reports", "")))
+	defer asService.Close(ctx)
+
+	d.make()
+	if err := migrations.Up(ctx, d.url("reports", "_owner"), migrations.Report); err != nil {
+		t.Errorf("migrate as the owner: %v", err)
+	}
+	if _, err := asService.Exec(ctx, "drop table reports cascade"); !refused(err) {
+		t.Errorf("drop table: error %v, want a refusal", err)
+	}
+	var categories int
+	if err := asService.QueryRow(ctx, "select count(*) from categories").Scan(&categories); err != nil || categories == 0 {
+		t.Errorf("%d categories are left (error: %v)", categories, err)
+	}
+	if _, err := asService.Exec(ctx, "update categories set name = name"); err != nil {
+		t.Errorf("update: %v", err)
+	}
+}
+
+// passwords makes a folder of secrets, each of which is named in its value.
+func passwords(t *testing.T, names ...string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("secret-"+name), 0o600); err != nil {
+			t.Fatalf("write secret: %v", err)
+		}
+	}
+	return folder
+}
+
+// script runs a script of the folder deploy.
+func script(t *testing.T, name string, args []string, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root(), "deploy", name), args...)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}

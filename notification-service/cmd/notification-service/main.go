@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -25,6 +26,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "notification", cfg.LogLevel)
+	platformconfig.WarnWithoutTLS(log, map[string]string{
+		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL,
+		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
+	})
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service")
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
@@ -35,6 +36,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "report", cfg.LogLevel)
+	platformconfig.WarnWithoutTLS(log, map[string]string{
+		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
+	})
 	metrics := service.NewRegistry()
 
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "report-service")

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"crypto/tls"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rs/zerolog"
+)
+
+// WarnWithoutTLS logs a warning for each variable that leads to a server on
+// another machine without TLS, or with a TLS that takes anybody for the server:
+// whoever is in between reads and changes all that is sent, passwords first.
+// urls has the values by their variables; empty ones are left out.
+func WarnWithoutTLS(log zerolog.Logger, urls map[string]string) {
+	for variable, address := range urls {
+		if host, ok := unprotected(address); ok {
+			log.Warn().Str("variable", variable).Str("host", host).
+				Msg("no TLS that checks the server: whoever is in between can read and change what is sent; see docs/production.md")
+		}
+	}
+}
+
+// unprotected returns the first host of address that is on another machine and
+// is not reached by a TLS that checks who answers.
+func unprotected(address string) (host string, ok bool) {
+	switch scheme, _, _ := strings.Cut(address, "://"); scheme {
+	case "amqp", "http":
+		u, err := url.Parse(address)
+		if err != nil {
+			return "", false // Validate has refused it
+		}
+		return u.Hostname(), !isLocal(u.Hostname())
+	case "", "amqps", "https":
+		return "", false
+	}
+	cfg, err := pgconn.ParseConfig(address) // a URL or "host=… user=…"
+	if err != nil {
+		return "", false
+	}
+	if !checks(cfg.TLSConfig) && !isLocal(cfg.Host) {
+		return cfg.Host, true
+	}
+	for _, fallback := range cfg.Fallbacks { // other hosts, and the same one without TLS
+		if !checks(fallback.TLSConfig) && !isLocal(fallback.Host) {
+			return fallback.Host, true
+		}
+	}
+	return "", false
+}
+
+// checks tells whether cfg is of a TLS that checks who answers. sslmode=verify-ca
+// does so by a function of its own.
+func checks(cfg *tls.Config) bool {
+	return cfg != nil && (!cfg.InsecureSkipVerify || cfg.VerifyPeerCertificate != nil)
+}
+
+// isLocal tells whether host is this machine: by name, by address, or as the
+// folder of a socket.
+func isLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasPrefix(host, "/") || ip != nil && ip.IsLoopback()
+}

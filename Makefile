@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
+  lint fmt generate pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -65,6 +65,9 @@ fmt: ## format all Go sources
 
 generate: ## make the generated code anew from its sources
 	go generate ./platform/... ./report-service/... ./notification-service/...
+
+pin-images: ## write the digests of the images that Compose uses into .env
+	@scripts/pin-images.sh
 
 load: ## start the stack and put it under half a minute of load, with an audit
 	@scripts/load.sh

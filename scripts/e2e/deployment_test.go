@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A composeService is what Compose is told of one container.
+type composeService struct {
+	ReadOnly    bool           `yaml:"read_only"`
+	CapDrop     []string       `yaml:"cap_drop"`
+	SecurityOpt []string       `yaml:"security_opt"`
+	CPUs        any            `yaml:"cpus"`
+	MemLimit    string         `yaml:"mem_limit"`
+	PidsLimit   int            `yaml:"pids_limit"`
+	Ulimits     map[string]int `yaml:"ulimits"`
+	Logging     struct {
+		Options map[string]string `yaml:"options"`
+	} `yaml:"logging"`
+	Image       string            `yaml:"image"`
+	Build       any               `yaml:"build"`
+	Ports       []string          `yaml:"ports"`
+	Environment map[string]string `yaml:"environment"`
+}
+
+func composeFile(t *testing.T, path string) map[string]composeService {
+	t.Helper()
+	var file struct {
+		Services map[string]composeService `yaml:"services"`
+	}
+	if err := yaml.Unmarshal(must(os.ReadFile(filepath.Join(root(), path))), &file); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return file.Services
+}
+
+// Every container is bounded and can do no more than it has to, is reached from
+// this machine alone, and is built on an image that can be pinned.
+func TestContainersAreConfined(t *testing.T) {
+	t.Parallel()
+	for name, s := range composeFile(t, "docker-compose.yml") {
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s is not confined: %+v", name, s)
+		}
+		if s.CPUs == nil || s.MemLimit == "" || s.PidsLimit == 0 || s.Ulimits["nofile"] == 0 || s.Logging.Options["max-size"] == "" {
+			t.Errorf("%s has no limit of processors, memory, processes, files or log: %+v", name, s)
+		}
+		for _, port := range s.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s is reached from other machines at %s", name, port)
+			}
+		}
+		if ours := strings.HasPrefix(s.Image, "cityconnect/"); !ours && !strings.Contains(s.Image, "_IMAGE:-") {
+			t.Errorf("%s: image %s cannot be pinned by a variable", name, s.Image)
+		}
+	}
+}
+
+// In production nobody hands out tokens by accident: the identity provider, the
+// page's address and its certificate are asked for, and only the gateway is
+// reached from outside.
+func TestProductionNeedsAnIdentityProvider(t *testing.T) {
+	t.Parallel()
+	production := composeFile(t, filepath.Join("deploy", "compose.production.yml"))
+	for name, s := range composeFile(t, "docker-compose.yml") {
+		over := production[name]
+		if name != "gateway" && len(over.Ports) > 0 {
+			t.Errorf("%s is reached at %s in production", name, over.Ports)
+		}
+		if s.Environment["AUTH_MODE"] == "" {
+			continue
+		}
+		if over.Environment["AUTH_MODE"] != "jwt" || over.Environment["AUTH_DEV_NETWORK"] != "" {
+			t.Errorf("%s: AUTH_MODE is %q in production", name, over.Environment["AUTH_MODE"])
+		}
+		for _, variable := range []string{"AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL"} {
+			if !strings.HasPrefix(over.Environment[variable], fmt.Sprintf("${%s:?", variable)) {
+				t.Errorf("%s starts without %s in production: %q", name, variable, over.Environment[variable])
+			}
+		}
+	}
+	if !strings.HasPrefix(production["gateway"].Environment["GATEWAY_HTTPS_ORIGIN"], "${GATEWAY_HTTPS_ORIGIN:?") {
+		t.Errorf("the gateway starts without the page's address: %v", slices.Sorted(maps.Keys(production["gateway"].Environment)))
+	}
+}

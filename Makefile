@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -65,6 +65,13 @@ fmt: ## format all Go sources
 
 generate: ## make the generated code anew from its sources
 	go generate ./platform/... ./report-service/... ./notification-service/...
+
+notices: ## write the licences of what the programs contain into deploy/third-party-notices.txt
+	@notices=$$(go run ./scripts/cmd/notices migrations report-service notification-service) && \
+	printf '%s\n' "$$notices" >deploy/third-party-notices.txt
+
+release: ## programs, bills of materials, licences and checksums in bin/release, from the last commit
+	@scripts/release.sh
 
 pin-images: ## write the digests of the images that Compose uses into .env
 	@scripts/pin-images.sh

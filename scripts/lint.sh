@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks that need no server: formatting, generated code, vet, linters, shell
-# scripts, known vulnerabilities, the page. All of them run; the exit code tells
-# whether one complained.
+# scripts, known vulnerabilities, the page. All of them run, or those that are
+# named: scripts/lint.sh vet shell. The exit code tells whether one complained. What
+# could not be looked at is said at the end, and fails if REQUIRED_CHECKS names it.
 # shellcheck disable=SC2317 # the checks are called by name, at the end
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,6 +10,7 @@ mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\
 # Those that are not in the workspace. scripts/tools has no code.
 mapfile -t apart < <(git ls-files '*/go.mod' | sed 's|^|./|; s|/go.mod$||' |
   grep -vxFf <(printf '%s\n' "${modules[@]}" ./scripts/tools))
+shipped=(migrations report-service notification-service)
 
 formatting() {
   local files
@@ -63,6 +65,42 @@ shell() {
   shellcheck -x "${scripts[@]}"
 }
 
+# versions makes sure that what is shipped, which is built without the workspace,
+# has the dependencies that are tested in it.
+versions() {
+  local module code=0 list='{{with .Module}}{{.Path}} {{.Version}}{{end}}'
+  for module in "${shipped[@]}"; do
+    diff <(linked "$module" "$list") <(GOWORK=off linked "$module" "$list") || {
+      echo "$module is tested with the versions that have <, and shipped with those that have >; run go work sync"
+      code=1
+    }
+  done
+  return "$code"
+}
+
+# linked MODULE FORMAT lists what others wrote and a module's programs contain.
+linked() {
+  CGO_ENABLED=0 go -C "$1" list -deps -f "$2" ./cmd/... | grep -v '^github.com/cityconnect/' | sort -u
+}
+
+# notices compares the third-party notices with what the programs contain.
+notices() {
+  go run ./scripts/cmd/notices "${shipped[@]}" | diff deploy/third-party-notices.txt - || {
+    echo 'deploy/third-party-notices.txt is not current; run make notices'
+    return 1
+  }
+}
+
+# alerts has Prometheus' own program read the rules and try them.
+alerts() {
+  if ! command -v promtool >/dev/null; then
+    echo 'skipped: promtool is not installed'
+    return
+  fi
+  promtool check rules deploy/prometheus/alerts.yml &&
+    promtool test rules deploy/prometheus/alerts_test.yml
+}
+
 # vulnerabilities asks the Go vulnerability database, where it can be reached.
 vulnerabilities() {
   local module out code
@@ -70,7 +108,7 @@ vulnerabilities() {
     code=0
     out=$(timeout 300 scripts/tool.sh govulncheck -C "$module" ./... 2>&1) || code=$?
     if [[ $out == *"fetching vulnerabilities:"* ]]; then
-      echo 'skipped: the vulnerability database cannot be reached'
+      echo "skipped: the vulnerability database cannot be reached, so nobody knows"
       return
     elif ((code != 0)); then
       printf '%s: %s\n' "$module" "$out"
@@ -118,12 +156,24 @@ documents() {
 # page checks the types of the page's sources, lints them and their formatting.
 page() { scripts/page.sh lint; }
 
-failed=0
-for check in formatting generated vet linters shell variables documents vulnerabilities page; do
-  if out=$("$check" 2>&1); then
-    echo "$check: ok${out:+ ($out)}"
-  else
+if (($# == 0)); then
+  set -- formatting generated versions notices vet linters shell alerts variables documents vulnerabilities page
+fi
+failed=0 skipped=()
+for check in "$@"; do
+  if ! out=$("$check" 2>&1); then
     printf '%s: FAILED\n%s\n' "$check" "$out"
+    failed=1
+  elif [[ $out == *'skipped: '* ]]; then
+    echo "$check: NOT CHECKED: ${out##*skipped: }"
+    skipped+=("$check")
+  else
+    echo "$check: ok"
+  fi
+done
+for check in ${REQUIRED_CHECKS:-}; do
+  if [[ " ${skipped[*]} " == *" $check "* ]]; then
+    echo "FAILED: $check must not be left out here"
     failed=1
   fi
 done

@@ -1,6 +1,8 @@
 import { loadEnv } from 'vite';
 import { defineConfig } from 'vitest/config';
 
+import { thirdPartyNotices } from './notices.js';
+
 // Where a stack runs, for work on the page beside it: npx vite
 const { CITYCONNECT_URL = 'http://127.0.0.1:8080' } = loadEnv('', '.', 'CITYCONNECT_');
 
@@ -8,6 +10,7 @@ const { CITYCONNECT_URL = 'http://127.0.0.1:8080' } = loadEnv('', '.', 'CITYCONN
 const version = (major: number, minor = 0) => (major << 16) | (minor << 8);
 
 export default defineConfig({
+  plugins: [thirdPartyNotices()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,

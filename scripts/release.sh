@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Builds what is released into bin/release, from the last commit and nothing
+# else: the programs for two architectures, each with its bill of materials
+# (CycloneDX), the licences, and checksums of all. Built twice, in two folders: the
+# same bytes must come out, so that anybody can build them again and compare.
+#
+# It fails if the programs have known vulnerabilities, and if that cannot be
+# looked up, unless REQUIRED_CHECKS is set and empty.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+version=$(git describe --tags --always)
+commit_time=$(git show -s --format=%ct HEAD)
+release=$PWD/bin/release
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+REQUIRED_CHECKS=${REQUIRED_CHECKS-vulnerabilities} scripts/lint.sh versions notices vulnerabilities
+if ! scripts/pin-images.sh check; then
+  echo 'release: images are built on whatever these tags are by then; make pin-images pins them'
+fi
+git diff --quiet HEAD || echo 'release: changes that are not committed are left out'
+
+# build SOURCES OUT ARCHITECTURE compiles as deploy/Dockerfile does.
+build() {
+  local module
+  for module in migrations report-service notification-service; do
+    GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$3 GOFLAGS=-buildvcs=false \
+      go -C "$1/$module" build -trimpath -ldflags='-s -w' -o "$2/" ./cmd/...
+  done
+}
+
+# pack FOLDER FILE makes an archive in which nothing depends on when and by whom.
+pack() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$commit_time" -C "$(dirname "$1")" -c "$(basename "$1")" |
+    gzip -n >"$2"
+}
+
+go build -o "$work/sbom" ./scripts/cmd/sbom
+rm -rf "$release"
+mkdir -p "$release" "$work/first" "$work/second"
+for sources in first second; do
+  git archive HEAD | tar -x -C "$work/$sources"
+done
+for architecture in amd64 arm64; do
+  name=cityconnect-$version-linux-$architecture
+  build "$work/first" "$work/$name" "$architecture"
+  build "$work/second" "$work/again-$architecture" "$architecture"
+  diff -r "$work/$name" "$work/again-$architecture" || {
+    echo 'release: two builds differ' >&2
+    exit 1
+  }
+  for program in "$work/$name"/*; do
+    "$work/sbom" -version "$version" "$program" >"$release/$(basename "$program")-$version-linux-$architecture.cdx.json"
+  done
+  cp LICENSE deploy/third-party-notices.txt "$work/$name/"
+  pack "$work/$name" "$release/$name.tar.gz"
+done
+cp deploy/third-party-notices.txt "$release/"
+if ! (cd notification-service/internal/web/app && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) \
+  >"$release/page-$version.cdx.json" 2>"$work/sbom.log"; then
+  rm "$release/page-$version.cdx.json"
+  echo 'release: the page has no bill of materials; npm 10 makes it'
+fi
+(cd "$release" && sha256sum -- * >SHA256SUMS)
+echo "release: $release"

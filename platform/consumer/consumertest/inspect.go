@@ -7,6 +7,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Channel returns a channel on a connection of its own.
@@ -51,13 +52,21 @@ func (h *Harness) WaitSubscribed(n int) {
 	}
 }
 
-// Count returns the number that sql selects.
+// Count returns the number that sql selects. It waits for a database that is
+// away: after a restart the pool has connections of before.
 func (h *Harness) Count(sql string, args ...any) int {
 	h.t.Helper()
 	var n int
-	if err := h.Pool.QueryRow(context.WithoutCancel(h.t.Context()), sql, args...).Scan(&n); err != nil {
-		h.t.Fatal(err)
-	}
+	h.Eventually("the database", func() string {
+		err := h.Pool.QueryRow(context.WithoutCancel(h.t.Context()), sql, args...).Scan(&n)
+		if err != nil && pgpool.Classify(err) != pgpool.Away {
+			h.t.Fatal(err)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	return n
 }
 

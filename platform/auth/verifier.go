@@ -40,6 +40,7 @@ type Verifier struct {
 	secret []byte
 	issuer *issuer // nil with a secret
 	now    func() time.Time
+	erased func(userID string) bool // nil if nobody ever is
 }
 
 // New returns the Verifier that cfg describes. With a JWKS URL it keeps the
@@ -64,6 +65,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	}
 	return v, nil
 }
+
+// RefuseErased has v accept no token of those who were erased. It is called
+// before the first request.
+func (v *Verifier) RefuseErased(erased func(userID string) bool) { v.erased = erased }
 
 // Checks returns what readiness depends on: with a JWKS URL, that the issuer's
 // keys have been read once. A replica that has never reached the issuer can
@@ -104,6 +109,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	p.ID, _ = claims["sub"].(string)
 	if p.ID == "" || len(p.ID) > maxID || text.CheckLine(p.ID) != nil {
 		return Principal{}, fmt.Errorf("%w: its subject is missing or not a short text", ErrToken)
+	}
+	if v.erased != nil && v.erased(p.ID) {
+		return Principal{}, fmt.Errorf("%w: its account was erased", ErrToken)
 	}
 	name, _ := claims["name"].(string)
 	p.Name = strings.TrimSpace(name)

@@ -16,10 +16,20 @@ import (
 // A Store keeps dead letters and their replays in the database of the
 // messages' effects, so that one transaction gives a message its effect and
 // closes its dead letter. It is safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool  *pgxpool.Pool
+	scrub func(ctx context.Context, letters []Letter) error // nil for none
+}
 
 // NewStore returns a Store on pool, which stays the caller's to close.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+
+// BeforeArchive has scrub take from letters what must not be kept of them, such
+// as persons who were erased meanwhile. If it fails, the letters stay in their
+// queue.
+func (s *Store) BeforeArchive(scrub func(ctx context.Context, letters []Letter) error) {
+	s.scrub = scrub
+}
 
 // archiveSQL keeps one letter. The same letter may come twice, when the
 // archiver died between the commit and the ack: it is known by the moment of
@@ -45,6 +55,11 @@ select id, $11, $12, $13, $7, $8, $14 from kept`
 // Archive keeps the letters in one transaction. One that is there already, or
 // whose message has had its effect meanwhile, does not become open by it.
 func (s *Store) Archive(ctx context.Context, letters []Letter) error {
+	if s.scrub != nil {
+		if err := s.scrub(ctx, letters); err != nil {
+			return err
+		}
+	}
 	batch := &pgx.Batch{}
 	for _, l := range letters {
 		batch.Queue(archiveSQL, l.Queue, l.MessageID, l.Type, l.Body, l.Properties, l.Headers,

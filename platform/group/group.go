@@ -33,6 +33,11 @@ type Dependencies struct {
 	Names         event.Topology // of exchanges and queues
 	Log           zerolog.Logger
 	Metrics       prometheus.Registerer
+
+	// Await returns when messages may be taken, or an error if ctx ends first;
+	// nil does not wait. Scrub is for deadletter.Store.BeforeArchive, or nil.
+	Await func(ctx context.Context) error
+	Scrub func(ctx context.Context, letters []deadletter.Letter) error
 }
 
 // A Runner runs the groups of a process.
@@ -45,6 +50,7 @@ type Runner struct {
 	forwarder *forwarder.Forwarder
 	archiver  *deadletter.Archiver
 	replayer  *deadletter.Replayer
+	await     func(context.Context) error
 	log       zerolog.Logger
 }
 
@@ -58,13 +64,14 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 		queues[i] = topology.Group{Name: g.Name, Queues: g.Queues}
 	}
 	broker := topology.New(d.Names, cfg.RetrySchedule(), queues...)
-	r := &Runner{database: d.Database, log: d.Log}
+	r := &Runner{database: d.Database, await: d.Await, log: d.Log}
 	var err error
 	if r.Checker, err = topology.NewChecker(broker, d.ManagementURL, connection("checker")); err != nil {
 		return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
 	}
 	r.forwarder = forwarder.New(connection("forwarder"), d.Metrics, r.Checker.Unroutable)
 	letters := deadletter.NewStore(d.Database)
+	letters.BeforeArchive(d.Scrub)
 	r.replayer = deadletter.NewReplayer(letters, r.forwarder, d.Log)
 	r.Releaser = delay.NewReleaser(cfg.Delay, delay.NewStore(d.Database), r.forwarder, r.Checker.Unroutable, d.Metrics, d.Log)
 	archiver := connection("archiver")
@@ -88,7 +95,12 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer stop()
 	context.AfterFunc(forwarderCtx, stop) // the others cannot work without it
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.Consumer.Run(ctx) })
+	g.Go(func() error {
+		if r.await != nil && r.await(ctx) != nil {
+			return nil // it ended before
+		}
+		return r.Consumer.Run(ctx)
+	})
 	g.Go(func() error { return r.Checker.Run(ctx) })
 	g.Go(func() error { return r.archiver.Run(ctx) })
 	g.Go(func() error { return r.replayer.Run(ctx) })

@@ -1,0 +1,104 @@
+package erasure
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// Scrub returns a message's body with Someone in place of everybody who is
+// erased, and without the name of a reporter who is; changed says whether
+// there was one. A body that is no JSON is searched for quoted texts.
+func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, changed bool) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		scrubbed = quoted.ReplaceAllFunc(body, func(text []byte) []byte {
+			if !erased(string(text[1 : len(text)-1])) {
+				return text
+			}
+			changed = true
+			return slices.Concat(text[:1], []byte(Someone), text[:1])
+		})
+		return scrubbed, changed
+	}
+	value, changed = scrub(value, erased)
+	if !changed {
+		return body, false
+	}
+	scrubbed, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	return scrubbed, true
+}
+
+// quoted is a text in quotes, without any.
+var quoted = regexp.MustCompile(`"[^"]{1,255}"|'[^']{1,255}'`)
+
+func scrub(value any, erased func(string) bool) (_ any, changed bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		reporter := false
+		for name, item := range v {
+			item, different := scrub(item, erased)
+			if different {
+				v[name], changed = item, true
+				reporter = reporter || fold(name) == "reporterid"
+			}
+		}
+		for name := range v {
+			if reporter && fold(name) == "reportername" {
+				delete(v, name)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			item, different := scrub(item, erased)
+			if different {
+				v[i], changed = item, true
+			}
+		}
+	case string:
+		if v != "" && erased(v) {
+			return Someone, true
+		}
+		if strings.HasPrefix(strings.TrimSpace(v), "{") { // JSON of its own
+			inner, different := Scrub([]byte(v), erased)
+			return string(inner), different
+		}
+	}
+	return value, changed
+}
+
+// fold makes of a field's name what is equal for its usual spellings.
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+}
+
+// Reseal returns a recipient who is nobody in place of a sealed one who is
+// erased; changed says whether he is. One that does not open stays: nobody can
+// open it.
+func Reseal(keys *event.Keyring, report uuid.UUID, sealed string, erased func(userID string) bool) (_ string, changed bool) {
+	userID, err := keys.Open(report, sealed)
+	if err != nil || userID == "" || !erased(userID) {
+		return sealed, false
+	}
+	return keys.Seal(report, ""), true
+}
+
+// Mentioned returns the regular expression of PostgreSQL for a text in which
+// userID stands by itself: an id such as "1" is part of many words.
+func Mentioned(userID string) string {
+	return `(^|[^[:alnum:]])` + notWord.ReplaceAllString(userID, `\$0`) + `($|[^[:alnum:]])`
+}
+
+// notWord is what may have a meaning in a regular expression.
+var notWord = regexp.MustCompile(`[^\p{L}\p{N}]`)

@@ -8,6 +8,7 @@ create table erasures (
   user_mac bytea unique, -- HMAC-SHA256 of the user's id; null once nothing can be on its way
   sealed text, -- the user's id; null when it is done
   requested_at timestamptz not null default now(),
+  due_at timestamptz not null default now(), -- when the next piece of work may begin
   step int not null default 0, -- how many steps are done
   cursor text not null default '', -- where the next one goes on
   removed jsonb not null default '{}', -- how many rows, by step
@@ -15,7 +16,7 @@ create table erasures (
 );
 
 create index erasures_latest on erasures (requested_at desc);
-create index erasures_running on erasures (requested_at) where done_at is null;
+create index erasures_due on erasures (due_at) where done_at is null;
 
 -- Which database this is, and how often it was restored. A service that finds
 -- itself in another one than this row says runs on a copy of it.

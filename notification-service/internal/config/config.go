@@ -6,6 +6,7 @@ package config
 import (
 	"slices"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -23,6 +24,7 @@ type Config struct {
 	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
 	Stream        sse.Config
 	Consumer      consumer.Config
+	Retention     postgres.Retention
 	Page          web.Config
 	Webhooks      webhook.Rules // for the addresses that operators register
 }

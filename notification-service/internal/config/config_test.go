@@ -35,6 +35,7 @@ func TestEnvironment(t *testing.T) {
 			"STREAM_MAX_FEED":         {"0", "20000"},
 			"DRAIN_WINDOW":            {"-1s"},
 			"RETRY_DELAYS":            {"5s,1s"},
+			"NOTIFICATIONS_RETENTION": {"a year", "1h", "365"},
 		},
 		Faults: map[string]string{
 			"STREAM_MAX": "many", "STREAM_HEARTBEAT": "2m", "PREFETCH": "0", "RETRY_DELAYS": "1s,soon",

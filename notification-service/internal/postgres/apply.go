@@ -21,6 +21,8 @@ import (
 // just handling makes this one wait for the other's end. The row of a stream
 // stays locked until the commit, so the numbers have no gap and no reader
 // sees a number before the one below it.
+//
+// A message that was on its way to a reader when he was erased tells nobody.
 const applySQL = `
 with fresh as (
   insert into processed_messages (consumer, message_id)
@@ -32,6 +34,8 @@ with fresh as (
 ), resolved as (
   update dead_letters set state = 'resolved', closed_at = now()
   where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
+), erased as (
+  select stream from unnest($11::text[], $12::bytea[]) as o (stream, hash) join erasures e on e.user_mac = o.hash
 ), drafts as (
   select d.*,
     row_number() over (partition by stream order by place) as nth,
@@ -39,6 +43,7 @@ with fresh as (
   from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[])
     with ordinality as d (message_id, stream, id, type, report_id, report_version, data, place)
   join fresh using (message_id)
+  where stream not in (select stream from erased)
 ), numbered as (
   insert into streams as s (name, last_seq)
   select stream, count(*) from drafts group by stream order by stream collate "C"
@@ -69,8 +74,9 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 	if err != nil {
 		return Applied{}, err
 	}
+	owners, hashes := s.hashes(args.streams...)
 	rows, err := s.pool.Query(ctx, applySQL, queue, args.ids, args.messageIDs, args.streams,
-		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now)
+		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes)
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // List returns the notifications of reader before cursor, newest first; all of
@@ -119,7 +120,8 @@ func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UU
 		return notification.Item{}, fmt.Errorf("mark notification: %w", err)
 	}
 	item, err := pgx.CollectExactlyOneRow(rows, scanItem)
-	if errors.Is(err, pgx.ErrNoRows) {
+	removed := pgpool.Constraint(err) == "notification_reads_stream_id_seq_fkey" // in this very moment
+	if errors.Is(err, pgx.ErrNoRows) || removed {
 		return notification.Item{}, notification.ErrNotFound
 	}
 	if err != nil {

@@ -3,10 +3,21 @@
 // its notifications, that a message has had its effect.
 package postgres
 
-import "github.com/jackc/pgx/v5/pgxpool"
+import (
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
 
 // A Store is the notifications database. It is safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool *pgxpool.Pool
+
+	// Who was erased, and the keys of the recipients; nil until RefuseErased.
+	erased *erasure.Eraser
+	keys   *event.Keyring
+}
 
 // NewStore returns a Store on pool, which stays the caller's to close.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // View returns the heads of reader's streams and how many notifications he has
@@ -15,29 +16,38 @@ import (
 // position to resume from.
 func (s *Store) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
 	for range 2 {
-		view, err := s.view(ctx, reader)
-		if err != nil || len(view.Heads) == len(reader.Streams()) {
+		view, seenToday, err := s.view(ctx, reader)
+		switch {
+		case err != nil:
 			return view, err
+		case len(view.Heads) == len(reader.Streams()):
+			if !seenToday {
+				s.see(ctx, reader)
+			}
+			return view, nil
 		}
 		if err := s.enrol(ctx, reader); err != nil {
 			return notification.View{}, err
 		}
 	}
-	return notification.View{}, fmt.Errorf("view streams: a stream vanished while it was read")
+	return notification.View{}, fault.New(fault.Unavailable, "the streams are being removed")
 }
 
-// view omits the heads of new streams, and of all streams for a new reader.
+// view omits the heads of new streams, and of all streams for a new reader. It
+// also tells whether the reader is known to have been here today.
 //
 // The numbers of a stream have no gaps, so the unread are those above the
-// reader's mark, corrected by what he has marked one by one.
-func (s *Store) view(ctx context.Context, reader notification.Reader) (notification.View, error) {
+// reader's mark, corrected by what he has marked one by one. What was removed
+// counts as read, and its corrections went with it.
+func (s *Store) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, s.last_seq,
-		  greatest(s.last_seq - m.seq, 0) + (
+		  greatest(s.last_seq - greatest(m.seq, s.removed_to), 0) + (
 		    select count(*) filter (where not r.read and r.seq <= m.seq)
 		         - count(*) filter (where r.read and r.seq > m.seq)
 		    from notification_reads r
-		    where r.reader = m.reader and r.stream_id = s.id)
+		    where r.reader = m.reader and r.stream_id = s.id),
+		  m.seen_at > now() - interval '1 day'
 		from unnest($2::text[]) with ordinality as want (name, place)
 		join streams s on s.name = want.name
 		join streams me on me.name = $1
@@ -45,31 +55,44 @@ func (s *Store) view(ctx context.Context, reader notification.Reader) (notificat
 		order by want.place`,
 		reader.Own(), reader.Streams())
 	if err != nil {
-		return notification.View{}, fmt.Errorf("view streams: %w", err)
+		return notification.View{}, false, fmt.Errorf("view streams: %w", err)
 	}
-	var view notification.View
 	var head notification.Head
 	var unread int64
-	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread}, func() error {
+	var seen bool
+	seenToday = true
+	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread, &seen}, func() error {
 		view.Heads = append(view.Heads, head)
 		view.Unread += unread
+		seenToday = seenToday && seen
 		return nil
 	})
 	if err != nil {
-		return notification.View{}, fmt.Errorf("view streams: %w", err)
+		return notification.View{}, false, fmt.Errorf("view streams: %w", err)
 	}
-	return view, nil
+	return view, seenToday, nil
+}
+
+// see notes that reader is here, for retention, which asks who has not been for
+// long. He is served also if that fails: it is noted the next time.
+func (s *Store) see(ctx context.Context, reader notification.Reader) {
+	_, _ = s.pool.Exec(ctx, `
+		update read_marks set seen_at = now()
+		where reader = (select id from streams where name = $1) and seen_at < now() - interval '1 day'`, reader.Own())
 }
 
 // enrol writes the streams of reader and his marks in them. What is in a shared
 // stream before its reader comes counts as read.
 func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
 	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which all transactions lock
+	_, hashes := s.hashes(string(reader.Own()))
 	batch := &pgx.Batch{}
 	batch.Queue(`
 		insert into streams (name)
-		select name from unnest($1::text[]) with ordinality as want (name, place) order by place
-		on conflict do nothing`, sorted)
+		select name from unnest($1::text[]) with ordinality as want (name, place)
+		where not exists (select from erasures where user_mac = any($2))
+		order by place
+		on conflict do nothing`, sorted, hashes)
 	batch.Queue(`
 		insert into read_marks (reader, stream_id, seq)
 		select me.id, s.id, case when s.id = me.id then 0 else s.last_seq end

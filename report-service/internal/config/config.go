@@ -7,6 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -15,8 +16,9 @@ import (
 type Config struct {
 	Address
 	config.Service
-	Auth  auth.Config
-	Relay relay.Config
+	Auth      auth.Config
+	Relay     relay.Config
+	Retention postgres.Retention
 
 	ReportsPerUser ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
 	VotesPerUser   ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`

@@ -31,6 +31,7 @@ func TestEnvironment(t *testing.T) {
 			"RELAY_WINDOW":    {"0", "many"},
 			"RELAY_LEASE":     {"1s", "14"},
 			"RELAY_RETRY_MIN": {"2m"},
+			"AUDIT_RETENTION": {"23h", "ever"},
 		},
 		Faults: map[string]string{
 			"RELAY_WINDOW": "many", "RELAY_LEASE": "1s",

@@ -50,8 +50,8 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 }
 
 const lockSQL = `
-	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, p.reporter_id
-	from reports r join reporters p on p.report_id = r.id
+	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, '')
+	from reports r left join reporters p on p.report_id = r.id
 	where r.id = $1
 	for no key update of r`
 

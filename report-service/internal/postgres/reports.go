@@ -14,15 +14,15 @@ import (
 
 // viewSQL selects reports as the reader $1 may see them; the reader is empty
 // for someone who is not signed in. The id of a reporter, and the name of an
-// anonymous one, do not leave the database.
+// anonymous one, do not leave the database. A reporter who was erased is no row.
 const viewSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
-		case when r.privacy_level = 'public' then p.reporter_name else '' end,
-		p.reporter_id = $1, coalesce(v.value, 0)
+		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
+		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0)
 	from reports r
 	join categories c on c.id = r.category_id
-	join reporters p on p.report_id = r.id
+	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
 
 // Get returns a report as reader may see it.

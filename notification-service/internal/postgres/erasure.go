@@ -1,0 +1,253 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// ErasureSteps returns how a person is erased here: his stream goes, with all
+// that is in it and all that he has read, and his name from dead letters and
+// from what operators did. A dead letter about his report stays, because others
+// are told of it, and is for nobody any more.
+func ErasureSteps(keys *event.Keyring) []erasure.Step {
+	return []erasure.Step{
+		{Name: "notifications", Do: eraseNotifications},
+		{Name: "stream", Do: eraseStream},
+		{Name: "dead_letters", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
+			return eraseFromDeadLetters(ctx, tx, keys, userID, cursor)
+		}},
+		{Name: "delayed_messages", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
+			return eraseFromDelayed(ctx, tx, keys, userID, cursor)
+		}},
+		{Name: "audit", Do: eraseFromAudit},
+	}
+}
+
+// RefuseErased has the store write nothing for those whom e has erased.
+func (s *Store) RefuseErased(e *erasure.Eraser, keys *event.Keyring) { s.erased, s.keys = e, keys }
+
+// hashes returns by which hashes the owners of streams would be known if they
+// were erased, and the stream of each.
+func (s *Store) hashes(streams ...string) (names []string, hashes [][]byte) {
+	if s.erased == nil {
+		return nil, nil
+	}
+	for i, name := range streams {
+		user, own := strings.CutPrefix(name, string(notification.UserStream("")))
+		if !own || slices.Contains(streams[:i], name) {
+			continue
+		}
+		for _, hash := range s.erased.Hashes(user) {
+			names, hashes = append(names, name), append(hashes, hash)
+		}
+	}
+	return names, hashes
+}
+
+func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from notifications n using (
+		  select o.stream_id, o.seq from notifications o join streams s on s.id = o.stream_id
+		  where s.name = $1 order by o.seq limit $2) as first
+		where n.stream_id = first.stream_id and n.seq = first.seq`, notification.UserStream(userID), limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("delete notifications: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = "more"
+	}
+	return next, tag.RowsAffected(), nil
+}
+
+// eraseStream removes the stream once nothing refers to it. A replica that has
+// it open finds out when it compares its streams with the database, and ends it.
+func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from notification_reads where ctid = any(array(
+		  select r.ctid from notification_reads r join streams s on s.id = r.reader where s.name = $1 limit $2))`,
+		notification.UserStream(userID), limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("delete what was read: %w", err)
+	}
+	if removed = tag.RowsAffected(); removed == int64(limit) {
+		return "more", removed, nil
+	}
+	for _, sql := range []string{
+		`delete from read_marks where reader = (select id from streams where name = $1)`,
+		`delete from streams where name = $1`,
+	} {
+		tag, err := tx.Exec(ctx, sql, notification.UserStream(userID))
+		if err != nil {
+			return "", 0, fmt.Errorf("delete stream: %w", err)
+		}
+		removed += tag.RowsAffected()
+	}
+	return "", removed, nil
+}
+
+// lettersAtOnce is how many dead letters are read at a time: their bodies may
+// have a megabyte each.
+const lettersAtOnce = 50
+
+func eraseFromDeadLetters(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string) (next string, removed int64, err error) {
+	if cursor == "" {
+		cursor = "0"
+	}
+	rows, err := tx.Query(ctx, `
+		select id, body, headers, close_reason from dead_letters where id > $1::text::bigint order by id limit $2`, cursor, lettersAtOnce)
+	if err != nil {
+		return "", 0, fmt.Errorf("read dead letters: %w", err)
+	}
+	type letter struct {
+		ID      int64
+		Body    []byte
+		Headers json.RawMessage
+		Reason  string
+	}
+	letters, err := pgx.CollectRows(rows, pgx.RowToStructByPos[letter])
+	if err != nil {
+		return "", 0, fmt.Errorf("read dead letters: %w", err)
+	}
+	him := func(id string) bool { return id == userID }
+	for _, l := range letters {
+		body, headers, changed := scrubLetter(keys, l.Body, l.Headers, him)
+		if !json.Valid(body) && bytes.Contains(body, []byte(userID)) { // not even in quotes
+			body, changed = bytes.ReplaceAll(body, []byte(userID), []byte(erasure.Someone)), true
+		}
+		tag, err := tx.Exec(ctx, `
+			update dead_letters set body = $2, headers = $3, close_reason = case when close_reason ~ $4 then '' else close_reason end
+			where id = $1 and ($5 or close_reason ~ $4)`, l.ID, body, headers, erasure.Mentioned(userID), changed)
+		if err != nil {
+			return "", 0, fmt.Errorf("change dead letter: %w", err)
+		}
+		removed += tag.RowsAffected()
+	}
+	if len(letters) == lettersAtOnce {
+		next = strconv.FormatInt(letters[lettersAtOnce-1].ID, 10)
+	}
+	return next, removed, nil
+}
+
+// eraseFromDelayed does the same for messages that wait until a time.
+func eraseFromDelayed(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string) (next string, removed int64, err error) {
+	queue, id, _ := strings.Cut(cursor, "\n")
+	rows, err := tx.Query(ctx, `
+		select queue, message_id, body, headers from delayed_messages
+		where (queue, message_id) > ($1, $2) order by queue, message_id limit $3`, queue, id, lettersAtOnce)
+	if err != nil {
+		return "", 0, fmt.Errorf("read delayed messages: %w", err)
+	}
+	type message struct {
+		Queue, ID string
+		Body      []byte
+		Headers   json.RawMessage
+	}
+	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[message])
+	if err != nil {
+		return "", 0, fmt.Errorf("read delayed messages: %w", err)
+	}
+	him := func(id string) bool { return id == userID }
+	for _, m := range messages {
+		body, headers, changed := scrubLetter(keys, m.Body, m.Headers, him)
+		if !changed {
+			continue
+		}
+		_, err := tx.Exec(ctx, `update delayed_messages set body = $3, headers = $4 where queue = $1 and message_id = $2`, m.Queue, m.ID, body, headers)
+		if err != nil {
+			return "", 0, fmt.Errorf("change delayed message: %w", err)
+		}
+		removed++
+	}
+	if len(messages) == lettersAtOnce {
+		next = messages[lettersAtOnce-1].Queue + "\n" + messages[lettersAtOnce-1].ID
+	}
+	return next, removed, nil
+}
+
+// scrubLetter takes those who are erased from a message: its body, its headers,
+// and whom it is for.
+func scrubLetter(keys *event.Keyring, body []byte, headers json.RawMessage, erased func(string) bool) (_ []byte, _ json.RawMessage, changed bool) {
+	var about struct {
+		ReportID uuid.UUID `json:"report_id"`
+	}
+	var table map[string]json.RawMessage
+	var sealed string
+	if json.Unmarshal(body, &about) == nil && json.Unmarshal(headers, &table) == nil &&
+		json.Unmarshal(table[event.RecipientHeader], &sealed) == nil {
+		if sealed, changed = erasure.Reseal(keys, about.ReportID, sealed, erased); changed {
+			table[event.RecipientHeader] = json.RawMessage(strconv.Quote(sealed)) // letters, digits and dots
+			headers, _ = json.Marshal(table)                                      // it was JSON before
+		}
+	}
+	body, named := erasure.Scrub(body, erased)
+	headers, mentioned := erasure.Scrub(headers, erased)
+	return body, headers, changed || named || mentioned
+}
+
+// ScrubLetters takes from dead letters that were on their way whoever was erased
+// meanwhile.
+func (s *Store) ScrubLetters(ctx context.Context, letters []deadletter.Letter) error {
+	if s.erased == nil {
+		return nil
+	}
+	rows, err := s.pool.Query(ctx, `select user_mac from erasures where user_mac is not null`)
+	if err != nil {
+		return fmt.Errorf("read who was erased: %w", err)
+	}
+	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil || len(hashes) == 0 {
+		return err
+	}
+	erased := func(userID string) bool {
+		return slices.ContainsFunc(s.erased.Hashes(userID), func(hash []byte) bool {
+			return slices.ContainsFunc(hashes, func(h []byte) bool { return bytes.Equal(h, hash) })
+		})
+	}
+	for i := range letters {
+		letters[i].Body, letters[i].Headers, _ = scrubLetter(s.keys, letters[i].Body, letters[i].Headers, erased)
+	}
+	return nil
+}
+
+// eraseFromAudit takes an operator's name from what he did, and a person's from
+// what operators wrote.
+func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
+	if cursor == "" {
+		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
+			return "", 0, fmt.Errorf("change erasures: %w", err)
+		}
+		cursor = "0"
+	}
+	var last *string
+	var found int
+	err = tx.QueryRow(ctx, `
+		with places as materialized (
+		  select id from operations_audit where id > $2::text::bigint order by id limit $3
+		), changed as (
+		  update operations_audit a
+		  set actor = case when actor = $1 then $5 else actor end, detail = case when detail::text ~ $4 then '{}' else detail end
+		  from places p where a.id = p.id and (actor = $1 or detail::text ~ $4) returning 1
+		)
+		select (select count(*) from changed), (select count(*) from places), (select max(id)::text from places)`,
+		userID, cursor, limit, erasure.Mentioned(userID), erasure.Someone).Scan(&removed, &found, &last)
+	if err != nil {
+		return "", 0, fmt.Errorf("change audit: %w", err)
+	}
+	if found == limit {
+		next = *last
+	}
+	return next, removed, nil
+}

@@ -1,0 +1,252 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// kanari is found wherever he is.
+var kanari = notification.Reader{UserID: "kanari|7f3a9c", Official: true}
+
+// An erasing is a store that honours erasures, and what it works with.
+type erasing struct {
+	*postgres.Store
+	t      *testing.T
+	pool   *pgxpool.Pool
+	keys   *event.Keyring
+	eraser *erasure.Eraser
+}
+
+func newErasing(t *testing.T) *erasing {
+	t.Helper()
+	store, pool := newStore(t)
+	keys, err := event.ParseKeyring(event.NewKey("k2") + "," + event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &erasing{store, t, pool, keys, erasure.New(pool, keys, postgres.ErasureSteps(keys), zerolog.Nop())}
+	store.RefuseErased(e.eraser, keys)
+	return e
+}
+
+// erase works until the erasure is done, without its pauses.
+func (e *erasing) erase() erasure.Erasure {
+	e.t.Helper()
+	state, err := e.eraser.Request(e.t.Context(), "pavel", kanari.UserID)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for state.DoneAt == nil {
+		mustExec(e.t, e.pool, `update erasures set due_at = now()`)
+		if _, err := e.eraser.Step(e.t.Context()); err != nil {
+			e.t.Fatal(err)
+		}
+		if state, err = e.eraser.Get(e.t.Context(), state.ID); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	return state
+}
+
+// letter returns a dead letter about a report of owner.
+func (e *erasing) letter(owner, body string) deadletter.Letter {
+	report := uuid.New()
+	headers, err := json.Marshal(map[string]any{event.RecipientHeader: e.keys.Seal(report, owner), "x-retries": 3, "x-other": kanari.UserID})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return deadletter.Letter{
+		Queue: votes, MessageID: uuid.NewString(), Type: string(event.VoteReceivedKey),
+		Body: []byte(strings.ReplaceAll(body, "REPORT", report.String())), Headers: headers, FailedAt: time.Now(), FirstFailedAt: time.Now(),
+	}
+}
+
+// letters returns some that speak of kanari, each in another way.
+func (e *erasing) letters() []deadletter.Letter {
+	return []deadletter.Letter{
+		e.letter(kanari.UserID, `{"report_id":"REPORT","report_version":2,"report_title":"x","voter_id":"v","vote_type":"upvote","new_score":1,"timestamp":1}`),
+		e.letter("ann", `{"report_id":"REPORT","report_version":2,"report_title":"x","voter_id":"`+kanari.UserID+`","vote_type":"upvote","new_score":1,"timestamp":1}`),
+		e.letter(kanari.UserID, `{"report_id":"REPORT","reporter_id":"`+kanari.UserID+`","reporter_name":"Kanari Burung","broken":true}`),
+		e.letter("ann", `{"voter_id": "`+kanari.UserID+`", broken`),
+	}
+}
+
+// archive keeps letters as the service does.
+func (e *erasing) archive(letters []deadletter.Letter) error {
+	store := deadletter.NewStore(e.pool)
+	store.BeforeArchive(e.ScrubLetters)
+	return store.Archive(e.t.Context(), letters)
+}
+
+// wantNoTraces searches all tables.
+func (e *erasing) wantNoTraces() {
+	e.t.Helper()
+	rows, err := e.pool.Query(e.t.Context(), `select table_name from information_schema.tables where table_schema = 'public'`)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, table := range tables {
+		var text string
+		if err := e.pool.QueryRow(e.t.Context(), `select coalesce(string_agg(r::text, ' '), '') from `+table+` r`).Scan(&text); err != nil {
+			e.t.Fatal(err)
+		}
+		for _, canary := range []string{kanari.UserID, fmt.Sprintf("%x", kanari.UserID), "Kanari Burung", fmt.Sprintf("%x", "Kanari Burung")} {
+			if strings.Contains(text, canary) {
+				e.t.Errorf("table %s has %s", table, canary)
+			}
+		}
+	}
+	e.wantNoRecipient()
+}
+
+// wantNoRecipient opens the recipients of all dead letters.
+func (e *erasing) wantNoRecipient() {
+	e.t.Helper()
+	rows, err := e.pool.Query(e.t.Context(), `select body, headers ->> 'x-recipient' from dead_letters`)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var body []byte
+	var sealed string
+	_, err = pgx.ForEachRow(rows, []any{&body, &sealed}, func() error {
+		var about struct {
+			ReportID uuid.UUID `json:"report_id"`
+		}
+		if json.Unmarshal(body, &about) != nil {
+			return nil // nobody can tell which report it is about
+		}
+		recipient, err := e.keys.Open(about.ReportID, sealed)
+		if err != nil || recipient == kanari.UserID {
+			e.t.Errorf("a dead letter is for %q (error %v)", recipient, err)
+		}
+		return nil
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// Of whoever is erased nothing is left, in his stream and elsewhere; others keep
+// what they have.
+func TestErasure(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	mustApply(t, e.Store, append(messages(5, kanari.Own()), messages(3, notification.Officials)...)...)
+	mustApply(t, e.Store, messages(2, ann.Own())...)
+	for _, r := range []notification.Reader{kanari, olga, ann} {
+		page, err := e.List(t.Context(), r, nil, false, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items[:1] {
+			if _, err := e.Mark(t.Context(), r, item.ID, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := e.archive(e.letters()); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, e.pool, `insert into operations_audit (actor, action, detail) values
+		($1, 'discard', '{}'), ('pavel', 'discard', jsonb_build_object('reason', 'asked by ' || $1))`, kanari.UserID)
+	mustExec(t, e.pool, `update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'of ' || $1
+		where id = (select min(id) from dead_letters)`, kanari.UserID)
+
+	state := e.erase()
+	e.wantNoTraces()
+	for step, n := range map[string]int64{"notifications": 5, "stream": 4, "dead_letters": 4, "audit": 2} {
+		if state.Removed[step] != n {
+			t.Errorf("step %s removed %d, want %d", step, state.Removed[step], n)
+		}
+	}
+	if n := count(t, e.pool, `select (select count(*) from notifications) * 100 + (select count(*) from dead_letters)`); n != 504 {
+		t.Errorf("%d notifications and dead letters of others (as hundreds and ones), want 504", n)
+	}
+	for _, other := range []notification.Reader{olga, ann} {
+		if v, err := e.View(t.Context(), other); err != nil || len(v.Heads) != len(other.Streams()) {
+			t.Errorf("%s: view %+v, error %v", other.UserID, v, err)
+		}
+	}
+	for step, n := range e.erase().Removed {
+		if n != 0 {
+			t.Errorf("the second time step %s removed %d", step, n)
+		}
+	}
+}
+
+// What was on its way when somebody was erased does not bring him back: a
+// message, a dead letter, a page that is open.
+func TestErasedStaysErased(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	mustApply(t, e.Store, messages(2, kanari.Own())...)
+	e.erase()
+
+	late := message(kanari.Own(), notification.Officials)
+	applied := mustApply(t, e.Store, late, message(ann.Own()))
+	if len(applied.Batch.Notifications) != 2 || len(applied.Batch.Feed) != 2 || applied.Seen != 0 {
+		t.Errorf("%v and %d feed events, want what is for others", places(applied.Batch.Notifications), len(applied.Batch.Feed))
+	}
+	if again := mustApply(t, e.Store, late); again.Seen != 1 {
+		t.Error("the message is not known when it comes again")
+	}
+	if err := e.archive(e.letters()); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := e.View(t.Context(), kanari); err == nil {
+		t.Errorf("his page sees %+v, want an error", v)
+	}
+	e.wantNoTraces()
+
+	// Nor after the key of the hash was moved behind another one.
+	if _, err := e.Apply(t.Context(), votes, []consumer.Message{message(kanari.Own())}); err != nil {
+		t.Fatal(err)
+	}
+	e.wantNoTraces()
+}
+
+// An erasure that was made under a key is honoured, and asked for again, under
+// the next one.
+func TestErasureOutlivesItsKey(t *testing.T) {
+	t.Parallel()
+	_, pool := newStore(t)
+	k1, k2 := event.NewKey("k1"), event.NewKey("k2")
+	var all []*erasing
+	for _, ring := range []string{k1, k2 + "," + k1} {
+		keys, err := event.ParseKeyring(ring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &erasing{postgres.NewStore(pool), t, pool, keys, erasure.New(pool, keys, postgres.ErasureSteps(keys), zerolog.Nop())}
+		e.RefuseErased(e.eraser, keys)
+		all = append(all, e)
+	}
+	all[0].erase()
+	mustApply(t, all[1].Store, message(kanari.Own()))
+	all[1].wantNoTraces()
+	all[1].erase()
+	mustApply(t, all[1].Store, message(kanari.Own()))
+	all[1].wantNoTraces()
+	if n := count(t, pool, `select count(*) from erasures where user_mac is not null`); n != 1 {
+		t.Errorf("%d hashes of him, want one", n)
+	}
+}

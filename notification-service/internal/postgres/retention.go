@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/retention"
+)
+
+// A Retention says how long what is kept here is kept.
+type Retention struct {
+	Notifications retention.Period `env:"NOTIFICATIONS_RETENTION" envDefault:"365d"`
+	ReadMarks     retention.Period `env:"READ_MARKS_RETENTION" envDefault:"365d"`
+	Audit         retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
+}
+
+// Tasks returns what a sweeper has to do.
+func (r Retention) Tasks() []retention.Task {
+	return []retention.Task{
+		{Kind: "notifications", Keep: r.Notifications, Remove: removeNotifications},
+		{Kind: "read_marks", Keep: r.ReadMarks, Remove: removeReaders},
+		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
+	}
+}
+
+// removeNotifications shortens streams from their beginning, so that the numbers
+// that are left have no gap, and notes up to where: a cursor before it is
+// answered with a reset, and what is gone counts as read.
+//
+// It finds the old ones by their ids, which are ordered by time, so that no
+// other index has to be written with each notification. The place where to go
+// on is the time in an id, in milliseconds.
+func removeNotifications(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
+	rows, err := tx.Query(ctx, `
+		select id, stream_id, seq from notifications
+		where id >= $1 and id < $2 and created_at < now() - $3::interval
+		order by id limit $4`, firstID(time.UnixMilli(after)), firstID(time.Now().Add(-keep)), keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("find notifications: %w", err)
+	}
+	ends := make(map[int64]int64) // the last number that goes, by stream
+	var found int
+	var id uuid.UUID
+	var stream, seq int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &stream, &seq}, func() error {
+		found++
+		ends[stream] = max(ends[stream], seq)
+		return nil
+	})
+	if err != nil || found == 0 {
+		return 0, 0, err
+	}
+	streams, numbers := make([]int64, 0, len(ends)), make([]int64, 0, len(ends))
+	for stream, seq := range ends {
+		streams, numbers = append(streams, stream), append(numbers, seq)
+	}
+	tag, err := tx.Exec(ctx, `
+		delete from notifications n using unnest($1::bigint[], $2::bigint[]) as e (stream_id, seq)
+		where n.stream_id = e.stream_id and n.seq <= e.seq`, streams, numbers)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete notifications: %w", err)
+	}
+	// Last, because the consumer waits for the row of a stream; and in the order
+	// in which the consumer locks them.
+	_, err = tx.Exec(ctx, `
+		select from streams where id = any($1) order by name collate "C" for no key update`, streams)
+	if err == nil {
+		_, err = tx.Exec(ctx, `
+			update streams s set removed_to = greatest(s.removed_to, e.seq)
+			from unnest($1::bigint[], $2::bigint[]) as e (stream_id, seq)
+			where s.id = e.stream_id`, streams, numbers)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("note what was removed: %w", err)
+	}
+	if found == limit {
+		next = milliseconds(id)
+	}
+	return next, tag.RowsAffected(), nil
+}
+
+// milliseconds returns the time in an id.
+func milliseconds(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) }
+
+// removeReaders forgets what those have read who have not been here for long.
+// What is in the stream of all officials counts as read when they come back.
+// A stream of their own goes with its notifications: it has another epoch when
+// it begins anew.
+func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
+	rows, err := tx.Query(ctx, `select id from streams where id > $1 order by id limit $2`, after, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list streams: %w", err)
+	}
+	window, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil || len(window) == 0 {
+		return 0, 0, err
+	}
+	err = tx.QueryRow(ctx, `
+		with gone as (
+		  delete from read_marks where reader = any($1) and stream_id <> reader and seen_at < now() - $2::interval
+		  returning reader, stream_id
+		), reads as (
+		  delete from notification_reads r using gone g where r.reader = g.reader and r.stream_id = g.stream_id
+		)
+		select count(*) from gone`, window, keep).Scan(&removed)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete read marks: %w", err)
+	}
+	// With its row locked nobody can add to a stream. Whether it is empty is for
+	// a statement after that one to see.
+	rows, err = tx.Query(ctx, `
+		select id from streams s
+		where id = any($1) and starts_with(name, 'user:')
+		  and not exists (select from notifications where stream_id = s.id)
+		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)
+		order by name collate "C" for update skip locked`, window, keep)
+	if err != nil {
+		return 0, 0, fmt.Errorf("lock empty streams: %w", err)
+	}
+	locked, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, 0, fmt.Errorf("lock empty streams: %w", err)
+	}
+	if len(locked) > 0 {
+		n, err := removeEmptyStreams(ctx, tx, locked, keep)
+		if err != nil {
+			return 0, 0, err
+		}
+		removed += n
+	}
+	if len(window) == limit {
+		next = window[len(window)-1]
+	}
+	return next, removed, nil
+}
+
+// removeEmptyStreams removes those of the locked streams that have nothing, and
+// what their readers marked elsewhere.
+func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep time.Duration) (int64, error) {
+	rows, err := tx.Query(ctx, `
+		select id from streams s where id = any($1)
+		  and not exists (select from notifications where stream_id = s.id)
+		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)`, locked, keep)
+	if err != nil {
+		return 0, fmt.Errorf("find empty streams: %w", err)
+	}
+	empty, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, fmt.Errorf("find empty streams: %w", err)
+	}
+	var removed int64
+	for _, sql := range []string{
+		`delete from notification_reads where reader = any($1)`,
+		`delete from read_marks where reader = any($1)`,
+		`delete from streams where id = any($1)`,
+	} {
+		tag, err := tx.Exec(ctx, sql, empty)
+		if err != nil {
+			return 0, fmt.Errorf("delete empty streams: %w", err)
+		}
+		removed += tag.RowsAffected()
+	}
+	return removed, nil
+}
+
+// removeAudit removes what operators did long ago. The log is in the order of
+// time, so that the first entry that stays ends the work.
+func removeAudit(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
+	err = tx.QueryRow(ctx, `
+		with oldest as (
+		  select id, at < now() - $2::interval as old from operations_audit where id > $1 order by id limit $3
+		), gone as (
+		  delete from operations_audit where id in (select id from oldest where old) returning id
+		)
+		select (select count(*) from gone), case when bool_and(old) and count(*) = $3 then max(id) else 0 end from oldest`,
+		after, keep, limit).Scan(&removed, &next)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete audit: %w", err)
+	}
+	return next, removed, nil
+}

@@ -1,0 +1,246 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/retention"
+)
+
+const year = 365 * 24 * time.Hour
+
+// keepYear keeps everything for a year.
+var keepYear = postgres.Retention{Notifications: retention.Period(year), ReadMarks: retention.Period(year), Audit: retention.Period(year)}
+
+func newSweeper(pool *pgxpool.Pool, keep postgres.Retention) *retention.Sweeper {
+	return retention.New(pool, keep.Tasks(), zerolog.Nop(), prometheus.NewRegistry())
+}
+
+// oldMessage returns a message of some time ago.
+func oldMessage(ago time.Duration, stream notification.Stream) consumer.Message {
+	m := message(stream)
+	id := uuid.Must(uuid.NewV7())
+	ms := time.Now().Add(-ago).UnixMilli()
+	binary.BigEndian.PutUint64(id[:8], uint64(ms)<<16|uint64(binary.BigEndian.Uint16(id[6:8])))
+	m.Value.(*notification.Effect).Drafts[0].ID = id
+	return m
+}
+
+// age makes the notifications as old as their ids say.
+func age(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	mustExec(t, pool, `
+		update notifications set created_at =
+		  to_timestamp(('x' || lpad(left(replace(id::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0)`)
+}
+
+// Streams are shortened from their beginnings while others write to them: the
+// numbers that are left have no gap, nothing young goes, and the count of the
+// unread is that of what is there.
+func TestRetentionOfNotifications(t *testing.T) {
+	t.Parallel()
+	const users, old, young = 5, 700, 40
+	store, pool := newStore(t)
+	streams := []notification.Stream{notification.Officials}
+	readers := []notification.Reader{{UserID: "olga", Official: true}}
+	for i := range users {
+		readers = append(readers, notification.Reader{UserID: fmt.Sprint("user", i)})
+		streams = append(streams, readers[i+1].Own())
+	}
+	for _, r := range readers {
+		if _, err := store.View(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range streams {
+		var batch []consumer.Message
+		for range old {
+			batch = append(batch, oldMessage(year+time.Hour, s))
+		}
+		mustApply(t, store, batch...)
+		mustApply(t, store, oldMessage(year-time.Hour, s))
+	}
+	age(t, pool)
+	// What is marked one by one, among the old and the young, and a mark that is
+	// far behind, one in the middle of what goes, and one at the end.
+	for i, r := range readers {
+		page, err := store.List(t.Context(), r, nil, false, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%3 > 0 {
+			cursor := page.View.Cursor()
+			for k := range cursor {
+				cursor[k].Seq -= int64(i%3-1) * old / 2
+			}
+			if _, err := store.MarkAll(t.Context(), r, cursor); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k, item := range page.Items {
+			if k%7 == 0 {
+				if _, err := store.Mark(t.Context(), r, item.ID, k%2 == 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	for range 3 {
+		writing.Go(func() {
+			for range young {
+				if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(streams[rand.N(len(streams))]), message(streams[rand.N(len(streams))])}); err != nil {
+					t.Errorf("apply: %v", err)
+				}
+			}
+		})
+	}
+	writing.Go(func() { // readers that see a stream while it is shortened
+		for ctx.Err() == nil {
+			r := readers[rand.N(len(readers))]
+			page, err := store.Since(t.Context(), []notification.Head{{Stream: r.Own()}}, 2000)
+			if err != nil {
+				t.Errorf("read: %v", err)
+				return
+			}
+			for i, n := range page {
+				if n.Seq != page[0].Seq+int64(i) {
+					t.Errorf("number %d stands at place %d after %d", n.Seq, i, page[0].Seq)
+				}
+			}
+		}
+	})
+	var sweeping sync.WaitGroup
+	for range 2 { // as two replicas do: one of them may find the other at work
+		sweeping.Go(func() { _ = newSweeper(pool, keepYear).Sweep(t.Context()) })
+	}
+	sweeping.Wait()
+	stop()
+	writing.Wait()
+	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if n := count(t, pool, `select count(*) from notifications`); n != len(streams)+3*young*2 {
+		t.Errorf("%d notifications are left, want the %d young ones", n, len(streams)+3*young*2)
+	}
+	if n := count(t, pool, `
+		select count(*) from streams s where last_seq - removed_to <> (select count(*) from notifications where stream_id = s.id)
+		   or (last_seq > removed_to and removed_to + 1 <> (select min(seq) from notifications where stream_id = s.id))`); n != 0 {
+		t.Errorf("%d streams have a gap, or a wrong beginning", n)
+	}
+	for _, r := range readers {
+		view, err := store.View(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := store.List(t.Context(), r, nil, true, 5000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if view.Unread != int64(len(page.Items)) {
+			t.Errorf("%s: the count of the unread is %d, the list of the unread has %d", r.UserID, view.Unread, len(page.Items))
+		}
+	}
+}
+
+// Readers who have not come for long are forgotten, with what they marked.
+// Whoever came lately, or has notifications, stays.
+func TestRetentionOfReadMarks(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	view := func(r notification.Reader) notification.View {
+		t.Helper()
+		v, err := store.View(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	gone, back, full := notification.Reader{UserID: "gone", Official: true}, notification.Reader{UserID: "back"}, notification.Reader{UserID: "full"}
+	mustApply(t, store, message(notification.Officials), message(full.Own()))
+	before := view(gone)
+	view(back)
+	view(full)
+	mustApply(t, store, messages(3, notification.Officials)...)
+	item, err := store.List(t.Context(), gone, nil, false, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Mark(t.Context(), gone, item.Items[0].ID, true); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
+	view(back) // and so he is here
+	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, pool, `select count(*) from streams where name in ('user:back', 'user:full', 'role:official')`); n != 3 {
+		t.Errorf("%d of the streams that have a reader or notifications are left, want 3", n)
+	}
+	if n := count(t, pool, `select (select count(*) from streams where name = 'user:gone') + (select count(*) from notification_reads)`); n != 0 {
+		t.Errorf("%d rows are left of the reader who is gone", n)
+	}
+	after := view(gone)
+	if after.Unread != 0 || after.Heads[0].Epoch == before.Heads[0].Epoch {
+		t.Errorf("back again he sees %+v, want a new stream and nothing unread", after)
+	}
+}
+
+// A reader whose stream is removed while a notification is written to it gets
+// the notification, in the old stream or in a new one.
+func TestRetentionBesideTheConsumer(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	const rounds = 30
+	for range rounds {
+		if _, err := store.View(t.Context(), ann); err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, pool, `delete from notifications`)
+		mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(ann.Own())}); err != nil {
+				t.Errorf("apply: %v", err)
+			}
+		})
+		both.Go(func() {
+			if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+				t.Errorf("sweep: %v", err)
+			}
+		})
+		both.Wait()
+		if n := count(t, pool, `select count(*) from notifications n join streams s on s.id = n.stream_id where s.name = 'user:ann'`); n != 1 {
+			t.Fatalf("%d notifications, want the one that was written", n)
+		}
+	}
+}
+
+func TestRetentionOfAudit(t *testing.T) {
+	t.Parallel()
+	_, pool := newStore(t)
+	mustExec(t, pool, `
+		insert into operations_audit (at, actor, action) select now() - n * interval '1 hour', 'pavel', 'discard' from generate_series(10000, 1, -1) n`)
+	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, pool, `select count(*) from operations_audit`); n != 365*24-1 {
+		t.Errorf("%d entries are left, want those of a year", n)
+	}
+}

@@ -1,0 +1,99 @@
+package postgres_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const day = 24 * time.Hour
+
+// Of a report that was closed long ago the way between its filing and its end
+// goes, and who made it; reports that are open, or were closed lately, keep all.
+func TestRetentionOfHistories(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	move := func(id report.Filing, to ...report.Status) {
+		for _, s := range to {
+			if _, err := f.Move(t.Context(), id.ID, report.Move{To: s, By: "olga-id", Note: "because"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	old, open, young := f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public)), f.file(bob, draft(report.Anonymous))
+	move(old, report.InProgress, report.Pending, report.InProgress, report.Resolved)
+	move(open, report.InProgress, report.Pending, report.InProgress)
+	move(young, report.InProgress, report.Resolved)
+	f.exec(`update status_history set changed_at = changed_at - interval '800 days'`)
+	f.exec(`update reports set updated_at = updated_at - interval '800 days' where id <> '` + young.ID.String() + `'`)
+	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
+		select now() - n * interval '1 day', 'pavel-id', 'retry', gen_random_uuid(), 'x' from generate_series(3000, 1, -1) n`)
+
+	metrics := prometheus.NewRegistry()
+	keep := postgres.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
+	if err := retention.New(f.pool, keep.Tasks(), zerolog.Nop(), metrics).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		what   string
+		report report.Filing
+		want   []report.Status
+		named  int
+	}{
+		{"closed long ago", old, []report.Status{report.Pending, report.Resolved}, 0},
+		{"open", open, []report.Status{report.Pending, report.InProgress, report.Pending, report.InProgress}, 3},
+		{"closed lately", young, []report.Status{report.Pending, report.InProgress, report.Resolved}, 2},
+	} {
+		history, err := f.History(t.Context(), tt.report.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []report.Status
+		for _, c := range history {
+			got = append(got, c.To)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: the history is %v, want %v", tt.what, got, tt.want)
+		}
+		if n := f.number(`select count(*) from status_history where changed_by is not null and report_id = $1`, tt.report.ID); n != tt.named {
+			t.Errorf("%s: %d entries name the official, want %d", tt.what, n, tt.named)
+		}
+	}
+	if n := f.number(`select count(*) from outbox_audit`); n != 729 {
+		t.Errorf("%d audits are left, want those of 730 days", n)
+	}
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 2 {
+		t.Errorf("%d kinds are counted (error %v), want 2", got, err)
+	}
+}
+
+// What is kept for ever is not looked for.
+func TestRetentionNever(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
+		values (now() - interval '30 years', 'pavel-id', 'retry', gen_random_uuid(), 'x')`)
+	if err := retention.New(f.pool, postgres.Retention{}.Tasks(), zerolog.Nop(), prometheus.NewRegistry()).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.number(`select count(*) from outbox_audit`); n != 1 {
+		t.Errorf("%d audits are left, want all", n)
+	}
+}
+
+// number returns the number that sql selects.
+func (f *fixture) number(sql string, args ...any) (n int) {
+	f.t.Helper()
+	if err := f.pool.QueryRow(f.t.Context(), sql, args...).Scan(&n); err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}

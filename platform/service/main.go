@@ -4,35 +4,46 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 )
+
+// A Command is another thing that a service's program does, with the same
+// environment. It reads in and writes what it has done to out.
+type Command func(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error
 
 // Main is the main function of the service called name. It runs run, whose
 // context ends with the first signal to stop, and exits with 1 if that fails.
 // With the argument healthcheck it asks the service that listens on addr
-// instead whether it is ready.
-func Main(name string, run func(ctx context.Context, getenv func(string) string, logs io.Writer) error, addr func(getenv func(string) string) (string, error)) {
-	if err := command(os.Args[1:], run, addr); err != nil {
+// instead whether it is ready; with the name of one of commands as the first
+// argument it runs that.
+func Main(name string, run func(ctx context.Context, getenv func(string) string, logs io.Writer) error, addr func(getenv func(string) string) (string, error), commands map[string]Command) {
+	if err := command(os.Args[1:], run, addr, commands); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		os.Exit(1)
 	}
 }
 
-func command(args []string, run func(context.Context, func(string) string, io.Writer) error, addr func(func(string) string) (string, error)) error {
+func command(args []string, run func(context.Context, func(string) string, io.Writer) error, addr func(func(string) string) (string, error), commands map[string]Command) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills at once
+	defer stop()
 	switch {
 	case len(args) == 0:
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // a second signal kills at once
-		defer stop()
 		return run(ctx, os.Getenv, os.Stdout)
 	case len(args) == 1 && args[0] == "healthcheck":
 		listens, err := addr(os.Getenv)
 		if err != nil {
 			return err
 		}
-		return Healthcheck(context.Background(), listens)
+		return Healthcheck(ctx, listens)
+	case commands[args[0]] != nil:
+		return commands[args[0]](ctx, args[1:], os.Getenv, os.Stdin, os.Stdout)
 	}
-	return fmt.Errorf("unknown arguments %q; want none, or healthcheck", args)
+	names := append(slices.Sorted(maps.Keys(commands)), "healthcheck")
+	return fmt.Errorf("unknown arguments %q; want none, or %s", args, strings.Join(names, ", "))
 }

@@ -35,6 +35,7 @@ type stack struct {
 	keyring                  *event.Keyring
 	report, notification     *process
 	gateway                  *httptest.Server
+	backups                  string // a folder
 }
 
 // prepareStack makes everything but starts neither service.
@@ -92,7 +93,7 @@ func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
-			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/dev/"} {
+			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/admin/reports", "/dev/"} {
 				if strings.HasPrefix(r.In.URL.Path, prefix) {
 					target = c.report
 				}

@@ -28,7 +28,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-func main() { service.Main("delivery-worker", run, config.WorkerAddr) }
+func main() { service.Main("delivery-worker", run, config.WorkerAddr, nil) }
 
 // run starts every part of the worker and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {

@@ -25,9 +25,12 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
+	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/restore"
+	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -38,6 +41,9 @@ type app struct {
 	hub      *sse.Hub
 	bus      *broadcast.Bus
 	groups   *group.Runner
+	restored *restore.Watch
+	eraser   *erasure.Eraser
+	sweeper  *retention.Sweeper
 	metrics  *prometheus.Registry
 	listener net.Listener
 	handler  http.Handler
@@ -54,9 +60,14 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
 		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
 	})
+	a.restored = restore.New(pool, store.StartOver, log)
+	a.eraser = erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
+	store.RefuseErased(a.eraser, cfg.Keys)
+	a.sweeper = retention.New(pool, append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), log, metrics)
 	var err error
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+		Await: a.awaitDatabase, Scrub: store.ScrubLetters,
 	}, notifier.New(store, a.bus, cfg.Keys).Group())
 	if err != nil {
 		return nil, err
@@ -65,16 +76,18 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
+	verifier.RefuseErased(a.eraser.Erased)
 	a.health = service.NewHealth(log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return a.groups.Consumer.Healthy() }, Optional: true})...)
+		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
 	operations := admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
 	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
+	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
 	a.handler, err = api.New(api.Config{
 		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
 		Admin: operations, Problems: admin.WebhookProblems,
@@ -116,6 +129,9 @@ func (a *app) run(ctx context.Context) error {
 	context.AfterFunc(backgroundCtx, stop) // the others cannot work without them
 	foreground, ctx := errgroup.WithContext(ctx)
 	foreground.Go(func() error { return a.groups.Run(ctx) })
+	foreground.Go(func() error { return a.sweeper.Run(ctx) })
+	_ = a.eraser.Refresh(ctx) // Run goes on with it
+	foreground.Go(func() error { return a.eraser.Run(ctx) })
 	foreground.Go(func() error {
 		return service.Serve(ctx, a.listener, a.handler, service.ServeOptions{Log: a.log, Health: a.health, Drain: a.hub.Drain})
 	})
@@ -125,6 +141,24 @@ func (a *app) run(ctx context.Context) error {
 		err = backgroundErr
 	}
 	return err
+}
+
+// awaitDatabase returns once it is known whether the database was restored, and
+// what that asks for is done.
+func (a *app) awaitDatabase(ctx context.Context) error {
+	if err := a.restored.Await(ctx); err != nil {
+		return err
+	}
+	a.hub.Compare() // a stream that was opened meanwhile may be of before a restore
+	return nil
+}
+
+// probeConsumer returns nil while messages are taken, and otherwise why not.
+func (a *app) probeConsumer(ctx context.Context) error {
+	if err := a.restored.Probe(ctx); err != nil {
+		return err
+	}
+	return a.groups.Consumer.Healthy()
 }
 
 // checkSchema returns an error if the database is there and has an older schema.

@@ -3,7 +3,8 @@
 //
 // It is configured by its environment alone, see docs/configuration.md. With
 // the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell.
+// containers without a shell. With erase or restored it does what commands.go
+// says, and exits.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-func main() { service.Main("notification-service", run, config.Addr) }
+func main() { service.Main("notification-service", run, config.Addr, commands) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {

@@ -34,6 +34,12 @@ const (
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
 )
 
+// Defines values for ErasureState.
+const (
+	ErasureStateDone    ErasureState = "done"
+	ErasureStateRunning ErasureState = "running"
+)
+
 // Defines values for FailureClass.
 const (
 	Away      FailureClass = "away"
@@ -419,6 +425,39 @@ type DevTokenRequest struct {
 
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
+
+// Erasure The erasure of a person, who is not named.
+type Erasure struct {
+	// Actor The operator's id.
+	Actor  string    `json:"actor"`
+	DoneAt time.Time `json:"done_at,omitempty,omitzero"`
+	ID     uuid.UUID `json:"id"`
+
+	// Left The steps that are not done.
+	Left []string `json:"left"`
+
+	// Removed How many rows were removed or changed, by step.
+	Removed     map[string]int64 `json:"removed"`
+	RequestedAt time.Time        `json:"requested_at"`
+	State       ErasureState     `json:"state"`
+}
+
+// ErasureState defines model for Erasure.State.
+type ErasureState string
+
+// ErasureList Erasures.
+type ErasureList struct {
+	Erasures []Erasure `json:"erasures"`
+}
+
+// ErasureRequest Who is to be erased, said twice because nothing brings him back.
+type ErasureRequest struct {
+	// ConfirmUserID The same again.
+	ConfirmUserID string `json:"confirm_user_id"`
+
+	// UserID The subject (`sub`) of the person's tokens.
+	UserID string `json:"user_id"`
+}
 
 // FailureClass What helps against a failure; docs/recoverability.md.
 type FailureClass string

@@ -3,7 +3,8 @@
 //
 // It is configured by its environment alone, see docs/configuration.md. With
 // the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell.
+// containers without a shell. With erase, restored or republish it does what
+// commands.go says, and exits.
 package main
 
 import (
@@ -17,7 +18,10 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/restore"
+	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
@@ -26,7 +30,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
-func main() { service.Main("report-service", run, config.Addr) }
+func main() { service.Main("report-service", run, config.Addr, commands) }
 
 // run starts every part of the service and returns once all have drained.
 func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
@@ -52,17 +56,22 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	messages := outbox.NewStore(pool, publisher.Wake)
 	metrics.MustRegister(outbox.NewCollector(messages))
 	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
+	watch := restore.New(pool, store.StartOver, log)
+	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
+	sweeper := retention.New(pool, append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), log, metrics)
 	verifier, err := auth.New(ctx, cfg.Auth, log)
 	if err != nil {
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
+	verifier.RefuseErased(eraser.Erased)
 	health := service.NewHealth(log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
+		service.Check{Name: "restore", Probe: watch.Probe},
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,
-		Auth: verifier, Health: health, Metrics: metrics, Log: log,
+		Erasures: eraser, Auth: verifier, Health: health, Metrics: metrics, Log: log,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
 	})
 	if err != nil {
@@ -81,11 +90,17 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	writing, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var background errgroup.Group
-	background.Go(func() error { return store.Run(writing) })
+	background.Go(func() error {
+		_ = watch.Await(writing) // it ends without only if there is nothing to write any more
+		return store.Run(writing)
+	})
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return publisher.Run(ctx) })
 	g.Go(func() error { return store.RunCleaner(ctx, log) })
+	g.Go(func() error { return sweeper.Run(ctx) })
+	_ = eraser.Refresh(ctx) // Run goes on with it
+	g.Go(func() error { return eraser.Run(ctx) })
 	g.Go(func() error {
 		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
 	})

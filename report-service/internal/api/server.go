@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -58,15 +59,22 @@ type Relay interface {
 	State() relay.State
 }
 
+// An Eraser erases persons from the database.
+type Eraser interface {
+	Request(ctx context.Context, actor, userID string) (erasure.Erasure, error)
+	List(ctx context.Context, limit int) ([]erasure.Erasure, error)
+}
+
 // A Config is what the API works with.
 type Config struct {
-	Store   Store
-	Outbox  Outbox
-	Relay   Relay
-	Auth    *auth.Verifier
-	Health  *service.Health
-	Metrics *prometheus.Registry
-	Log     zerolog.Logger
+	Store    Store
+	Outbox   Outbox
+	Relay    Relay
+	Erasures Eraser
+	Auth     *auth.Verifier
+	Health   *service.Health
+	Metrics  *prometheus.Registry
+	Log      zerolog.Logger
 
 	// How often a user may file reports, and vote.
 	ReportsPerUser, VotesPerUser ratelimit.Limit
@@ -126,6 +134,9 @@ func (s *server) handlers() openapi.Handlers {
 		"retryOutboxMessages":  s.retryAllOutbox,
 		"discardOutboxMessage": s.discardOutbox,
 		"outboxAudit":          s.outboxAudit,
+
+		"requestErasure": s.requestErasure,
+		"listErasures":   s.listErasures,
 	}
 	for id, h := range handlers {
 		handlers[id] = service.Timeout(h)

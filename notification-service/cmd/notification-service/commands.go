@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/restore"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// commands are what operators do beside a running service, or without one.
+var commands = map[string]service.Command{"erase": erase, "restored": restored}
+
+// erase erases the person whose id it reads; docs/privacy.md says what that is.
+func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
+	if len(args) > 0 {
+		return errors.New("usage: notification-service erase < file with the user's id")
+	}
+	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
+		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log), in, out)
+	})
+}
+
+// restored says that the database was restored, where the service cannot notice;
+// docs/backup.md says when.
+func restored(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
+	if len(args) > 0 {
+		return errors.New("usage: notification-service restored")
+	}
+	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
+		n, err := restore.New(pool, postgres.NewStore(pool).StartOver, log).Declare(ctx)
+		if err == nil {
+			fmt.Fprintf(out, "restore %d: every stream has another epoch\n", n)
+		}
+		return err
+	})
+}
+
+// withDatabase runs do with the service's configuration.
+func withDatabase(ctx context.Context, getenv func(string) string, do func(config.Config, *pgxpool.Pool, zerolog.Logger) error) error {
+	cfg, err := config.Load(getenv)
+	if err != nil {
+		return fmt.Errorf("load config: %w", err)
+	}
+	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service command")
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return do(cfg, pool, service.NewLogger(os.Stderr, "notification", cfg.LogLevel))
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/restore"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+// commands are what operators do beside a running service, or without one.
+var commands = map[string]service.Command{
+	"erase":     erase,
+	"restored":  restored,
+	"republish": republish,
+}
+
+// erase erases the person whose id it reads; docs/privacy.md says what that is.
+func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
+	if len(args) > 0 {
+		return errors.New("usage: report-service erase < file with the user's id")
+	}
+	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
+		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log), in, out)
+	})
+}
+
+// restored says that the database was restored, where the service cannot notice;
+// docs/backup.md says when.
+func restored(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
+	if len(args) > 0 {
+		return errors.New("usage: report-service restored")
+	}
+	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
+		store := postgres.NewStore(pool, cfg.Keys, func(shards.Set) {})
+		n, err := restore.New(pool, store.StartOver, log).Declare(ctx)
+		if err == nil {
+			fmt.Fprintf(out, "restore %d: the versions of all reports are above those that were lost\n", n)
+		}
+		return err
+	})
+}
+
+// republish puts back what was published since a time.
+func republish(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
+	const usage = "usage: report-service republish -since 2026-11-21T09:00:00Z"
+	if len(args) != 2 || args[0] != "-since" {
+		return errors.New(usage)
+	}
+	since, err := time.Parse(time.RFC3339, args[1])
+	if err != nil {
+		return fmt.Errorf("-since: want a time such as 2026-11-21T09:00:00Z; %s", usage)
+	}
+	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, _ zerolog.Logger) error {
+		messages := outbox.NewStore(pool, func(shards.Set) {}) // the relay finds them by itself
+		return messages.Republish(ctx, since, func(n int64) { fmt.Fprintf(out, "%d messages put back\n", n) })
+	})
+}
+
+// withDatabase runs do with the service's configuration.
+func withDatabase(ctx context.Context, getenv func(string) string, do func(config.Config, *pgxpool.Pool, zerolog.Logger) error) error {
+	cfg, err := config.Load(getenv)
+	if err != nil {
+		return fmt.Errorf("load config: %w", err)
+	}
+	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "report-service command")
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return do(cfg, pool, service.NewLogger(os.Stderr, "report", cfg.LogLevel))
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// requestErasure handles POST /admin/reports/erasures. Who is to be erased is in
+// the body, because paths are in logs.
+func (s *server) requestErasure(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[ErasureRequest](r)
+	if err != nil {
+		return err
+	}
+	if req.UserID != req.ConfirmUserID {
+		return fault.NewInvalid("/confirm_user_id", "want the same as in user_id")
+	}
+	state, err := s.Erasures.Request(r.Context(), readerID(r), req.UserID)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusAccepted, erasureOf(state))
+}
+
+// listErasures handles GET /admin/reports/erasures.
+func (s *server) listErasures(w http.ResponseWriter, r *http.Request) error {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return invalid("limit", err)
+	}
+	list, err := s.Erasures.List(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	out := ErasureList{Erasures: make([]Erasure, len(list))}
+	for i, e := range list {
+		out.Erasures[i] = erasureOf(e)
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+func erasureOf(e erasure.Erasure) Erasure {
+	out := Erasure{
+		ID: e.ID, Actor: e.Actor, State: "running", RequestedAt: e.RequestedAt, DoneAt: orZero(e.DoneAt),
+		Removed: e.Removed, Left: e.Left,
+	}
+	if e.DoneAt != nil {
+		out.State = "done"
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// An erasure is what operators see of one.
+type erasure struct {
+	ID      uuid.UUID        `json:"id"`
+	State   string           `json:"state"`
+	Removed map[string]int64 `json:"removed"`
+	Left    []string         `json:"left"`
+}
+
+// Of a person who is erased no byte is left: in no table, no queue, no dead
+// letter, no log and no answer. His reports and votes stay, and are nobody's.
+// That holds for messages that were on their way, for dead letters, for a page
+// that he still has open, and although a service dies on the way.
+func TestErasureCanary(t *testing.T) {
+	t.Parallel()
+	c := releaseLoneCanary(t)
+	ben, olga, pavel := c.signIn("Ben", "resident"), c.signIn("Olga", "official"), c.signIn("Pavel", "operator")
+	public := must(c.user.CreateReport(t.Context(), draft("His, and public"), "Idempotency-Key", "1"))
+	in := draft("His, and anonymous")
+	in.PrivacyLevel = "anonymous"
+	anonymous := must(c.user.CreateReport(t.Context(), in, "Idempotency-Key", "2"))
+	bens := file(t, ben, "Ben's")
+	c.reports = []client.Report{public, anonymous, bens}
+	vote(t, c.user, bens, "upvote")
+	vote(t, ben, public, "upvote")
+	vote(t, ben, anonymous, "downvote")
+	move(t, olga, public, "in_progress", "Seen")
+	eventually(t, "he has his notifications", func(ctx context.Context) bool {
+		page, err := c.user.Notifications(ctx, "", 10)
+		return err == nil && len(page.Notifications) == 3
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	page := make(chan error, 1)
+	open := make(chan struct{})
+	go func() {
+		first := true
+		page <- (&client.Stream{Client: c.user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond, Handle: func(ssetest.Event) {
+			if first {
+				close(open)
+			}
+			first = false
+		}}).Run(ctx)
+	}()
+	<-open
+
+	// On their way while he is erased: messages to him, one that names him, and
+	// two that will be dead letters, of which one has him in its body.
+	c.notification.kill()
+	vote(t, ben, public, "downvote")
+	vote(t, ben, anonymous, "upvote")
+	vote(t, c.user, bens, "downvote")
+	move(t, olga, anonymous, "resolved", "Done")
+	c.checkOutboxPublished()
+	ch := c.channel()
+	named := strings.Replace(voteBody(bens.ID, 7), `"voter_id":"v"`, `"voter_id":"`+c.user.ID+`"`, 1)
+	for _, body := range []string{strings.Replace(named, `"new_score":1`, `"new_score":"one"`, 1), named[:len(named)-3]} {
+		c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, bens.ID, c.user.ID, body))
+	}
+
+	// The reports database, by the endpoint. The service dies in the middle.
+	requested := c.requestErasure(pavel, "/admin/reports/erasures")
+	if again := c.requestErasure(pavel, "/admin/reports/erasures"); again.ID != requested.ID {
+		t.Errorf("asked for again, another erasure begins: %v and %v", requested.ID, again.ID)
+	}
+	c.awaitErasure(pavel, "/admin/reports/erasures", func(e erasure) bool { return len(e.Left) < 5 && len(e.Left) > 0 })
+	c.report.kill()
+	c.report.start()
+	// The notifications database, by the command, while no replica runs.
+	erase := exec.CommandContext(t.Context(), c.notification.path, "erase")
+	erase.Stdin = strings.NewReader(c.user.ID + "\n")
+	for name, value := range c.notification.env {
+		erase.Env = append(erase.Env, name+"="+value)
+	}
+	output, err := erase.CombinedOutput()
+	if err != nil {
+		t.Fatalf("notification-service erase: %v\n%s", err, output)
+	}
+	c.leaks.check("what the command wrote", output)
+	c.notification.start()
+	c.awaitReady()
+	done := c.awaitErasure(pavel, "/admin/reports/erasures", func(e erasure) bool { return e.State == "done" })
+	for _, step := range []string{"reports", "votes", "messages"} {
+		if done.Removed[step] == 0 {
+			t.Errorf("step %s removed nothing: the test proves nothing about it", step)
+		}
+	}
+
+	eventually(t, "everything has arrived", func(ctx context.Context) bool {
+		waiting, letters := 0, 0
+		for _, q := range c.queues() {
+			waiting += q.Messages
+		}
+		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&letters)
+		return err == nil && waiting == 0 && letters == 2
+	})
+	select {
+	case err := <-page:
+		if err == nil || !strings.Contains(err.Error(), "401") {
+			t.Errorf("his page ends with %v, want 401", err)
+		}
+	case <-time.After(patience):
+		t.Error("his page is still served")
+	}
+	if _, err := c.user.CreateReport(t.Context(), draft("Once more")); client.StatusOf(err) != http.StatusUnauthorized {
+		t.Errorf("his token files a report: %v", err)
+	}
+	for _, r := range []client.Report{public, anonymous} {
+		seen, err := ben.Report(t.Context(), r.ID)
+		if err != nil || seen.ReporterName != "" || seen.PrivacyLevel != "anonymous" || seen.Mine || seen.MyVote == "none" {
+			t.Errorf("his report is %+v (error %v), want an anonymous one with Ben's vote", seen, err)
+		}
+	}
+	if seen := must(ben.Report(t.Context(), bens.ID)); seen.Score != -1 {
+		t.Errorf("Ben's report has the score %d, want -1: his vote counts", seen.Score)
+	}
+
+	for database, db := range map[string]*pgxpool.Pool{"reports": c.reportDB, "notifications": c.notificationDB} {
+		for _, table := range tables(t, db) {
+			var text string
+			if err := db.QueryRow(t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+table+` r`).Scan(&text); err != nil {
+				t.Fatalf("read %s: %v", table, err)
+			}
+			c.leaks.check(database+", table "+table, []byte(text))
+		}
+	}
+	c.searchAnswers()
+	c.searchProcesses()
+	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
+}
+
+// releaseLoneCanary is a canary without a screen or spies, who may be erased.
+func releaseLoneCanary(t *testing.T) *canary {
+	t.Helper()
+	mark := strings.ReplaceAll(uuid.NewString(), "-", "")
+	c := &canary{stack: startStack(t)}
+	id, name := "Id-"+mark[:12]+"-Kanari", "Nama "+mark[12:24]+" Kanari"
+	c.leaks = newLeakDetector(t, id, name)
+	c.user = c.As(id, token(map[string]any{"sub": id, "name": name, "role": "resident"}))
+	return c
+}
+
+// requestErasure has an operator ask for the canary's.
+func (c *canary) requestErasure(operator *client.Client, path string) (state erasure) {
+	c.t.Helper()
+	wrong := map[string]string{"user_id": c.user.ID, "confirm_user_id": c.user.ID + "x"}
+	if err := operator.Do(c.t.Context(), http.MethodPost, path, wrong, nil); client.StatusOf(err) != http.StatusBadRequest {
+		c.t.Errorf("an erasure that is not confirmed: %v", err)
+	}
+	right := map[string]string{"user_id": c.user.ID, "confirm_user_id": c.user.ID}
+	if err := c.user.Do(c.t.Context(), http.MethodPost, path, right, nil); client.StatusOf(err)/100 != 4 {
+		c.t.Errorf("an erasure by a resident: %v", err)
+	}
+	if err := operator.Do(c.t.Context(), http.MethodPost, path, right, &state); err != nil {
+		c.t.Fatalf("request erasure: %v", err)
+	}
+	return state
+}
+
+// awaitErasure returns the latest erasure once it is as ok wants it.
+func (c *canary) awaitErasure(operator *client.Client, path string, ok func(erasure) bool) (latest erasure) {
+	c.t.Helper()
+	eventually(c.t, fmt.Sprintf("an erasure of %s goes on", path), func(ctx context.Context) bool {
+		var list struct{ Erasures []erasure }
+		if operator.Do(ctx, http.MethodGet, path, nil, &list) != nil || len(list.Erasures) != 1 {
+			return false
+		}
+		latest = list.Erasures[0]
+		return ok(latest)
+	})
+	return latest
+}

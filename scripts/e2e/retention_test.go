@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// A stream is shortened while others write to it. Who is there sees nothing of
+// it; who comes back from before the beginning is told so, once, and goes on at
+// the present; who comes back from the beginning misses nothing.
+func TestRetentionUnderLoad(t *testing.T) {
+	t.Parallel()
+	const old, young = 12, 6
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	var voters []*client.Client
+	for i := range 4 {
+		voters = append(voters, c.signIn(fmt.Sprint("Voter ", i), "resident"))
+	}
+	report := file(t, ana, "Dark crossing")
+	stays := watch(t, ana)
+	var want []sight
+	for i := range old + young {
+		want = append(want, vote(t, voters[i%4], report, []string{"upvote", "downvote"}[i/4%2]))
+	}
+	stays.await(old + young)
+	present := must(ana.Notifications(t.Context(), "", 1)).LastEventID
+	at := func(seq int) string { // the cursor after so many
+		return present[:strings.LastIndexByte(present, '.')+1] + fmt.Sprint(seq)
+	}
+	// The first ones are of two days ago, by their ids as well.
+	execute(t, c.notificationDB, `
+		update notifications set created_at = created_at - interval '2 days',
+		  id = (lpad(to_hex((extract(epoch from now() - interval '2 days') * 1000)::bigint + seq), 12, '0')
+		    || substr(replace(id::text, '-', ''), 13))::uuid
+		where seq <= $1 and stream_id = (select id from streams where name = $2)`, old, "user:"+ana.ID)
+	c.notification.env = with(c.notification.env, "NOTIFICATIONS_RETENTION", "24h")
+	c.notification.kill()
+	c.notification.start()
+	c.awaitReady()
+
+	ctx, stop := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var voting sync.WaitGroup
+	for _, voter := range voters {
+		voting.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				seen := vote(t, voter, report, []string{"downvote", "upvote"}[i%2])
+				mu.Lock()
+				want = append(want, seen)
+				mu.Unlock()
+			}
+		})
+	}
+	eventually(t, "the old notifications are gone", func(ctx context.Context) bool {
+		var left int
+		err := c.notificationDB.QueryRow(ctx, `select count(*) from notifications where created_at < now() - interval '1 day'`).Scan(&left)
+		return err == nil && left == 0
+	})
+	stop()
+	voting.Wait()
+
+	stays.await(len(want))
+	for what, got := range map[string][]sight{"listed": stays.listed(), "shown": stays.all()} {
+		expected := want
+		if what == "listed" {
+			expected = want[old:]
+		}
+		compare(t, what, got, expected)
+	}
+	if got, want := stays.ledger.Count(), (ssetest.Count{Received: int64(len(want))}); got != want {
+		t.Errorf("the numbers of the stream that stayed: got %+v, want %+v", got, want)
+	}
+	if got, want := must(ana.Notifications(t.Context(), "", 1)).UnreadCount, int64(len(want)-old); got != want {
+		t.Errorf("%d unread, want the %d that are there", got, want)
+	}
+	for _, tt := range []struct {
+		from   int
+		types  []string // before notifications
+		number int
+	}{
+		{old - 5, []string{"ready", "reset too_old"}, 0},
+		{old - 1, []string{"ready", "reset too_old"}, 0},
+		{old, []string{"ready"}, len(want) - old},
+		{old + 3, []string{"ready"}, len(want) - old - 3},
+	} {
+		late := vote(t, voters[0], report, "upvote")
+		again := vote(t, voters[0], report, "downvote")
+		want = append(want, late, again)
+		types, number := c.resume(ana, at(tt.from), len(want))
+		if tt.number > 0 {
+			tt.number = len(want) - tt.from
+		}
+		if fmt.Sprint(types) != fmt.Sprint(tt.types) || number != tt.number {
+			t.Errorf("from number %d: %v and %d notifications, want %v and %d", tt.from, types, number, tt.types, tt.number)
+		}
+	}
+}
+
+// all returns what was shown.
+func (s *screen) all() []sight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]sight(nil), s.shown...)
+}
+
+// resume opens user's stream at a cursor and returns what comes until the
+// stream has reached number last.
+func (c *stack) resume(user *client.Client, cursor string, last int) (types []string, notifications int) {
+	c.t.Helper()
+	ctx, end := context.WithTimeout(c.t.Context(), patience)
+	defer end()
+	eventually(c.t, "everything is in the stream", func(ctx context.Context) bool {
+		page, err := user.Notifications(ctx, "", 1)
+		return err == nil && strings.HasSuffix(page.LastEventID, fmt.Sprint(".", last))
+	})
+	quiet := time.AfterFunc(patience, end)
+	defer quiet.Stop()
+	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Handle: func(e ssetest.Event) {
+		switch e.Type {
+		case ssetest.Notification:
+			notifications++
+		case ssetest.Reset:
+			var why struct{ Reason string }
+			_ = json.Unmarshal(e.Data, &why) // an empty reason is wrong, too
+			types = append(types, "reset "+why.Reason)
+		default:
+			types = append(types, e.Type)
+		}
+		if strings.HasSuffix(e.ID, fmt.Sprint(".", last)) {
+			end()
+		}
+	}}
+	if err := stream.Run(ctx); err != nil {
+		c.t.Errorf("stream: %v", err)
+	}
+	return types, notifications
+}

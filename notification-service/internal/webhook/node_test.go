@@ -2,8 +2,10 @@ package webhook_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -51,11 +53,19 @@ func (r *receiver) verifiedByNode(ids map[string][]string) {
 	r.t.Logf("Node.js: %s", output)
 }
 
+// installPackage installs the package of Standard Webhooks below testdata/verify.
 func installPackage(t *testing.T) {
 	t.Helper()
-	npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir = "testdata/verify"
-	if output, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("install the package of Standard Webhooks: %v\n%s", err, output)
+	if err := installOnce(); err != nil {
+		t.Fatalf("install the package of Standard Webhooks: %v", err)
 	}
 }
+
+var installOnce = sync.OnceValue(func() error {
+	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	npm.Dir = "testdata/verify"
+	if output, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
+})

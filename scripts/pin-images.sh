@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 images() { grep -oE '[A-Z]+_IMAGE:-[^}]+' docker-compose.yml | sed 's/:-/=/' | sort -u; }
 
 # pinned NAME prints what .env has for an image.
-pinned() { sed -n "s/^$1=//p" .env 2>/dev/null | tail -n 1; }
+pinned() { { grep "^$1=" .env 2>/dev/null || true; } | tail -n 1 | cut -d= -f2-; }
 
 check() {
   local line image unpinned=0

@@ -97,6 +97,9 @@ type Subject struct {
 	ReportTitle   string `json:"report_title"`
 	ReporterID    string `json:"reporter_id,omitempty"` // empty when anonymous
 	Timestamp     int64  `json:"timestamp"`             // Unix seconds
+	// Where the report is, in degrees, as everybody sees it; nil without a place.
+	Latitude  *float64 `json:"latitude,omitempty"`
+	Longitude *float64 `json:"longitude,omitempty"`
 }
 
 // About returns s. The messages embed a Subject and have it from there.
@@ -105,8 +108,9 @@ func (s *Subject) About() *Subject { return s }
 // StatusUpdate tells that an official moved a report to another status.
 type StatusUpdate struct {
 	Subject
-	NewStatus Status `json:"new_status"`
-	Note      string `json:"note,omitempty"` // the official's explanation
+	NewStatus  Status `json:"new_status"`
+	Note       string `json:"note,omitempty"`        // the official's explanation
+	CategoryID int32  `json:"category_id,omitempty"` // 0 is that of a writer that does not tell it
 }
 
 // ReportCreated tells that a resident filed a report.
@@ -124,6 +128,8 @@ type VoteReceived struct {
 	VoterID  string   `json:"voter_id"`
 	VoteType VoteType `json:"vote_type"`
 	NewScore *int64   `json:"new_score"` // upvotes less downvotes; never nil in a valid message
+	// CategoryID is 0 in what a writer sends that does not tell it.
+	CategoryID int32 `json:"category_id,omitempty"`
 }
 
 // Key returns StatusUpdatedKey.
@@ -197,6 +203,9 @@ func (m *StatusUpdate) Validate() error {
 	if err := m.Subject.validate(); err != nil {
 		return err
 	}
+	if m.CategoryID < 0 {
+		return &FieldError{"category_id", "a positive number"}
+	}
 	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
 }
 
@@ -230,6 +239,8 @@ func (m *VoteReceived) Validate() error {
 		return &FieldError{"voter_id", "the id of a user"}
 	case m.NewScore == nil:
 		return &FieldError{"new_score", "a number"}
+	case m.CategoryID < 0:
+		return &FieldError{"category_id", "a positive number"}
 	}
 	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
 }
@@ -244,6 +255,10 @@ func (s *Subject) validate() error {
 		return &FieldError{"report_title", "some text"}
 	case s.Timestamp <= 0:
 		return &FieldError{"timestamp", "Unix seconds"}
+	case s.Latitude != nil && (*s.Latitude < -90 || *s.Latitude > 90):
+		return &FieldError{"latitude", "degrees from -90 to 90"}
+	case s.Longitude != nil && (*s.Longitude < -180 || *s.Longitude > 180):
+		return &FieldError{"longitude", "degrees from -180 to 180"}
 	}
 	return nil
 }

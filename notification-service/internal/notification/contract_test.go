@@ -90,6 +90,8 @@ func sample(properties map[string]property) map[string]any {
 			body[name] = "0198c0de-0000-7000-8000-000000000001"
 		case p.Type == "integer", isList(p.Type, "integer"):
 			body[name] = 1767225600
+		case isList(p.Type, "number"): // degrees
+			body[name] = 6.9
 		default:
 			body[name] = "canary-" + name
 		}

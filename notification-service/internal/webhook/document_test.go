@@ -23,11 +23,11 @@ func TestPayloadsFitTheDocument(t *testing.T) {
 		t.Fatalf("the document is not valid: %v", err)
 	}
 	events := map[string]webhook.Event{}
-	subject := event.Subject{ReportID: uuid.New(), ReportVersion: 3, ReportTitle: "Pothole", ReporterID: "ann", Timestamp: 1_795_320_000}
+	subject := event.Subject{ReportID: uuid.New(), ReportVersion: 3, ReportTitle: "Pothole", ReporterID: "ann", Timestamp: 1_795_320_000, Latitude: new(-6.9), Longitude: new(107.6)}
 	for _, m := range []event.Message{
 		&event.ReportCreated{Subject: subject, CategoryID: 2, CategoryName: "Roads", ReporterName: "Ann", PrivacyLevel: event.Public},
-		&event.StatusUpdate{Subject: subject, NewStatus: event.Resolved, Note: "Done."},
-		&event.VoteReceived{Subject: subject, VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(7))},
+		&event.StatusUpdate{Subject: subject, NewStatus: event.Resolved, Note: "Done.", CategoryID: 2},
+		&event.VoteReceived{Subject: subject, VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(7)), CategoryID: 2},
 	} {
 		if events[string(m.Key())], err = webhook.EventOf("m1", m); err != nil {
 			t.Fatal(err)

@@ -82,14 +82,19 @@ type Test struct {
 func EventOf(id string, m event.Message) (Event, error) {
 	about := m.About()
 	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle}
+	if about.Latitude != nil && about.Longitude != nil {
+		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
+	}
 	var data any
 	switch m := m.(type) {
 	case *event.ReportCreated:
 		report.CategoryID = m.CategoryID
 		data = ReportCreated{Report: report, CategoryName: m.CategoryName, Status: event.Pending}
 	case *event.StatusUpdate:
+		report.CategoryID = m.CategoryID
 		data = StatusUpdated{Report: report, Status: m.NewStatus, Note: m.Note}
 	case *event.VoteReceived:
+		report.CategoryID = m.CategoryID
 		data = VoteReceived{Report: report, Score: *m.NewScore}
 	default:
 		return Event{}, fmt.Errorf("no webhook for messages of type %q", m.Key())

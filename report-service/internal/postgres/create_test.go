@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,13 +55,16 @@ func (f *fixture) checkAnnouncement(r row, filing report.Filing) {
 		f.t.Fatalf("the payload breaks the contract: %v", err)
 	}
 	want := event.ReportCreated{
-		Subject:    event.Subject{ReportID: filing.ID, ReportVersion: 1, ReportTitle: filing.Title, Timestamp: filing.CreatedAt.Unix()},
+		Subject: event.Subject{
+			ReportID: filing.ID, ReportVersion: 1, ReportTitle: filing.Title, Timestamp: filing.CreatedAt.Unix(),
+			Latitude: &filing.Position.Latitude, Longitude: &filing.Position.Longitude,
+		},
 		CategoryID: filing.Category.ID, CategoryName: filing.Category.Name, PrivacyLevel: event.Privacy(filing.Privacy),
 	}
 	if filing.Privacy == report.Public {
 		want.ReporterID, want.ReporterName = ann.ID, ann.Name
 	}
-	if got := message.(*event.ReportCreated); *got != want {
+	if got := message.(*event.ReportCreated); !reflect.DeepEqual(*got, want) {
 		f.t.Errorf("message is %+v, want %+v", *got, want)
 	}
 	recipient, err := f.keys.Open(filing.ID, r.Headers[event.RecipientHeader])

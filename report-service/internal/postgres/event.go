@@ -19,10 +19,14 @@ func named(f *report.Filing) report.Reporter {
 // subject returns what a message says of the report f, which a change at the
 // time at has brought to version.
 func subject(f *report.Filing, version int64, at time.Time) event.Subject {
-	return event.Subject{
+	s := event.Subject{
 		ReportID: f.ID, ReportVersion: version, ReportTitle: f.Title,
 		ReporterID: named(f).ID, Timestamp: at.Unix(),
 	}
+	if f.Position != nil {
+		s.Latitude, s.Longitude = &f.Position.Latitude, &f.Position.Longitude
+	}
+	return s
 }
 
 func created(f *report.Filing) *event.ReportCreated {
@@ -36,7 +40,7 @@ func created(f *report.Filing) *event.ReportCreated {
 func moved(f *report.Filing, c report.Change) *event.StatusUpdate {
 	return &event.StatusUpdate{
 		Subject:   subject(f, c.Version, c.At),
-		NewStatus: event.Status(c.To), Note: c.Note,
+		NewStatus: event.Status(c.To), Note: c.Note, CategoryID: f.Category.ID,
 	}
 }
 
@@ -47,6 +51,6 @@ func voted(f *report.Filing, b report.Ballot) *event.VoteReceived {
 	}
 	return &event.VoteReceived{
 		Subject: subject(f, f.Version, f.UpdatedAt),
-		VoterID: b.Voter, VoteType: direction, NewScore: new(f.Score),
+		VoterID: b.Voter, VoteType: direction, NewScore: new(f.Score), CategoryID: f.Category.ID,
 	}
 }

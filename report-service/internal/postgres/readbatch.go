@@ -45,12 +45,21 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 		sql += ` skip locked`
 	}
 	r.batch.Queue(sql, key(id)).
-		QueryRow(optional(&l.found, &l.ID, &l.Title, &l.Privacy, &l.Status, &l.Score, &l.Version, &l.Reporter.ID))
+		QueryRow(func(row pgx.Row) error {
+			var latitude, longitude *float64
+			err := optional(&l.found, &l.ID, &l.Title, &l.Privacy, &l.Status, &l.Score, &l.Version, &l.Reporter.ID,
+				&l.Category.ID, &latitude, &longitude)(row)
+			if latitude != nil && longitude != nil {
+				l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
+			}
+			return err
+		})
 	return l
 }
 
 const lockSQL = `
-	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, '')
+	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
+	  r.category_id, r.latitude, r.longitude
 	from reports r left join reporters p on p.report_id = r.id
 	where r.id = $1
 	for no key update of r`

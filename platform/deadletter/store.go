@@ -97,17 +97,12 @@ func selectionSQL(s Selection, taken int) (string, []any) {
 	return strings.Join(conditions, " and "), args
 }
 
+// entrySQL selects the fields of an Entry in their order; a column too many or
+// too few fails every query.
 const entrySQL = `
 select id, queue, message_id, type, error_class, error, error_group, deaths, first_failed_at, failed_at,
   archived_at, state, closed_at, close_reason, parent_id, replay_id, properties, headers, body
 from dead_letters where `
-
-func scanEntry(row pgx.CollectableRow) (e Entry, err error) {
-	err = row.Scan(&e.ID, &e.Queue, &e.MessageID, &e.Type, &e.Class, &e.Error, &e.Group, &e.Deaths, &e.FirstFailedAt,
-		&e.FailedAt, &e.ArchivedAt, &e.State, &e.ClosedAt, &e.CloseReason, &e.ParentID, &e.ReplayID,
-		&e.Properties, &e.Headers, &e.Body)
-	return e, err
-}
 
 // Entries returns up to limit dead letters with an id below before, newest
 // first; before 0 begins at the newest.
@@ -118,7 +113,7 @@ func (s *Store) Entries(ctx context.Context, selection Selection, before int64, 
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
-	entries, err := pgx.CollectRows(rows, scanEntry)
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
@@ -131,7 +126,7 @@ func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
 	if err != nil {
 		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
 	}
-	entry, err := pgx.CollectExactlyOneRow(rows, scanEntry)
+	entry, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Entry])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Entry{}, nil, ErrNotFound
 	}
@@ -217,17 +212,13 @@ func (s *Store) Discard(ctx context.Context, actor string, selection Selection, 
 		if err != nil {
 			return fmt.Errorf("encode audit: %w", err)
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "discard", DeadLetter: only(selection), Detail: detail})
+		entry := audit.Entry{Actor: actor, Action: "discard", Detail: detail}
+		if len(selection.IDs) == 1 {
+			entry.DeadLetter = &selection.IDs[0]
+		}
+		return audit.Write(ctx, tx, entry)
 	})
 	return n, err
-}
-
-// only returns the one dead letter that is selected by id, if it is one.
-func only(s Selection) *int64 {
-	if len(s.IDs) != 1 {
-		return nil
-	}
-	return &s.IDs[0]
 }
 
 // Edit replaces an open dead letter by one with another body and another

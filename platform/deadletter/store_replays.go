@@ -165,7 +165,7 @@ func (s *Store) Replay(ctx context.Context, id uuid.UUID) (Replay, error) {
 	if err != nil {
 		return Replay{}, fmt.Errorf("read replay: %w", err)
 	}
-	replay, err := pgx.CollectExactlyOneRow(rows, scanReplay)
+	replay, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Replay])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Replay{}, ErrNoReplay
 	}
@@ -181,17 +181,11 @@ func (s *Store) Replays(ctx context.Context, limit int) ([]Replay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list replays: %w", err)
 	}
-	replays, err := pgx.CollectRows(rows, scanReplay)
+	replays, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Replay])
 	if err != nil {
 		return nil, fmt.Errorf("list replays: %w", err)
 	}
 	return replays, nil
-}
-
-func scanReplay(row pgx.CollectableRow) (r Replay, err error) {
-	err = row.Scan(&r.ID, &r.CreatedAt, &r.Selection, &r.State, &r.Total, &r.PerSecond, &r.Canary, &r.Reason, &r.EndedAt,
-		&r.Pending, &r.InFlight, &r.Resolved, &r.Failed, &r.LastSent)
-	return r, err
 }
 
 // SetReplayState moves a replay that has not ended into state: paused, running

@@ -1,9 +1,12 @@
 package deadletter_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -95,6 +98,59 @@ func TestArchive(t *testing.T) {
 	if _, _, err := store.Entry(t.Context(), 4711); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("an unknown entry: error %v, want ErrNotFound", err)
 	}
+}
+
+// What comes with a letter is kept: in the entry, or in its attempt.
+func TestArchiveKeepsEveryField(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	mustArchive(t, store, letter(votes, "replayed", "timeout", 1))
+	replay := mustReplay(t, store, deadletter.ReplayRequest{Selection: deadletter.Selection{MessageID: "replayed"}})
+	l := letter(votes, "a", "timeout", 1)
+	l.Type, l.Group, l.Error, l.FailedAt = "type", "group", "error", l.FirstFailedAt.Add(time.Hour)
+	l.Properties = deadletter.Properties{ContentType: "application/json", AppID: "app", Timestamp: l.FirstFailedAt}
+	l.Headers, l.Replay = []byte(`{"name": "value"}`), &replay.ID
+	mustArchive(t, store, l)
+	list := entries(t, store, deadletter.Selection{MessageID: "a"})
+	if len(list) != 1 {
+		t.Fatalf("%d entries, want 1", len(list))
+	}
+	entry, attempts, err := store.Entry(t.Context(), list[0].ID)
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("attempts %+v, error %v; want 1 attempt", attempts, err)
+	}
+	names := map[string]string{"Replay": "ReplayID"}
+	came := reflect.ValueOf(l)
+	for i := range came.NumField() {
+		name := came.Type().Field(i).Name
+		if came.Field(i).IsZero() {
+			t.Errorf("this test does not fill Letter.%s", name)
+		}
+		kept := reflect.ValueOf(entry).FieldByName(cmp.Or(names[name], name))
+		if !kept.IsValid() {
+			kept = reflect.ValueOf(attempts[0]).FieldByName(name)
+		}
+		if !kept.IsValid() {
+			t.Errorf("neither Entry nor Attempt has Letter.%s", name)
+			continue
+		}
+		if want, got := textOf(t, came.Field(i)), textOf(t, kept); got != want {
+			t.Errorf("Letter.%s is kept as %s, want %s", name, got, want)
+		}
+	}
+}
+
+// textOf returns v in a form that two equal values share.
+func textOf(t *testing.T, v reflect.Value) string {
+	t.Helper()
+	if at, ok := v.Interface().(time.Time); ok {
+		return at.UTC().String()
+	}
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // A letter whose message has had its effect is resolved when it arrives.

@@ -95,23 +95,14 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)
 	}
-	if a.listener, err = listen(ctx, cfg.Addr); err != nil {
-		return nil, err
+	streams := net.ListenConfig{Control: transport.Control} // bounds the send buffers, as streams need it
+	if a.listener, err = streams.Listen(ctx, "tcp", cfg.Addr); err != nil {
+		return nil, fmt.Errorf("listen for HTTP: %w", err)
 	}
 	if a.operations, err = service.Listen(ctx, cfg.Operations); err != nil {
 		return nil, err
 	}
 	return a, nil
-}
-
-// listen opens the port with bounded send buffers, as streams need them.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	config := net.ListenConfig{Control: transport.Control}
-	listener, err := config.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for HTTP: %w", err)
-	}
-	return listener, nil
 }
 
 // run runs the parts until ctx ends and they have drained. First the foreground

@@ -81,20 +81,16 @@ func New(cfg Config) (http.Handler, error) {
 		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Problems: cfg.Problems})
 	})
 	if cfg.Page != nil {
-		r.NotFound(pageOr404(cfg.Page))
+		// The page gets what no operation serves.
+		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead {
+				service.NotFoundHandler(w, r)
+				return
+			}
+			cfg.Page.ServeHTTP(w, r)
+		})
 	}
 	return r, err
-}
-
-// pageOr404 leaves to the page what no operation serves.
-func pageOr404(page http.Handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			service.NotFoundHandler(w, r)
-			return
-		}
-		page.ServeHTTP(w, r)
-	}
 }
 
 // handlers has a handler for each operation of the document.

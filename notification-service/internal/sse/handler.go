@@ -84,24 +84,24 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	c.conn = conn
 	h.metrics.opened(c.kind)
 	if err = conn.Write(firstFrames); err == nil {
-		err = h.catchUp(ctx, c)
+		err = h.join(ctx, c)
+	}
+	if errors.Is(err, errLost) { // what follows its cursor is gone, so it is reset first
+		if err = h.reset(ctx, c); err == nil {
+			err = h.join(ctx, c)
+		}
 	}
 	if err != nil {
 		h.log.Debug().Err(err).Msg("opening a stream failed, the client left")
 		c.Fail(err)
 	}
-	if c.kind == kindNotifications {
-		h.evictOldest(c.subs[0].topic)
+	if c.kind == kindNotifications { // whose user may have too many: the oldest end
+		for _, old := range c.subs[0].topic.oldest(h.cfg.MaxPerUser) {
+			old.closeGracefully(reasonDisplaced, retryDisplaced.random())
+		}
 	}
 	h.wheel.add(c, time.Now())
 	conn.Serve(c)
-}
-
-// evictOldest closes the oldest streams of a user who has too many.
-func (h *Hub) evictOldest(t *topic) {
-	for _, c := range t.oldest(h.cfg.MaxPerUser) {
-		c.closeGracefully(reasonDisplaced, retryDisplaced.random())
-	}
 }
 
 // refuseWithRetry answers with nothing but the time after which to come back.

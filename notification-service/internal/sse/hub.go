@@ -52,7 +52,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		transport:  transport.NewPerRequest(cfg.WriteTimeout),
 		wheel:      newTimerWheel(cfg.Heartbeat),
 		feed:       &topic{},
-		incomplete: newTopicSet(),
+		incomplete: &topicSet{wakeup: make(chan struct{}, 1), topics: make(map[*topic]struct{})},
 		compareNow: make(chan struct{}, 1),
 		topics:     make(map[notification.Stream]*topic),
 		clients:    make(map[*client]struct{}),

@@ -29,10 +29,6 @@ type topicSet struct {
 	topics map[*topic]struct{}
 }
 
-func newTopicSet() *topicSet {
-	return &topicSet{wakeup: make(chan struct{}, 1), topics: make(map[*topic]struct{})}
-}
-
 func (s *topicSet) add(t *topic) {
 	s.mu.Lock()
 	s.topics[t] = struct{}{}

@@ -81,18 +81,6 @@ func (h *Hub) resume(ctx context.Context, c *client, reader notification.Reader,
 // errLost says that notifications after a cursor are not in the database.
 var errLost = errors.New("notifications after the cursor are gone")
 
-// catchUp brings c to the present and joins it to its topics. If what follows
-// its cursor is gone, c is reset first.
-func (h *Hub) catchUp(ctx context.Context, c *client) error {
-	err := h.join(ctx, c)
-	if errors.Is(err, errLost) {
-		if err = h.reset(ctx, c); err == nil {
-			err = h.join(ctx, c)
-		}
-	}
-	return err
-}
-
 // join sends c what it missed, from the database until the rest is in the
 // topics' rings, and makes it a subscriber. Both topics are replayed before the
 // first is joined, so that little gathers in the queue meanwhile.

@@ -70,22 +70,18 @@ func newAsset(name string, body []byte) *asset {
 	if strings.HasPrefix(name, "assets/") {
 		a.cache = forEver
 	}
-	if packed := pack(body); len(packed) < len(body) {
-		a.gzipped = packed
-	}
-	return a
-}
-
-// pack compresses once and for all, so that no gateway has to.
-func pack(body []byte) []byte {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	// Compressed once and for all, so that no gateway has to.
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		panic(err) // the level is a constant
 	}
 	_, _ = w.Write(body) // a buffer takes everything
 	_ = w.Close()
-	return b.Bytes()
+	if packed.Len() < len(body) {
+		a.gzipped = packed.Bytes()
+	}
+	return a
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {

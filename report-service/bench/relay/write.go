@@ -26,7 +26,11 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 		g.Go(func() error {
 			report := uuid.New()
 			shard := shards.Of(report)
-			if err := writeOne(ctx, pool, report, shard); err != nil {
+			_, err := pool.Exec(ctx, `
+				insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
+				values ($1, 'report.vote.received', jsonb_build_object('report_id', $2::uuid), $2::uuid, 1, $3, '{}')`,
+				uuid.Must(uuid.NewV7()), report, shard)
+			if err != nil {
 				return err
 			}
 			r.Wake(shards.Set(0).Add(shard))
@@ -37,12 +41,4 @@ func write(ctx context.Context, r *relay.Relay, pool *pgxpool.Pool, rate int, d 
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
-}
-
-func writeOne(ctx context.Context, pool *pgxpool.Pool, report uuid.UUID, shard int16) error {
-	_, err := pool.Exec(ctx, `
-		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
-		values ($1, 'report.vote.received', jsonb_build_object('report_id', $2::uuid), $2::uuid, 1, $3, '{}')`,
-		uuid.Must(uuid.NewV7()), report, shard)
-	return err
 }

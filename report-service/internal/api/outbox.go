@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,28 @@ func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, outboxStatsOf(stats, s.Relay.State()))
+	state := s.Relay.State()
+	out := OutboxStats{
+		Pending: stats.Pending, Delayed: stats.Delayed, Failed: stats.Failed,
+		OldestPendingSeconds: stats.OldestAge.Seconds(),
+		Replicas:             stats.Members, Shards: make([]OutboxShard, len(stats.Shards)),
+		Relay: RelayState{
+			ID: state.ID, Connected: state.Connected, Since: state.Since, LastError: state.LastError, Blocked: state.Blocked,
+			Shards: int32(state.Shards), LeaseValid: state.LeaseValid,
+			InFlight: int32(state.InFlight), Window: int32(state.Window),
+			HeldBack: state.OpenCircuits, LastPublish: state.LastPublish, PublishedPerS: state.PublishedPerSecond,
+			ConfirmP50Ms: milliseconds(state.ConfirmP50), ConfirmP99Ms: milliseconds(state.ConfirmP99),
+			Returned: state.Returned, Nacked: state.Nacked, Connects: state.Connects, BlockedSeconds: state.BlockedFor.Seconds(),
+		},
+	}
+	for i, shard := range stats.Shards {
+		out.Shards[i] = OutboxShard{
+			Shard: int32(shard.Shard), Pending: shard.Pending, Delayed: shard.Delayed, Failed: shard.Failed,
+			OldestPendingSeconds: shard.OldestAge.Seconds(),
+			Owner:                orZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: orZero(shard.LeaseUntil),
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
 }
 
 // listOutbox handles GET /admin/outbox/messages.
@@ -39,7 +61,16 @@ func (s *server) listOutbox(w http.ResponseWriter, r *http.Request) error {
 	if page.Next != "" {
 		service.NextLink(w, r, page.Next)
 	}
-	return service.Encode(w, http.StatusOK, outboxPageOf(page))
+	out := OutboxPage{Messages: make([]OutboxMessage, len(page.Messages)), NextCursor: page.Next}
+	for i, m := range page.Messages {
+		out.Messages[i] = OutboxMessage{
+			ID: m.ID, RoutingKey: RoutingKey(m.RoutingKey), Status: OutboxStatus(m.Status),
+			ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
+			PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
+			RetryCount: m.RetryCount, LastError: orZero(m.LastError),
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
@@ -83,5 +114,24 @@ func (s *server) outboxAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, outboxAuditOf(entries))
+	audit := OutboxAudit{Acts: make([]OutboxAct, len(entries))}
+	for i, e := range entries {
+		audit.Acts[i] = OutboxAct{
+			At: e.At, Actor: e.Actor, Action: OutboxActAction(e.Action), MessageID: e.MessageID,
+			RoutingKey: RoutingKey(e.RoutingKey), Reason: e.Reason,
+		}
+	}
+	return service.Encode(w, http.StatusOK, audit)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// orZero returns what p points to, or the zero value, which the answer leaves
+// out.
+func orZero[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
 }

@@ -25,8 +25,15 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	draft := report.Draft{
+		Title: req.Title, Description: req.Description, Category: category,
+		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
+	}
+	if req.Latitude != nil && req.Longitude != nil {
+		draft.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
+	}
 	principal, _ := auth.From(r.Context())
-	filing, err := report.New(draftOf(req, category), report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	filing, err := report.New(draft, report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -55,17 +62,6 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("ETag", report.ETag(version))
 	service.WriteJSON(w, http.StatusCreated, body)
 	return nil
-}
-
-func draftOf(req NewReport, category report.Category) report.Draft {
-	d := report.Draft{
-		Title: req.Title, Description: req.Description, Category: category,
-		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
-	}
-	if req.Latitude != nil && req.Longitude != nil {
-		d.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
-	}
-	return d
 }
 
 // idempotentOf returns nil without a key. The same request is one with the same
@@ -118,7 +114,14 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, historyOf(changes))
+	history := History{History: make([]HistoryEntry, len(changes))}
+	for i, c := range changes {
+		history.History[i] = HistoryEntry{
+			FromStatus: Status(c.From), ToStatus: Status(c.To), Note: c.Note,
+			Version: c.Version, ChangedAt: c.At,
+		}
+	}
+	return service.Encode(w, http.StatusOK, history)
 }
 
 // listCategories handles GET /categories.

@@ -347,7 +347,7 @@ type RelayState struct {
 	// Connects Connections to the broker made since the start.
 	Connects int64 `json:"connects"`
 
-	// HeldBack The kinds of messages that no queue takes, with the reason.
+	// HeldBack The routing keys whose circuit is open, each with the reason. Their messages wait until a probe is confirmed.
 	HeldBack map[string]string `json:"held_back"`
 	ID       uuid.UUID         `json:"id"`
 

@@ -201,7 +201,15 @@ func (c *committer) Run(ctx context.Context) error {
 		select {
 		case r := <-c.requests:
 			c.queue = append(c.queue, r)
-			c.receive()
+			// What else waits to be sent comes along, as much as a batch can have.
+			for more := true; more && len(c.queue) < maxBatch; {
+				select {
+				case r := <-c.requests:
+					c.queue = append(c.queue, r)
+				default:
+					more = false
+				}
+			}
 		case b := <-c.written:
 			c.finish(b, time.Now())
 		case <-slow.C: // next has another look
@@ -210,18 +218,6 @@ func (c *committer) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// receive takes what else waits to be sent, as much as a batch can have.
-func (c *committer) receive() {
-	for len(c.queue) < maxBatch {
-		select {
-		case r := <-c.requests:
-			c.queue = append(c.queue, r)
-		default:
-			return
-		}
-	}
 }
 
 // next returns the batch that may begin now, or nil. It has what can go
@@ -347,7 +343,10 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 	if err == nil {
 		return
 	}
-	if len(requests) > 1 && isUndone(err) {
+	// This severity says for certain that the transaction did not happen, and that
+	// the server would take another.
+	failure, ok := errors.AsType[*pgconn.PgError](err)
+	if undone := ok && failure.SeverityUnlocalized == "ERROR"; undone && len(requests) > 1 {
 		half := len(requests) / 2
 		c.apply(ctx, conn, requests[:half], waitForLocks)
 		c.apply(ctx, conn, requests[half:], waitForLocks)
@@ -356,13 +355,6 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 	for _, r := range requests {
 		r.err, r.locked = err, false
 	}
-}
-
-// isUndone reports whether err says for certain that the transaction did not
-// happen, and that the server would take another.
-func isUndone(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.SeverityUnlocalized == "ERROR"
 }
 
 // transact makes changes in one transaction and sets the outcome of each. An
@@ -384,7 +376,8 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 		}
 	}()
 
-	reads := newReadBatch(waitForLocks)
+	reads := &readBatch{waitForLocks: waitForLocks, locks: make(map[uuid.UUID]*lockedReport)}
+	reads.batch.Queue("begin")
 	for _, r := range requests {
 		r.change.read(reads)
 	}
@@ -398,15 +391,19 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 
 	writes := &writeBatch{keys: c.keys}
 	for _, r := range requests {
-		r.locked = reads.missed(r.scope.subject)
+		// A report was not found, which may be because another session has locked
+		// it: only a batch that waits for locks can tell.
+		report := reads.locks[r.scope.subject]
+		r.locked = report != nil && !report.found && !waitForLocks
 		if !r.locked && r.take(time.Now()) {
 			r.err = r.change.write(writes)
 		}
 	}
-	if writes.empty() {
+	before := queries.Len()
+	writes.queue(queries)
+	if queries.Len() == before { // nothing to write: the transaction ends with the rollback above
 		return nil
 	}
-	writes.queue(queries)
 	queries.Queue("commit")
 	if err := conn.SendBatch(ctx, queries).Close(); err != nil {
 		return err

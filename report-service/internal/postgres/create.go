@@ -68,17 +68,3 @@ func (c *createChange) write(w *writeBatch) error {
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil
 }
-
-func latitude(f *report.Filing) *float64 {
-	if f.Position == nil {
-		return nil
-	}
-	return &f.Position.Latitude
-}
-
-func longitude(f *report.Filing) *float64 {
-	if f.Position == nil {
-		return nil
-	}
-	return &f.Position.Longitude
-}

@@ -16,13 +16,6 @@ type readBatch struct {
 	locks        map[uuid.UUID]*lockedReport
 }
 
-// newReadBatch begins the transaction.
-func newReadBatch(waitForLocks bool) *readBatch {
-	r := &readBatch{waitForLocks: waitForLocks, locks: make(map[uuid.UUID]*lockedReport)}
-	r.batch.Queue("begin")
-	return r
-}
-
 // A lockedReport is a report whose row the transaction has locked. All changes
 // of the transaction share it, and each finds what those before it did.
 type lockedReport struct {
@@ -63,13 +56,6 @@ const lockSQL = `
 	from reports r left join reporters p on p.report_id = r.id
 	where r.id = $1
 	for no key update of r`
-
-// missed reports whether a report was not found, which may be because another
-// session has locked it: only a batch that waits for locks can tell.
-func (r *readBatch) missed(id uuid.UUID) bool {
-	l := r.locks[id]
-	return l != nil && !l.found && !r.waitForLocks
-}
 
 // check refuses a change to a report that does not exist.
 func (l *lockedReport) check() error {

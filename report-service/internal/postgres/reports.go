@@ -37,14 +37,6 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID, reader string) (report.Vi
 	return v, nil
 }
 
-// queueView queues reading what Get would return.
-func queueView(b *pgx.Batch, id uuid.UUID, reader string, dst *report.View) {
-	b.Queue(viewSQL+` where r.id = $2`, reader, id).QueryRow(func(row pgx.Row) (err error) {
-		*dst, err = scanView(row)
-		return err
-	})
-}
-
 func scanView(row pgx.Row) (report.View, error) {
 	var v report.View
 	var lat, lon *float64
@@ -152,17 +144,13 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
 	}
 	if f.Box != nil {
-		q.box(f.Box)
+		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)
+		longitude := `r.longitude between %s and %s`
+		if f.Box.West > f.Box.East { // it spans the antimeridian
+			longitude = `(r.longitude >= %s or r.longitude <= %s)`
+		}
+		q.and(longitude, f.Box.West, f.Box.East)
 	}
-}
-
-func (q *query) box(b *report.Box) {
-	q.and(`r.latitude between %s and %s`, b.South, b.North)
-	if b.West <= b.East {
-		q.and(`r.longitude between %s and %s`, b.West, b.East)
-		return
-	}
-	q.and(`(r.longitude >= %s or r.longitude <= %s)`, b.West, b.East)
 }
 
 // prefixes asks for each of words as the beginning of one. They are letters,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -51,6 +52,9 @@ func (c *statusChange) write(w *writeBatch) error {
 		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
 	}
-	queueView(&w.others, c.id, c.move.By, &c.view)
+	w.others.Queue(viewSQL+` where r.id = $2`, c.move.By, c.id).QueryRow(func(row pgx.Row) (err error) {
+		c.view, err = scanView(row)
+		return err
+	})
 	return nil
 }

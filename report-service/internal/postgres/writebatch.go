@@ -48,11 +48,6 @@ type outboxRow struct {
 	headers  json.RawMessage
 }
 
-// empty reports whether there is nothing to write.
-func (w *writeBatch) empty() bool {
-	return len(w.filings)+len(w.history)+len(w.changed)+len(w.votes)+len(w.outbox)+w.others.Len() == 0
-}
-
 // shards returns where outbox rows are written.
 func (w *writeBatch) shards() (set shards.Set) {
 	for _, r := range w.outbox {
@@ -126,7 +121,18 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f *report.Filing) string { return f.Title }),
 		column(w.filings, func(f *report.Filing) string { return f.Description }),
 		column(w.filings, func(f *report.Filing) int32 { return f.Category.ID }),
-		column(w.filings, latitude), column(w.filings, longitude),
+		column(w.filings, func(f *report.Filing) *float64 {
+			if f.Position == nil {
+				return nil
+			}
+			return &f.Position.Latitude
+		}),
+		column(w.filings, func(f *report.Filing) *float64 {
+			if f.Position == nil {
+				return nil
+			}
+			return &f.Position.Longitude
+		}),
 		column(w.filings, func(f *report.Filing) string { return f.Address }),
 		column(w.filings, func(f *report.Filing) string { return string(f.Privacy) }),
 		column(w.filings, func(f *report.Filing) string { return string(f.Status) }),

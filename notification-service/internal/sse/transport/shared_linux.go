@@ -74,24 +74,20 @@ func (t *shared) Open(w http.ResponseWriter, r *http.Request) (Conn, error) {
 		return nil, fmt.Errorf("hijack connection: %w", err)
 	}
 	c := &sharedConn{conn: tcp, raw: raw, writer: t.writers[int(t.next.Add(1))%len(t.writers)]}
-	if err := c.Write(responseHeader(w.Header())); err != nil {
+	// The header that the server would have sent. The body ends with the
+	// connection.
+	SetHeader(w.Header())
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	var header bytes.Buffer
+	header.WriteString("HTTP/1.1 200 OK\r\n")
+	_ = w.Header().Write(&header) // a buffer never fails
+	header.WriteString("\r\n")
+	if err := c.Write(header.Bytes()); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// responseHeader returns the header that the server would have sent. The body
-// ends with the connection.
-func responseHeader(h http.Header) []byte {
-	SetHeader(h)
-	h.Set("Connection", "close")
-	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	var b bytes.Buffer
-	b.WriteString("HTTP/1.1 200 OK\r\n")
-	_ = h.Write(&b) // a buffer never fails
-	b.WriteString("\r\n")
-	return b.Bytes()
 }
 
 // A sharedConn is a hijacked connection.
@@ -164,24 +160,22 @@ func (c *sharedConn) flush(s *scratch, now time.Time) {
 	case n < len(s.buffer.Bytes):
 		rest := s.buffer
 		s.buffer = Buffer{}
-		c.writer.slow.Go(func() { c.writeRest(&rest, n) })
+		// The turn lasts until the client has taken the rest, so no other goroutine
+		// writes to it.
+		c.writer.slow.Go(func() {
+			if err := c.Write(rest.Bytes[n:]); err != nil {
+				c.source.Fail(err)
+			} else {
+				c.source.Sent(&rest)
+			}
+			c.Wake()
+		})
 		return
 	default:
 		c.source.Sent(&s.buffer)
 		if c.source.Rest() {
 			return
 		}
-	}
-	c.Wake()
-}
-
-// writeRest waits for a client that did not take everything at once. The turn
-// lasts until it is done, so no other goroutine writes to the client.
-func (c *sharedConn) writeRest(b *Buffer, written int) {
-	if err := c.Write(b.Bytes[written:]); err != nil {
-		c.source.Fail(err)
-	} else {
-		c.source.Sent(b)
 	}
 	c.Wake()
 }

@@ -189,7 +189,7 @@ func play(t *testing.T, author person) world {
 func (c *stack) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
 	w := world{}
 	for name, user := range readers {
-		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count"}
+		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history")
 		}

@@ -72,6 +72,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,
 		Erasures: eraser, Auth: verifier, Health: health, Metrics: metrics, Log: log,
+		City:           cfg.City,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
 	})
 	if err != nil {

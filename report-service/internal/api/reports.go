@@ -32,6 +32,9 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Latitude != nil && req.Longitude != nil {
 		draft.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
 	}
+	if err := report.CheckPosition(draft.Position, s.City); err != nil {
+		return err
+	}
 	principal, _ := auth.From(r.Context())
 	filing, err := report.New(draft, report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
 	if err != nil {

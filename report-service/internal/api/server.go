@@ -40,6 +40,7 @@ type Store interface {
 	Get(ctx context.Context, id uuid.UUID, reader string) (report.View, error)
 	History(ctx context.Context, id uuid.UUID) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
+	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
@@ -75,6 +76,9 @@ type Config struct {
 	Health   *service.Health
 	Metrics  *prometheus.Registry
 	Log      zerolog.Logger
+
+	// City is where reports may be; everywhere if it is nil.
+	City *report.Box
 
 	// How often a user may file reports, and vote.
 	ReportsPerUser, VotesPerUser ratelimit.Limit
@@ -121,6 +125,7 @@ func (s *server) handlers() openapi.Handlers {
 		"listReports":      s.listReports,
 		"createReport":     limited(reports, withChangeTimeout(s.createReport)),
 		"listMyReports":    s.listMyReports,
+		"listMapPoints":    s.listMapPoints,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
 		"changeStatus":     withChangeTimeout(s.changeStatus),

@@ -191,6 +191,32 @@ type HistoryEntry struct {
 	Version int64 `json:"version"`
 }
 
+// MapCluster Reports near each other.
+type MapCluster struct {
+	// Bbox West, south, east and north of the reports.
+	Bbox      []float64 `json:"bbox"`
+	Count     int64     `json:"count"`
+	Latitude  float64   `json:"latitude"`
+	Longitude float64   `json:"longitude"`
+}
+
+// MapPoint A report on a map.
+type MapPoint struct {
+	ID        uuid.UUID `json:"id"`
+	Latitude  float64   `json:"latitude"`
+	Longitude float64   `json:"longitude"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+}
+
+// MapPoints What an area of a map shows; points or clusters, never both.
+type MapPoints struct {
+	Clusters []MapCluster `json:"clusters"`
+	Points   []MapPoint   `json:"points"`
+}
+
 // NewReport A report to be filed.
 type NewReport struct {
 	// Address Examples: Jl. Asia Afrika 8

@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // A Config is the configuration of report-service.
@@ -19,6 +20,9 @@ type Config struct {
 	Auth      auth.Config
 	Relay     relay.Config
 	Retention postgres.Retention
+
+	// City is where reports may be; everywhere without it. The page reads it too.
+	City *report.Box `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
 
 	ReportsPerUser ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
 	VotesPerUser   ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`

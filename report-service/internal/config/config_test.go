@@ -32,6 +32,7 @@ func TestEnvironment(t *testing.T) {
 			"RELAY_LEASE":     {"1s", "14"},
 			"RELAY_RETRY_MIN": {"2m"},
 			"AUDIT_RETENTION": {"23h", "ever"},
+			"MAP_BOUNDS":      {"Bogor", "1,4,3,2"},
 		},
 		Faults: map[string]string{
 			"RELAY_WINDOW": "many", "RELAY_LEASE": "1s",

@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Map returns the reports that filter lets pass, which has a box: one by one if
+// there are at most maxPoints, and in clusters of the grid if there are more.
+func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
+	var q query
+	q.filter(filter)
+	// One more than is wanted tells that there are too many.
+	rows, err := s.pool.Query(ctx, `select r.id, r.title, r.status, r.latitude, r.longitude from reports r`+
+		q.where()+` limit `+q.arg(maxPoints+1), q.args...)
+	if err != nil {
+		return report.Map{}, fmt.Errorf("select points: %w", err)
+	}
+	points, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p report.MapPoint, err error) {
+		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
+		return p, err
+	})
+	if err != nil {
+		return report.Map{}, fmt.Errorf("select points: %w", err)
+	}
+	if len(points) <= maxPoints {
+		return report.Map{Points: points}, nil
+	}
+
+	q = query{}
+	q.filter(filter)
+	rows, err = s.pool.Query(ctx, `
+		select count(*), avg(r.latitude), avg(r.longitude),
+			min(r.longitude), min(r.latitude), max(r.longitude), max(r.latitude)
+		from reports r`+q.where()+`
+		group by floor(r.latitude / `+q.arg(grid.Latitude)+`), floor(r.longitude / `+q.arg(grid.Longitude)+`)`, q.args...)
+	if err != nil {
+		return report.Map{}, fmt.Errorf("select clusters: %w", err)
+	}
+	clusters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.MapCluster, err error) {
+		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &c.Box.West, &c.Box.South, &c.Box.East, &c.Box.North)
+		return c, err
+	})
+	if err != nil {
+		return report.Map{}, fmt.Errorf("select clusters: %w", err)
+	}
+	return report.Map{Clusters: clusters}, nil
+}

@@ -1,0 +1,68 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// A map has every report of its area once: one by one while they are few, in
+// clusters when they are many, and as the filter wants it.
+func TestMap(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const east, north = 6, 5
+	for i := range east * north {
+		d := draft(report.Public)
+		d.Title = fmt.Sprintf("Lamp %d", i)
+		d.Position = &report.Position{Latitude: -6.6 + float64(i/east)/100, Longitude: 106.8 + float64(i%east)/100}
+		f.file(ann, d)
+	}
+	nowhere := draft(report.Public)
+	nowhere.Position = nil
+	f.file(ann, nowhere)
+
+	city := &report.Box{West: 106.7, South: -6.7, East: 106.9, North: -6.5}
+	for name, tt := range map[string]struct {
+		filter   report.Filter
+		zoom     int
+		limit    int
+		points   int
+		clusters int64 // how many reports are in them
+	}{
+		"few":        {report.Filter{Box: city}, 12, 30, 30, 0},
+		"many":       {report.Filter{Box: city}, 12, 29, 0, 30},
+		"near":       {report.Filter{Box: &report.Box{West: 106.795, South: -6.605, East: 106.815, North: -6.595}}, 16, 29, 2, 0},
+		"elsewhere":  {report.Filter{Box: &report.Box{West: 1, South: 1, East: 2, North: 2}}, 12, 10, 0, 0},
+		"one status": {report.Filter{Box: city, Statuses: []report.Status{report.Resolved}}, 12, 10, 0, 0},
+		"by a word":  {report.Filter{Box: city, Words: report.Words("lamp 7")}, 12, 10, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := f.Map(t.Context(), tt.filter, report.GridOf(*tt.filter.Box, tt.zoom), tt.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var inClusters int64
+			for _, c := range got.Clusters {
+				inClusters += c.Count
+				if !c.Box.Contains(c.Center) || c.Count < 1 {
+					t.Errorf("a cluster is outside of its own box: %+v", c)
+				}
+			}
+			if len(got.Points) != tt.points || inClusters != tt.clusters {
+				t.Errorf("got %d points and %d reports in clusters, want %d and %d", len(got.Points), inClusters, tt.points, tt.clusters)
+			}
+		})
+	}
+	// From afar all are one cluster or a few; from near none shares one.
+	far, err := f.Map(t.Context(), report.Filter{Box: city}, report.GridOf(*city, 3), 1)
+	if err != nil || len(far.Clusters) > 4 {
+		t.Errorf("at zoom 3: %d clusters (error: %v), want at most 4", len(far.Clusters), err)
+	}
+	near, err := f.Map(t.Context(), report.Filter{Box: city}, report.GridOf(*city, 18), 1)
+	if err != nil || len(near.Clusters) != east*north {
+		t.Errorf("at zoom 18: %d clusters (error: %v), want %d", len(near.Clusters), err, east*north)
+	}
+}

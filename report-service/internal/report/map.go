@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// UnmarshalText reads what ParseBox does.
+func (b *Box) UnmarshalText(text []byte) error {
+	box, err := ParseBox(string(text))
+	if err != nil {
+		return err
+	}
+	*b = *box
+	return nil
+}
+
+// Contains reports whether p lies in b.
+func (b Box) Contains(p Position) bool {
+	if p.Latitude < b.South || p.Latitude > b.North {
+		return false
+	}
+	if b.West <= b.East {
+		return p.Longitude >= b.West && p.Longitude <= b.East
+	}
+	return p.Longitude >= b.West || p.Longitude <= b.East
+}
+
+// CheckPosition refuses a position outside of the city. A nil city is the whole
+// globe, and no position is in every city.
+func CheckPosition(p *Position, city *Box) error {
+	if p == nil || city == nil || city.Contains(*p) {
+		return nil
+	}
+	return fault.NewInvalid("/latitude", fmt.Sprintf("outside of the city: want a latitude from %g to %g and a longitude from %g to %g",
+		city.South, city.North, city.West, city.East))
+}
+
+// Zooms of the web's maps: at 0 the globe is 256 pixels wide, and each further
+// one doubles that.
+const (
+	MaxZoom = 22
+	// clusterPixels is the width of the squares whose reports are one cluster.
+	clusterPixels = 72
+	worldPixels   = 256
+)
+
+// A Grid has the edges, in degrees, of the squares in which reports are drawn as
+// one cluster.
+type Grid struct{ Latitude, Longitude float64 }
+
+// GridOf returns the grid of a map that shows b at a zoom.
+func GridOf(b Box, zoom int) Grid {
+	wide := 360 * clusterPixels / (worldPixels * math.Exp2(float64(zoom)))
+	// A degree of latitude is more pixels high the nearer the poles are.
+	middle := math.Min(math.Abs(b.South+b.North)/2, 85) * math.Pi / 180
+	return Grid{Latitude: wide * math.Cos(middle), Longitude: wide}
+}
+
+// A MapPoint is a report on a map.
+type MapPoint struct {
+	ID       uuid.UUID
+	Title    string
+	Status   Status
+	Position Position
+}
+
+// A MapCluster is reports near each other.
+type MapCluster struct {
+	Count  int64
+	Center Position // the middle of the reports
+	Box    Box      // all of them are in it
+}
+
+// A Map is what an area of a map shows: every report of it, or else clusters.
+type Map struct {
+	Points   []MapPoint
+	Clusters []MapCluster
+}

@@ -66,7 +66,9 @@ service_environment() {
   done
   printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
-    "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}"
+    "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}" \
+    "MAP_BOUNDS=${MAP_BOUNDS-106.777,-6.604,106.934,-6.444}" "PAGE_MAP_FILE=${PAGE_MAP_FILE-$root/deploy/map/bogor.pmtiles}" \
+    "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}"
 }
 
 # secrets_of prints what the files contain that a service reads its secrets from:

@@ -35,11 +35,14 @@ func TestEnvironment(t *testing.T) {
 			"STREAM_MAX_FEED":         {"0", "20000"},
 			"DRAIN_WINDOW":            {"-1s"},
 			"RETRY_DELAYS":            {"5s,1s"},
+			"PAGE_MAP_FILE":           {"/does/not/exist"},
+			"PAGE_MAP_CENTER":         {"106.8,-6.6"},
+			"MAP_BOUNDS":              {"Bogor", "3,2,1,4"},
 			"NOTIFICATIONS_RETENTION": {"a year", "1h", "365"},
 		},
 		Faults: map[string]string{
 			"STREAM_MAX": "many", "STREAM_HEARTBEAT": "2m", "PREFETCH": "0", "RETRY_DELAYS": "1s,soon",
-			"PAGE_TILES_URL": "nowhere", "PAGE_TILES_ATTRIBUTION": "", "RABBITMQ_MANAGEMENT_URL": "nowhere",
+			"PAGE_MAP_FILE": "nowhere", "PAGE_MAP_CENTER": "here", "RABBITMQ_MANAGEMENT_URL": "nowhere",
 		},
 	})
 }

@@ -23,12 +23,13 @@ const (
 
 // types are what the page consists of. Those of the machine may differ.
 var types = map[string]string{
-	".html":  "text/html; charset=utf-8",
-	".js":    "text/javascript; charset=utf-8",
-	".css":   "text/css; charset=utf-8",
-	".json":  "application/json",
-	".svg":   "image/svg+xml",
-	".woff2": "font/woff2",
+	".html":        "text/html; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".css":         "text/css; charset=utf-8",
+	".json":        "application/json",
+	".svg":         "image/svg+xml",
+	".webmanifest": "application/manifest+json",
+	".woff2":       "font/woff2",
 }
 
 // An asset is a file, ready to be sent.
@@ -84,18 +85,26 @@ func newAsset(name string, body []byte) *asset {
 	return a
 }
 
-func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
+func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h := w.Header()
 	h.Set("Content-Type", a.contentType)
 	h.Set("Cache-Control", a.cache)
 	body, etag := a.body, a.etag
 	if a.gzipped != nil {
-		h.Set("Vary", "Accept-Encoding")
+		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r) {
 			h.Set("Content-Encoding", "gzip")
 			// Another encoding is another representation (RFC 9110, 8.8.3.3).
 			body, etag = a.gzipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
 		}
+	}
+	if status != http.StatusOK { // of this nobody keeps or asks for a part
+		h.Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(body)
+		}
+		return
 	}
 	h.Set("ETag", etag)
 	// ServeContent knows conditions, HEAD and ranges.

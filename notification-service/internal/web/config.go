@@ -1,8 +1,8 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
@@ -14,26 +14,31 @@ type Config struct {
 	// sends people back to the page's address with a slash at its end.
 	ClientID string `env:"PAGE_OIDC_CLIENT_ID" example:"cityconnect-page"`
 	Scope    string `env:"PAGE_OIDC_SCOPE" envDefault:"openid profile"`
-	// TilesURL is where map tiles come from; without one the map is a plot.
-	TilesURL         string `env:"PAGE_TILES_URL" example:"https://tiles.example.org/{z}/{x}/{y}.png"`
-	TilesAttribution string `env:"PAGE_TILES_ATTRIBUTION" example:"© OpenStreetMap contributors"`
+	// MapFile has the city's map; without one there are positions, and no streets.
+	MapFile        string `env:"PAGE_MAP_FILE" example:"/srv/city.pmtiles"`
+	MapAttribution string `env:"PAGE_MAP_ATTRIBUTION" envDefault:"© OpenMapTiles © OpenStreetMap contributors"`
+	// MapBounds is the city, and what of the map can be looked at; by default
+	// what MapFile says of itself. report-service reads it too.
+	MapBounds *Bounds `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
+	// MapCenter is where the map begins; by default the middle of the bounds.
+	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
 }
 
 // Validate returns everything that is wrong with c.
 func (c Config) Validate() []config.Fault {
 	var faults config.Faults
-	if c.TilesURL != "" {
-		faults.Check(origin(c.TilesURL) != "" && strings.Contains(c.TilesURL, "{z}"),
-			"PAGE_TILES_URL", "a template such as https://tiles.example.org/{z}/{x}/{y}.png")
-		faults.Check(c.TilesAttribution != "", "PAGE_TILES_ATTRIBUTION", "whom the tiles are owed to, such as © OpenStreetMap contributors")
+	if c.MapFile != "" {
+		_, err := readMapHeader(c.MapFile)
+		faults.Check(err == nil, "PAGE_MAP_FILE", fmt.Sprintf("a PMTiles archive (version 3) of vector tiles: %v", err))
+		faults.Check(c.MapAttribution != "", "PAGE_MAP_ATTRIBUTION", "whom the map is owed to, such as © OpenStreetMap contributors")
 	}
 	return faults
 }
 
 // settings is what /config.json says.
 type settings struct {
-	Auth  signIn `json:"auth"`
-	Tiles *tiles `json:"tiles,omitempty"`
+	Auth signIn  `json:"auth"`
+	Map  cityMap `json:"map"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -44,9 +49,13 @@ type signIn struct {
 	Scope    string `json:"scope,omitempty"`
 }
 
-type tiles struct {
-	URL         string `json:"url"`
-	Attribution string `json:"attribution"`
+// cityMap says where the city is, and where its map comes from. All is absent
+// where nobody has said it.
+type cityMap struct {
+	Tiles       string  `json:"tiles,omitempty"`
+	Attribution string  `json:"attribution,omitempty"`
+	Bounds      *Bounds `json:"bounds,omitempty"`
+	Center      *Center `json:"center,omitempty"`
 }
 
 func (c Config) settings(sign auth.Config) settings {
@@ -57,30 +66,30 @@ func (c Config) settings(sign auth.Config) settings {
 	case c.ClientID != "":
 		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope}
 	}
-	if c.TilesURL != "" {
-		s.Tiles = &tiles{URL: c.TilesURL, Attribution: c.TilesAttribution}
+	s.Map = cityMap{Bounds: c.MapBounds, Center: c.MapCenter}
+	if c.MapFile != "" {
+		s.Map.Tiles, s.Map.Attribution = mapPath, c.MapAttribution
+		if header, err := readMapHeader(c.MapFile); err == nil && s.Map.Bounds == nil {
+			s.Map.Bounds = &header.bounds
+		}
 	}
 	return s
 }
 
 // policy lets the page load and reach its own origin alone, and beyond it only
-// what the city named: the identity provider and the server of map tiles.
+// the identity provider that the city named. The map draws in a worker.
 func (c Config) policy(sign auth.Config) string {
-	connect, img := "'self'", "'self' data:"
+	connect := "'self'"
 	if c.settings(sign).Auth.Mode == "oidc" {
 		connect += " " + origin(sign.Issuer)
 	}
-	if c.TilesURL != "" {
-		img += " " + origin(c.TilesURL)
-	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src " + img +
-		"; connect-src " + connect + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; " +
+		"worker-src 'self'; manifest-src 'self'; connect-src " + connect + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// origin returns the scheme and host of a URL, or of a template of one that
-// names its host's first part {s}; it is empty for anything else.
+// origin returns the scheme and host of a URL, and nothing for anything else.
 func origin(raw string) string {
-	u, err := url.Parse(strings.NewReplacer("{s}", "*", "{", "", "}", "").Replace(raw))
+	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
 		return ""
 	}

@@ -3,7 +3,12 @@
 // Its sources are in app, and dist holds what Vite made of them. dist is
 // committed, so that the service builds where there is no Node; a test makes
 // it anew and compares. The page loads nothing from elsewhere, runs no inline
-// script, and is told by /config.json how its city signs people in.
+// script, and is told by /config.json how its city signs people in and where it
+// is. The city's map is one file, of which browsers read what they show.
+//
+// Every screen has an address, and all of them are one file: index.html. An
+// address that the page does not know gets it too, with status 404, because the
+// page says so in the reader's language.
 package web
 
 import (
@@ -12,6 +17,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -36,18 +43,35 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 	}
 	assets["/config.json"] = newAsset("config.json", settings)
 	assets["/"] = assets["/index.html"]
-	return &page{assets: assets, policy: cfg.policy(sign)}, nil
+	return &page{assets: assets, policy: cfg.policy(sign), mapFile: cfg.MapFile}, nil
 }
 
 type page struct {
-	assets map[string]*asset // by path
-	policy string
+	assets  map[string]*asset // by path
+	policy  string
+	mapFile string
 }
+
+// screens has the first part of each screen's address; ui/router.tsx has the
+// same. Reports share theirs with the API: the gateway brings here who asks for
+// HTML.
+var screens = []string{"reports", "mine", "new", "queue", "ops", "sign-in"}
 
 // ServeHTTP answers with an asset, compressed where the browser likes it.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, ok := p.assets[path.Clean(r.URL.Path)]
-	if !ok {
+	name := path.Clean(r.URL.Path)
+	if name == mapPath && p.mapFile != "" {
+		serveMap(w, r, p.mapFile)
+		return
+	}
+	a, status := p.assets[name], http.StatusOK
+	if a == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		a = p.assets["/index.html"]
+		if first, _, _ := strings.Cut(name[1:], "/"); !slices.Contains(screens, first) {
+			status = http.StatusNotFound
+		}
+	}
+	if a == nil {
 		service.NotFoundHandler(w, r)
 		return
 	}
@@ -57,5 +81,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Permissions-Policy", "geolocation=(self), camera=(), microphone=()")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	a.serve(w, r)
+	if a == p.assets["/index.html"] {
+		h.Add("Vary", "Accept") // the API has answers at the same address
+	}
+	a.serve(w, r, status)
 }

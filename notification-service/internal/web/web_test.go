@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,9 @@ import (
 )
 
 var development = auth.Config{Mode: auth.Dev}
+
+// bogor is the map that comes with the project.
+const bogor = "../../../deploy/map/bogor.pmtiles"
 
 func page(t *testing.T, cfg web.Config, sign auth.Config) http.Handler {
 	t.Helper()
@@ -95,7 +99,7 @@ func TestCompression(t *testing.T) {
 		if got, err := io.ReadAll(r); err != nil || string(got) != want {
 			t.Errorf("%q: another page, error %v", accept, err)
 		}
-		if resp.Header.Get("ETag") == plain.Header.Get("ETag") || resp.Header.Get("Vary") != "Accept-Encoding" {
+		if resp.Header.Get("ETag") == plain.Header.Get("ETag") || !slices.Contains(resp.Header.Values("Vary"), "Accept-Encoding") {
 			t.Errorf("%q: a cache would mix the encodings up: %v", accept, resp.Header)
 		}
 	}
@@ -119,19 +123,24 @@ func TestNoSuchFile(t *testing.T) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	issuer := auth.Config{Mode: auth.JWT, Issuer: "https://id.city.test/realms/city"}
-	tiles := web.Config{
-		ClientID: "page", Scope: "openid", TilesURL: "https://{s}.tiles.test/{z}/{x}/{y}.png", TilesAttribution: "© Tiles",
+	city := web.Config{
+		ClientID: "page", Scope: "openid", MapFile: bogor, MapAttribution: "© Somebody", MapCenter: &web.Center{106.8, -6.6, 14},
 	}
+	const ours = "img-src 'self' data: blob:; worker-src 'self'; manifest-src 'self'; connect-src 'self'"
 	for _, tt := range []struct {
 		name   string
 		cfg    web.Config
 		sign   auth.Config
 		mode   string
 		policy string
+		atlas  string
 	}{
-		{"development", web.Config{ClientID: "page"}, development, "dev", "img-src 'self' data:; connect-src 'self'; "},
-		{"nobody signs in", web.Config{}, issuer, "none", "img-src 'self' data:; connect-src 'self'; "},
-		{"all there is", tiles, issuer, "oidc", "img-src 'self' data: https://*.tiles.test; connect-src 'self' https://id.city.test; "},
+		{"development", web.Config{ClientID: "page"}, development, "dev", ours + "; ", `{}`},
+		{"nobody signs in", web.Config{MapBounds: &web.Bounds{1, 2, 3, 4}}, issuer, "none", ours + "; ", `{"bounds":[1,2,3,4]}`},
+		{
+			"all there is", city, issuer, "oidc", ours + " https://id.city.test; ",
+			`{"tiles":"/map/city.pmtiles","attribution":"© Somebody","bounds":[106.777,-6.604,106.934,-6.444],"center":[106.8,-6.6,14]}`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -139,9 +148,12 @@ func TestConfig(t *testing.T) {
 				t.Errorf("Validate: %v", faults)
 			}
 			resp, body := get(t, page(t, tt.cfg, tt.sign), "/config.json")
-			var got struct{ Auth struct{ Mode string } }
-			if err := json.Unmarshal([]byte(body), &got); err != nil || got.Auth.Mode != tt.mode {
-				t.Errorf("config %s, error %v, want mode %s", body, err, tt.mode)
+			var got struct {
+				Auth struct{ Mode string }
+				Map  json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(body), &got); err != nil || got.Auth.Mode != tt.mode || string(got.Map) != tt.atlas {
+				t.Errorf("config %s, error %v, want mode %s and map %s", body, err, tt.mode, tt.atlas)
 			}
 			if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, tt.policy) {
 				t.Errorf("policy %q, want %q", policy, tt.policy)
@@ -152,13 +164,59 @@ func TestConfig(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"tiles", "ftp://tiles.test/{z}", "https://tiles.test/"} {
-		faults := web.Config{TilesURL: url, TilesAttribution: "© Tiles"}.Validate()
-		if len(faults) != 1 || faults[0].Variable != "PAGE_TILES_URL" {
-			t.Errorf("%q: got %v", url, faults)
+	for name, file := range map[string]string{"no such file": "nowhere.pmtiles", "another kind": "web_test.go", "a folder": "app"} {
+		faults := web.Config{MapFile: file, MapAttribution: "© Somebody"}.Validate()
+		if len(faults) != 1 || faults[0].Variable != "PAGE_MAP_FILE" {
+			t.Errorf("%s: got %v", name, faults)
 		}
 	}
-	if faults := (web.Config{TilesURL: "https://tiles.test/{z}"}).Validate(); len(faults) != 1 {
+	if faults := (web.Config{MapFile: bogor}).Validate(); len(faults) != 1 || faults[0].Variable != "PAGE_MAP_ATTRIBUTION" {
 		t.Errorf("without whom to thank: got %v", faults)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "1,2,3", "1,2,3,north", "3,2,1,4", "1,4,3,2", "-181,2,3,4", "1,2,3,91", "NaN,2,3,4"} {
+		if err := new(web.Bounds).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("bounds %q are accepted", text)
+		}
+	}
+	for _, text := range []string{"", "1,2", "181,2,3", "1,91,3", "1,2,23", "1,2,-1"} {
+		if err := new(web.Center).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("center %q is accepted", text)
+		}
+	}
+}
+
+// A screen's address brings the page to whoever asks for HTML; data at the same
+// address is the API's. What is no screen gets the page too, as not found.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	h := page(t, web.Config{}, development)
+	for path, want := range map[string]int{
+		"/": http.StatusOK, "/reports/1": http.StatusOK, "/mine": http.StatusOK, "/ops/dead-letters/1": http.StatusOK,
+		"/nowhere": http.StatusNotFound, "/assets/": http.StatusNotFound,
+	} {
+		resp, body := get(t, h, path, "Accept", "text/html,application/xhtml+xml")
+		if resp.StatusCode != want || !strings.Contains(body, `<div id="app">`) || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s: got %d, %v", path, resp.StatusCode, resp.Header)
+		}
+		if !strings.Contains(strings.Join(resp.Header.Values("Vary"), " "), "Accept") {
+			t.Errorf("%s: a cache would mix the page and the API up: %v", path, resp.Header)
+		}
+	}
+}
+
+// The map comes in the parts that a browser asks for.
+func TestMapFile(t *testing.T) {
+	t.Parallel()
+	h := page(t, web.Config{MapFile: bogor, MapAttribution: "© Somebody"}, development)
+	resp, body := get(t, h, "/map/city.pmtiles", "Range", "bytes=0-6")
+	if resp.StatusCode != http.StatusPartialContent || body != "PMTiles" || resp.Header.Get("ETag") == "" {
+		t.Errorf("got %d %q, %v", resp.StatusCode, body, resp.Header)
+	}
+	if resp, _ := get(t, page(t, web.Config{}, development), "/map/city.pmtiles"); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("without a map: got %d", resp.StatusCode)
 	}
 }

@@ -32,7 +32,7 @@ func TestSampleFitsTheAPI(t *testing.T) {
 		if in.CategoryID == 11 && r.Service != "Brain Monitor" && r.Service != "iPhone App Feedback" {
 			t.Errorf("%s fell among the others", r.Service)
 		}
-		if (in.Latitude == nil) != (in.Longitude == nil) || in.Latitude != nil && *in.Latitude < 39 {
+		if (in.Latitude == nil) != (in.Longitude == nil) || in.Latitude != nil && (*in.Latitude < -6.604 || *in.Latitude > -6.444 || *in.Longitude < 106.777 || *in.Longitude > 106.934) {
 			t.Errorf("%s: not a position in Bloomington", r.Service)
 		}
 		if r.Status == "closed" {

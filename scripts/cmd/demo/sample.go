@@ -12,6 +12,13 @@ import (
 //go:embed data/bloomington311.json
 var bloomington []byte
 
+// How far the sample's city is from the one whose map the local stack has: from
+// the middle of Bloomington to that of Bogor, in degrees.
+const (
+	northward = -6.5860 - 39.1500
+	eastward  = 106.8200 + 86.5200
+)
+
 // maxTitle keeps a line of the account within a terminal.
 const maxTitle = 44
 
@@ -67,7 +74,7 @@ func (r request) report(ids map[string]int32, privacy string) client.NewReport {
 	}
 	// The city wrote 0, 0 where it did not know.
 	if r.Latitude != nil && r.Longitude != nil && *r.Latitude != 0 {
-		report.Latitude, report.Longitude = r.Latitude, r.Longitude
+		report.Latitude, report.Longitude = new(*r.Latitude+northward), new(*r.Longitude+eastward)
 	}
 	return report
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ func TestRoutes(t *testing.T) {
 		"/reports/1/vote?x=1":         "reports /reports/1/vote?x=1",
 		"/reportsmore":                "notifications /reportsmore",
 		"/categories":                 "reports /categories",
+		"/map/points?zoom=1":          "reports /map/points?zoom=1",
+		"/map/city.pmtiles":           "notifications /map/city.pmtiles",
 		"/open311/v2/services.json":   "reports /open311/v2/services.json",
 		"/admin/outbox/stats":         "reports /admin/outbox/stats",
 		"/dev/token":                  "reports /dev/token",
@@ -123,5 +126,50 @@ func TestClientCannotTakeReplicasAway(t *testing.T) {
 		if got := strings.Count(read(t, file), " max_fails=0;"); got != wants {
 			t.Errorf("%s has max_fails=0 %d times, want %d", file, got, wants)
 		}
+	}
+}
+
+// A report's page and its data have the same address: a browser that opens it
+// asks for HTML, the page's own script does not. What changes a report is never
+// the page's.
+func TestPageAtTheAddressOfItsData(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{serve(t, answer("reports"))}, []string{serve(t, answer("notifications"))})
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for _, tt := range []struct{ method, path, accept, want string }{
+		{"GET", "/reports/1", browser, "notifications"},
+		{"GET", "/reports/1", "application/json", "reports"},
+		{"GET", "/reports/1", "*/*", "reports"},
+		{"GET", "/reports", "*/*", "reports"},
+		{"POST", "/reports", browser, "reports"},
+		{"DELETE", "/reports/1/vote", browser, "reports"},
+	} {
+		if _, got := g.do(t, tt.method, g.URL+tt.path, nil, "Accept", tt.accept); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s %s as %s: got %q from it, want %s", tt.method, tt.path, tt.accept, got, tt.want)
+		}
+	}
+}
+
+// Lists come compressed to whom can read that. A report does not: it has an
+// ETag, which If-Match must find as it is.
+func TestListsAreCompressed(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(`{"title":"Dark crossing"},`, 1000)
+	g := start(t, []string{serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"7"`)
+		_, _ = io.WriteString(w, long)
+	})}, []string{away})
+	for path, want := range map[string]string{"/reports": "gzip", "/map/points": "gzip", "/reports/1": "", "/reports/1/history": ""} {
+		res, body := g.do(t, "GET", g.URL+path, nil, "Accept-Encoding", "gzip")
+		if got := res.Header.Get("Content-Encoding"); got != want || want != "" && len(body) > len(long)/5 {
+			t.Errorf("%s: got %q of %d bytes, want %q", path, got, len(body), want)
+		}
+		if want == "" && res.Header.Get("ETag") != `"7"` {
+			t.Errorf("%s: the ETag became %q", path, res.Header.Get("ETag"))
+		}
+	}
+	if res, body := g.do(t, "GET", g.URL+"/reports", nil, "Accept-Encoding", "identity"); res.Header.Get("Content-Encoding") != "" || body != long {
+		t.Errorf("uncompressed: got %q of %d bytes", res.Header.Get("Content-Encoding"), len(body))
 	}
 }

@@ -41,10 +41,7 @@ func mapOf(m report.Map) MapPoints {
 		}
 	}
 	for i, c := range m.Clusters {
-		out.Clusters[i] = MapCluster{
-			Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude,
-			Bbox: []float64{c.Box.West, c.Box.South, c.Box.East, c.Box.North},
-		}
+		out.Clusters[i] = MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
 	}
 	return out
 }

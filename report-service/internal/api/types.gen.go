@@ -191,13 +191,11 @@ type HistoryEntry struct {
 	Version int64 `json:"version"`
 }
 
-// MapCluster Reports near each other.
+// MapCluster Reports near each other, at the middle of their positions.
 type MapCluster struct {
-	// Bbox West, south, east and north of the reports.
-	Bbox      []float64 `json:"bbox"`
-	Count     int64     `json:"count"`
-	Latitude  float64   `json:"latitude"`
-	Longitude float64   `json:"longitude"`
+	Count     int64   `json:"count"`
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
 }
 
 // MapPoint A report on a map.

@@ -34,15 +34,14 @@ func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid,
 	q = query{}
 	q.filter(filter)
 	rows, err = s.pool.Query(ctx, `
-		select count(*), avg(r.latitude), avg(r.longitude),
-			min(r.longitude), min(r.latitude), max(r.longitude), max(r.latitude)
+		select count(*), avg(r.latitude), avg(r.longitude)
 		from reports r`+q.where()+`
 		group by floor(r.latitude / `+q.arg(grid.Latitude)+`), floor(r.longitude / `+q.arg(grid.Longitude)+`)`, q.args...)
 	if err != nil {
 		return report.Map{}, fmt.Errorf("select clusters: %w", err)
 	}
 	clusters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.MapCluster, err error) {
-		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &c.Box.West, &c.Box.South, &c.Box.East, &c.Box.North)
+		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude)
 		return c, err
 	})
 	if err != nil {

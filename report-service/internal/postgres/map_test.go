@@ -47,8 +47,8 @@ func TestMap(t *testing.T) {
 			var inClusters int64
 			for _, c := range got.Clusters {
 				inClusters += c.Count
-				if !c.Box.Contains(c.Center) || c.Count < 1 {
-					t.Errorf("a cluster is outside of its own box: %+v", c)
+				if !city.Contains(c.Center) || c.Count < 1 {
+					t.Errorf("a cluster is none of the city's: %+v", c)
 				}
 			}
 			if len(got.Points) != tt.points || inClusters != tt.clusters {

@@ -73,7 +73,6 @@ type MapPoint struct {
 type MapCluster struct {
 	Count  int64
 	Center Position // the middle of the reports
-	Box    Box      // all of them are in it
 }
 
 // A Map is what an area of a map shows: every report of it, or else clusters.

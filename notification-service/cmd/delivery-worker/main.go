@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -38,6 +39,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "delivery", cfg.LogLevel)
+	platformconfig.WarnWithoutTLS(log, map[string]string{
+		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
+	})
 	metrics := service.NewRegistry()
 
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "delivery-worker")

@@ -71,7 +71,7 @@ versions() {
   local module code=0 list='{{with .Module}}{{.Path}} {{.Version}}{{end}}'
   for module in "${shipped[@]}"; do
     diff <(linked "$module" "$list") <(GOWORK=off linked "$module" "$list") || {
-      echo "$module is tested with the versions that have <, and shipped with those that have >; run go work sync"
+      echo "$module is tested with the versions that have <, and shipped with those that have >; run go work sync, and go mod tidy in each module"
       code=1
     }
   done

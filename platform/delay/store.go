@@ -22,6 +22,11 @@ type Store struct{ pool *pgxpool.Pool }
 // NewStore returns a Store on pool, which stays the caller's to close.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
+// freshPlan lets the server plan a statement each time, for a table that may be
+// empty now and hold a million rows in a minute. A plan that was made for the
+// empty table would read the whole of the full one until autovacuum has noticed.
+const freshPlan = pgx.QueryExecModeCacheDescribe
+
 // parkSQL leaves processed_messages alone: a message that is noted there would
 // be dropped when it comes back. One that is noted there already is a copy of a
 // message that had its effect, or that an operator cancelled.
@@ -55,7 +60,7 @@ func (s *Store) Park(ctx context.Context, queue string, messages []Message, full
 	for i, m := range messages {
 		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, m.Body, m.Properties, m.Headers
 	}
-	rows, err := s.pool.Query(ctx, parkSQL, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full)
+	rows, err := s.pool.Query(ctx, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full)
 	if err != nil {
 		return nil, fmt.Errorf("park messages: %w", err)
 	}
@@ -85,7 +90,7 @@ func (s *Store) claim(ctx context.Context, owner uuid.UUID, lease time.Duration,
 		  where due_at <= now() and (lease_until is null or lease_until < now())
 		  order by due_at limit $3 for update skip locked)
 		returning queue, message_id, type, due_at, body, properties, headers, clock_timestamp() - due_at`,
-		owner, lease, limit)
+		freshPlan, owner, lease, limit)
 	if err != nil {
 		return nil, fmt.Errorf("claim delayed messages: %w", err)
 	}
@@ -106,7 +111,7 @@ func (s *Store) untilNext(ctx context.Context, limit time.Duration) (time.Durati
 	err := s.pool.QueryRow(ctx, `
 		select least($1::interval, greatest(interval '0', coalesce((
 		  select due_at - clock_timestamp() from delayed_messages
-		  where lease_until is null or lease_until < now() order by due_at limit 1), $1::interval)))`, limit).Scan(&wait)
+		  where lease_until is null or lease_until < now() order by due_at limit 1), $1::interval)))`, freshPlan, limit).Scan(&wait)
 	if err != nil {
 		return 0, fmt.Errorf("look for the next delayed message: %w", err)
 	}
@@ -119,7 +124,7 @@ func (s *Store) remove(ctx context.Context, owner uuid.UUID, messages []claimed)
 	queues, ids := keysOf(messages)
 	_, err := s.pool.Exec(ctx, `
 		delete from delayed_messages d using unnest($2::text[], $3::text[]) as m (queue, message_id)
-		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, owner, queues, ids)
+		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, freshPlan, owner, queues, ids)
 	if err != nil {
 		return fmt.Errorf("remove released messages: %w", err)
 	}
@@ -133,7 +138,7 @@ func (s *Store) postpone(ctx context.Context, owner uuid.UUID, messages []claime
 	_, err := s.pool.Exec(ctx, `
 		update delayed_messages d set lease_until = now() + $4
 		from unnest($2::text[], $3::text[]) as m (queue, message_id)
-		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, owner, queues, ids, wait)
+		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, freshPlan, owner, queues, ids, wait)
 	if err != nil {
 		return fmt.Errorf("postpone delayed messages: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
@@ -71,8 +72,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := migrations.Up(ctx, database, migrations.Notification); err != nil {
 		return err
 	}
-	if b.pool, err = pgxpool.New(ctx, database); err != nil {
-		return fmt.Errorf("open database: %w", err)
+	if b.pool, err = pgpool.Open(ctx, database, "bench"); err != nil {
+		return err
 	}
 	defer b.pool.Close()
 
@@ -107,14 +108,22 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // wait lets other messages wait.
 func (b *bench) wait(ctx context.Context) error {
-	_, err := b.pool.Exec(ctx, `
+	conn, err := b.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, `set statement_timeout = 0`); err != nil {
+		return fmt.Errorf("let others wait: %w", err)
+	}
+	_, err = conn.Exec(ctx, `
 		insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
 		select 'queue.others', gen_random_uuid(), 'report.vote.received', now() + interval '1 day' + n * interval '1 s',
 		  convert_to(repeat('x', 300), 'UTF8'), '{}', '{}' from generate_series(1, $1) n`, b.others)
 	if err != nil {
 		return fmt.Errorf("let others wait: %w", err)
 	}
-	if _, err := b.pool.Exec(ctx, `vacuum analyze delayed_messages`); err != nil {
+	if _, err := conn.Exec(ctx, `vacuum analyze delayed_messages`); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}
 	return nil

@@ -352,6 +352,7 @@ var chance = []struct {
 	// the readers; see docs/decisions.
 	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
 	{regexp.MustCompile(`"session_lock": -?\d+`), constant(`"LOCK"`)},
+	{regexp.MustCompile(`"origin": "[^"]*"`), constant(`"DATABASE"`)},
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id)": ?\d+`), constant(`"PLACE"`)},
 	{regexp.MustCompile(`"bytes":\d+,`), constant("")},

@@ -19,8 +19,8 @@ type Group struct {
 	Name   string           // lower case, such as "webhooks"; names the group's policy at the broker
 	Queues []topology.Queue // the most urgent one first
 	// Effect is what the messages bring about. A group without one is another
-	// process's: this one declares, checks and shows its queues, and lets
-	// operators change their pools, but reads none of them.
+	// process's: this one shows its queues once they exist, and lets operators
+	// change their pools, but neither declares nor reads them.
 	Effect Effect
 }
 

@@ -118,6 +118,7 @@ func duration(q *dto.Quantile) time.Duration {
 // queueStats are what the operators' page shows of a queue.
 type queueStats struct {
 	depth, consumers atomic.Int64 // as the broker last said
+	exists           atomic.Bool  // the queue, as the broker last said
 	handled, failed  rate
 }
 

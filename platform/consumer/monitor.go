@@ -13,6 +13,9 @@ import (
 const (
 	queuePoll  = 2 * time.Second
 	workerPoll = time.Second
+	// absentPoll is how often a queue is looked for that another process has not
+	// declared yet: the broker logs each time that it is not there.
+	absentPoll = 20 * time.Second
 )
 
 // maxMissing is how often in a row a consumer must be missing before it is
@@ -24,15 +27,27 @@ const maxMissing = 3
 // believes to have: a subscription that died in silence.
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 	missing := make(map[*queueWorkers]int)
+	absent := make(map[*queueWorkers]time.Time) // until when it is not looked for
 	for backoff.Sleep(ctx, queuePoll) == nil {
 		ch, err := conn.Channel()
 		if err != nil {
 			return
 		}
 		for _, q := range c.queues {
+			if time.Now().Before(absent[q]) {
+				continue
+			}
 			state, err := ch.QueueDeclarePassive(q.queue, true, false, false, false, nil)
-			if err != nil {
-				break // the channel is closed; the worker's own channel says why
+			q.stats.exists.Store(err == nil)
+			if err != nil { // the channel is closed
+				if q.effect != nil {
+					break // the worker's own channel says why
+				}
+				absent[q] = time.Now().Add(absentPoll)
+				if ch, err = conn.Channel(); err != nil {
+					return
+				}
+				continue
 			}
 			q.stats.depth.Store(int64(state.Messages))
 			q.stats.consumers.Store(int64(state.Consumers))

@@ -70,10 +70,13 @@ type Pool struct {
 }
 
 // Pools returns what there is to see, by group and the most urgent queue first.
+// A queue that is read elsewhere is missing until somebody has read it.
 func (c *Consumer) Pools() []Pool {
-	pools := make([]Pool, len(c.queues))
-	for i, q := range c.queues {
-		pools[i] = q.pool()
+	pools := make([]Pool, 0, len(c.queues))
+	for _, q := range c.queues {
+		if q.effect != nil || q.stats.exists.Load() {
+			pools = append(pools, q.pool())
+		}
 	}
 	return pools
 }

@@ -59,9 +59,11 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	connection := func(name string) rabbit.Config {
 		return rabbit.Config{URL: d.RabbitURL, Name: name, Log: d.Log}
 	}
-	queues := make([]topology.Group, len(groups))
-	for i, g := range groups {
-		queues[i] = topology.Group{Name: g.Name, Queues: g.Queues}
+	var queues []topology.Group
+	for _, g := range groups {
+		if g.Effect != nil { // a queue that nobody reads would fill until the broker refuses more
+			queues = append(queues, topology.Group{Name: g.Name, Queues: g.Queues})
+		}
 	}
 	broker := topology.New(d.Names, cfg.RetrySchedule(), queues...)
 	r := &Runner{database: d.Database, await: d.Await, log: d.Log}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
@@ -156,8 +157,8 @@ func TestAGroupFailsForItself(t *testing.T) {
 	t.Logf("%d messages to two groups: %d and %d effects, 0 and %d dead letters", n+2, h.Effects(), n+2-bad, bad)
 }
 
-// A queue of another process is there before that process is, so that it
-// misses nothing; it is shown, and its pool can be changed.
+// A queue of another process is shown once that process has run, and its pool
+// can be changed. Nobody else declares it: what nobody reads would fill.
 func TestAGroupElsewhere(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
@@ -166,21 +167,36 @@ func TestAGroupElsewhere(t *testing.T) {
 	later := consumer.Group{Name: "later", Queues: []topology.Queue{{Name: queue, Keys: []event.Key{event.VoteReceivedKey}}}}
 	here := consumer.Group{Name: "notifications", Queues: topology.ContractQueues(), Effect: consumertest.Effect(pool)}
 	runner := start(t, pool, h.URL, here, later)
-	h.WaitSubscribed(consumer.Defaults().Workers) // the queues of all groups are declared by then
-	h.Publish(h.Votes(3, "alice")...)
-	h.EventuallyEqual("messages that wait elsewhere", 3, func() int { q, _ := h.Inspect(queue); return q.Messages })
-	h.WaitEffects(3)
-	paused := true
-	if _, err := runner.Consumer.ChangePool(t.Context(), "operator", queue, consumer.PoolChange{Paused: &paused}); err != nil {
+	h.WaitSubscribed(consumer.Defaults().Workers)
+	h.Publish(h.Vote("alice"))
+	h.WaitEffects(1)
+	if n := len(runner.Consumer.Pools()); n != 3 {
+		t.Errorf("%d pools before the other process has run, want 3", n)
+	}
+	if _, ok := h.Inspect(queue); ok {
+		t.Errorf("%s was declared by a process that does not read it", queue)
+	}
+
+	conn, err := amqp.Dial(h.URL)
+	if err != nil {
 		t.Fatal(err)
 	}
-	h.Eventually("depth", func() string {
-		p := runner.Consumer.Pools()[3]
-		if !p.Elsewhere || p.Queue != queue || p.Depth != 3 || !p.Paused || p.Workers != 0 {
-			return fmt.Sprintf("pool %+v", p)
+	defer conn.Close()
+	if err := topology.New(event.Topology{}, nil, topology.Group{Name: later.Name, Queues: later.Queues}).Declare(conn); err != nil {
+		t.Fatal(err)
+	}
+	h.Publish(h.Votes(3, "alice")...)
+	h.WaitEffects(4)
+	h.Eventually("the pool elsewhere", func() string {
+		if pools := runner.Consumer.Pools(); len(pools) != 4 || pools[3].Depth != 3 {
+			return fmt.Sprintf("pools %+v", pools)
 		}
 		return ""
 	})
+	changed, err := runner.Consumer.ChangePool(t.Context(), "operator", queue, consumer.PoolChange{Paused: new(true)})
+	if err != nil || !changed.Elsewhere || changed.Queue != queue || !changed.Paused || changed.Workers != 0 {
+		t.Errorf("the pool after a pause: %+v (error %v)", changed, err)
+	}
 }
 
 // schema.sql makes what the migrations of the notifications database made.

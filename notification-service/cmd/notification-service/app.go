@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
@@ -68,7 +69,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Await: a.awaitDatabase, Scrub: store.ScrubLetters,
-	}, notifier.New(store, a.bus, cfg.Keys).Group())
+	}, notifier.New(store, a.bus, cfg.Keys).Group(), webhook.Group(nil, nil)) // which delivery-worker reads
 	if err != nil {
 		return nil, err
 	}

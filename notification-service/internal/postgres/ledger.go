@@ -14,6 +14,11 @@ import (
 // A Ledger keeps deliveries and lanes. It is a ledger.Store.
 type Ledger struct{ *Store }
 
+// freshPlan lets the server plan a statement each time. What waits may be nothing
+// now and a million rows in a minute: a plan that was made for the empty table
+// would read the whole of the full one until autovacuum has noticed.
+const freshPlan = pgx.QueryExecModeCacheDescribe
+
 // orderedFor is for how long a delivery holds back the later ones of its report.
 const orderedFor = time.Hour
 
@@ -32,7 +37,7 @@ select lane from first where due_at <= now()`
 
 // DueLanes returns the lanes of the channel in which something is due.
 func (s Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, dueLanesSQL, channel)
+	rows, err := s.pool.Query(ctx, dueLanesSQL, freshPlan, channel)
 	if err != nil {
 		return nil, fmt.Errorf("find due lanes: %w", err)
 	}
@@ -99,7 +104,7 @@ func (s Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim
 	if inHand == nil {
 		inHand = []int64{} // null is unequal to nothing
 	}
-	rows, err := s.pool.Query(ctx, claimSQL, channel, lanes, amounts, byReport, inHand, orderedFor)
+	rows, err := s.pool.Query(ctx, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
@@ -112,9 +117,10 @@ func (s Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim
 	return deliveries, nil
 }
 
-// outcomeSQL leaves alone what is cancelled, and what has this outcome already.
-// What was held in the meantime stays so, unless the attempt ended it.
-const outcomeSQL = `
+// recordOutcomesSQL leaves alone what is cancelled, and what has this outcome already.
+// What was held in the meantime stays so, unless the attempt ended it. It is one
+// statement, and so one transaction and one round trip.
+const recordOutcomesSQL = `
 with o as (
   select * from unnest($1::bigint[], $2::int[], $3::text[], $4::double precision[], $5::boolean[], $6::boolean[],
     $7::text[], $8::int[], $9::text[], $10::text[], $11::timestamptz[], $12::int[])
@@ -128,45 +134,42 @@ with o as (
     done_at = case when o.state <> 'waiting' then now() end
   from o where d.id = o.id and d.attempts = o.attempts and d.state in ('waiting', 'held')
   returning d.id
+), changed_lanes as (
+  update lanes l set
+    rate = nullif(s.rate, 0), failures = s.failures,
+    failing_since = case when s.failing then coalesce(l.failing_since, now()) end,
+    open_until = case when s.open_s > 0 then now() + make_interval(secs => s.open_s) end,
+    last_success_at = case when s.succeeded then now() else l.last_success_at end,
+    last_failure_at = case when s.failed then now() else l.last_failure_at end
+  from unnest($15::text[], $16::double precision[], $17::int[], $18::boolean[], $19::double precision[], $20::boolean[], $21::boolean[])
+    as s (lane, rate, failures, failing, open_s, succeeded, failed)
+  where l.channel = $13 and l.owner = $14 and l.lane = s.lane
 )
 insert into delivery_attempts (delivery_id, n, at, duration_ms, status, class, error, response)
 select id, o.attempts + 1, o.at, o.duration_ms, nullif(o.status, 0), o.class, o.error, o.response
 from changed join o using (id) where o.sent
 on conflict do nothing`
 
-const laneStateSQL = `
-update lanes l set
-  rate = nullif(s.rate, 0), failures = s.failures,
-  failing_since = case when s.failing then coalesce(l.failing_since, now()) end,
-  open_until = case when s.open_s > 0 then now() + make_interval(secs => s.open_s) end,
-  last_success_at = case when s.succeeded then now() else l.last_success_at end,
-  last_failure_at = case when s.failed then now() else l.last_failure_at end
-from unnest($3::text[], $4::double precision[], $5::int[], $6::boolean[], $7::double precision[], $8::boolean[], $9::boolean[])
-  as s (lane, rate, failures, failing, open_s, succeeded, failed)
-where l.channel = $1 and l.owner = $2 and l.lane = s.lane`
-
 // Record writes outcomes and lanes down, in one transaction.
 func (s Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []ledger.Outcome, lanes []ledger.LaneState) error {
-	batch := &pgx.Batch{} // which is one transaction
 	var o outcomeColumns
 	for _, outcome := range outcomes {
 		o.add(outcome)
 	}
-	batch.Queue(outcomeSQL, o.ids, o.attempts, o.states, o.delays, o.sent, o.retried, o.classes, o.statuses, o.errors, o.responses, o.at, o.durations)
-	if len(lanes) > 0 {
-		var l laneColumns
-		for _, lane := range lanes {
-			l.add(lane)
-		}
-		batch.Queue(laneStateSQL, channel, owner, l.names, l.rates, l.failures, l.failing, l.open, l.succeeded, l.failed)
+	var l laneColumns
+	for _, lane := range lanes {
+		l.add(lane)
 	}
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+	_, err := s.pool.Exec(ctx, recordOutcomesSQL, freshPlan,
+		o.ids, o.attempts, o.states, o.delays, o.sent, o.retried, o.classes, o.statuses, o.errors, o.responses, o.at, o.durations,
+		channel, owner, l.names, l.rates, l.failures, l.failing, l.open, l.succeeded, l.failed)
+	if err != nil {
 		return fmt.Errorf("record outcomes: %w", err)
 	}
 	return nil
 }
 
-// outcomeColumns are outcomes as outcomeSQL takes them.
+// outcomeColumns are outcomes as recordOutcomesSQL takes them.
 type outcomeColumns struct {
 	ids                                []int64
 	attempts, statuses                 []int
@@ -192,7 +195,7 @@ func (c *outcomeColumns) add(o ledger.Outcome) {
 	c.durations = append(c.durations, o.Answer.Duration.Milliseconds())
 }
 
-// laneColumns are lanes as laneStateSQL takes them.
+// laneColumns are lanes as recordOutcomesSQL takes them.
 type laneColumns struct {
 	names                      []string
 	rates, open                []float64
@@ -215,7 +218,7 @@ func (s Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, 
 	_, err := s.pool.Exec(ctx, `
 		update deliveries set state = $3, done_at = case when $3 = 'cancelled' then now() end
 		where channel = $1 and lane = any($2) and state = 'waiting'`,
-		channel, lanes, map[ledger.Hold]string{ledger.Held: "held", ledger.Closed: "cancelled"}[hold])
+		freshPlan, channel, lanes, map[ledger.Hold]string{ledger.Held: "held", ledger.Closed: "cancelled"}[hold])
 	if err != nil {
 		return fmt.Errorf("withdraw deliveries: %w", err)
 	}

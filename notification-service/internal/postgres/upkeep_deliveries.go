@@ -50,7 +50,7 @@ func (s *Store) DeliveryUpkeep(ctx context.Context, retention time.Duration) (mo
 		{"remove old deliveries", removeDeliveriesSQL, []any{retention}},
 	} {
 		var n int
-		if err := s.pool.QueryRow(ctx, task.sql, append([]any{deliveryUpkeepBatch}, task.args...)...).Scan(&n); err != nil {
+		if err := s.pool.QueryRow(ctx, task.sql, append([]any{freshPlan, deliveryUpkeepBatch}, task.args...)...).Scan(&n); err != nil {
 			return false, fmt.Errorf("%s: %w", task.what, err)
 		}
 		more = more || n == deliveryUpkeepBatch

@@ -20,6 +20,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,7 +83,7 @@ type Erasure struct {
 type Eraser struct {
 	pool   *pgxpool.Pool
 	keys   *event.Keyring
-	macs   [][]byte // the keys of the hash, the one in use first
+	macs   []*sync.Pool // of HMACs, by key, the one in use first: a message is hashed for each of its readers
 	steps  []Step
 	log    zerolog.Logger
 	settle time.Duration
@@ -92,7 +94,10 @@ type Eraser struct {
 // New returns an Eraser of the database behind pool. The keyring seals the ids
 // of those who are being erased, and hashes them.
 func New(pool *pgxpool.Pool, keys *event.Keyring, steps []Step, log zerolog.Logger) *Eraser {
-	e := &Eraser{pool: pool, keys: keys, macs: keys.Derive("cityconnect/erasures"), steps: steps, log: log, settle: settle}
+	e := &Eraser{pool: pool, keys: keys, steps: steps, log: log, settle: settle}
+	for _, key := range keys.Derive("cityconnect/erasures") {
+		e.macs = append(e.macs, &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }})
+	}
 	e.erased.Store(&map[string]struct{}{})
 	return e
 }
@@ -101,10 +106,12 @@ func New(pool *pgxpool.Pool, keys *event.Keyring, steps []Step, log zerolog.Logg
 // use first.
 func (e *Eraser) Hashes(userID string) [][]byte {
 	hashes := make([][]byte, len(e.macs))
-	for i, key := range e.macs {
-		mac := hmac.New(sha256.New, key)
+	for i, macs := range e.macs {
+		mac := macs.Get().(hash.Hash)
+		mac.Reset()
 		mac.Write([]byte(userID))
 		hashes[i] = mac.Sum(nil)
+		macs.Put(mac)
 	}
 	return hashes
 }

@@ -12,6 +12,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,17 +37,17 @@ const (
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "notices:", err)
 		os.Exit(1)
 	}
 }
 
-func run(modules []string, out io.Writer) error {
+func run(ctx context.Context, modules []string, out io.Writer) error {
 	if len(modules) == 0 {
 		return errors.New("usage: notices FOLDER…")
 	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return fmt.Errorf("find Go's own library: %w", err)
 	}
@@ -55,7 +56,7 @@ func run(modules []string, out io.Writer) error {
 		return err
 	}
 	for _, module := range modules {
-		packages, err := linked(module)
+		packages, err := linked(ctx, module)
 		if err != nil {
 			return fmt.Errorf("list what %s links: %w", module, err)
 		}
@@ -89,8 +90,8 @@ type goPackage struct {
 }
 
 // linked lists the foreign packages in the programs of a module, by their folders.
-func linked(module string) ([]goPackage, error) {
-	list := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/...")
+func linked(ctx context.Context, module string) ([]goPackage, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Module", "./cmd/...")
 	list.Dir, list.Stderr = module, os.Stderr
 	list.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux")
 	described, err := list.Output()

@@ -174,3 +174,29 @@ func TestLaneGoesOnElsewhere(t *testing.T) {
 		t.Errorf("written down: %+v, dirty %t; want a failure, and nothing left", s, l.dirty)
 	}
 }
+
+// A worker that has more to send than it may at once gives back a quarter of its
+// lanes, for others to take; one with room to spare keeps all.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, crowded := range []bool{false, true} {
+		d := &Dispatcher{lanes: make(map[string]*lane), crowded: crowded}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+			d.lanes[name] = newTestLane(now, 3)
+		}
+		d.share()
+		leaving := 0
+		for _, l := range d.lanes {
+			if l.leaving {
+				leaving++
+				if len(l.queue)+len(l.inHand) > 0 || l.maySend(now) || l.mayClaim(now) {
+					t.Errorf("a lane that is given back has %d deliveries", len(l.queue))
+				}
+			}
+		}
+		if want := map[bool]int{true: 2}[crowded]; leaving != want {
+			t.Errorf("crowded %t: %d of 8 lanes are given back, want %d", crowded, leaving, want)
+		}
+	}
+}

@@ -148,3 +148,30 @@ func TestDueLanes(t *testing.T) {
 		t.Errorf("due lanes %v, want %v", got, want)
 	}
 }
+
+// Deliveries that came to an end long ago go with their attempts, in pieces; no
+// other does.
+func TestOldDeliveriesGo(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	store := postgres.NewStore(pool)
+	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state, done_at)
+		select 'webhook', 'a', 'a', 'old ' || n, 'k', '', 'done', now() - interval '31 days' from generate_series(1, 6000) n`)
+	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state, created_at, done_at) values
+		('webhook', 'a', 'a', 'young', 'k', '', 'dead', now() - interval '40 days', now() - interval '29 days'),
+		('webhook', 'a', 'a', 'waits', 'k', '', 'waiting', now() - interval '40 days', null)`)
+	mustExec(t, pool, `insert into delivery_attempts (delivery_id, n, at, duration_ms, class) select id, 1, now(), 1, '2xx' from deliveries`)
+	pieces := 0
+	for more := true; more; pieces++ {
+		var err error
+		if more, err = store.DeliveryUpkeep(t.Context(), 30*24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var deliveries, attempts int
+	err := pool.QueryRow(t.Context(), `select count(*), (select count(*) from delivery_attempts) from deliveries where message_id in ('young', 'waits')`).
+		Scan(&deliveries, &attempts)
+	if err != nil || deliveries != 2 || attempts != 2 || pieces != 2 {
+		t.Errorf("%d deliveries and %d attempts are left after %d pieces (error %v), want 2, 2 and 2", deliveries, attempts, pieces, err)
+	}
+}

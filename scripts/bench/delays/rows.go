@@ -78,16 +78,20 @@ func (b *bench) rows(ctx context.Context, name string) (r result, err error) {
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	began := time.Now()
+	started := time.Now()
 	go func() { ended <- runner.Run(runCtx) }()
 	defer func() { stop(); err = errors.Join(err, <-ended) }()
 
+	began := started
 	for parked := 0; parked < b.messages; {
+		if parked == 0 { // the consumer connects and declares yet
+			began = time.Now()
+		}
 		time.Sleep(20 * time.Millisecond)
 		if err := b.pool.QueryRow(ctx, `select count(*) from delayed_messages where queue = $1`, queue).Scan(&parked); err != nil {
 			return r, fmt.Errorf("count: %w", err)
 		}
-		if time.Since(began) > b.lead() {
+		if time.Since(started) > b.lead() {
 			return r, errors.New("the first message was due before all were parked")
 		}
 	}

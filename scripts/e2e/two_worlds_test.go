@@ -160,6 +160,18 @@ func play(t *testing.T, author person) world {
 			await(report)
 		}
 	}
+	for _, act := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPut, "/reports/" + anonymous.ID.String() + "/assignment", map[string]any{"assignee": map[string]string{"id": "olga", "name": "Olga"}}},
+		{http.MethodPost, "/reports/" + anonymous.ID.String() + "/notes", map[string]string{"text": "Ask the neighbours"}},
+		{http.MethodPut, "/reports/" + benesReport.ID.String() + "/duplicate-of", map[string]any{"original": anonymous.ID}},
+	} {
+		if err := olga.Do(t.Context(), act.method, act.path, act.body, nil); err != nil {
+			t.Fatalf("%s %s: %v", act.method, act.path, err)
+		}
+	}
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
 	broken := c.message(event.VoteReceivedKey, anonymous.ID, author.id, `{"report_id":`)
@@ -195,6 +207,14 @@ func (c *stack) observe(reports []client.Report, readers map[string]*client.Clie
 		}
 		w[name] = c.answers(user, paths)
 	}
+	workbench := []string{
+		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
+		"/reports/moves", "/reports/departments", "/reports/templates",
+	}
+	for _, report := range reports {
+		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")
+	}
+	w["the workbench"] = c.answers(readers["olga"], workbench)
 	w["the operator"] = c.answers(operator, []string{
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",

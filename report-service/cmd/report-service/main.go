@@ -99,6 +99,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return publisher.Run(ctx) })
 	g.Go(func() error { return store.RunCleaner(ctx, log) })
+	g.Go(func() error { return store.RunDuplicates(ctx, log) })
 	g.Go(func() error { return sweeper.Run(ctx) })
 	_ = eraser.Refresh(ctx) // Run goes on with it
 	g.Go(func() error { return eraser.Run(ctx) })

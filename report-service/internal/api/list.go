@@ -29,19 +29,9 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
 		return service.Encode(w, http.StatusOK, pageOf(report.Page{}))
 	}
-	var after *report.Cursor
-	if query.Has("cursor") {
-		var err error
-		if after, err = report.ParseCursor(query.Get("cursor")); err != nil {
-			return invalid("cursor", err)
-		}
-		if err := after.Of(filter); err != nil {
-			return invalid("cursor", err)
-		}
-	}
-	limit, err := strconv.Atoi(query.Get("limit"))
+	after, limit, err := readPage(query, filter)
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
 	page, err := s.Store.List(r.Context(), filter, after, limit, readerID(r))
 	if err != nil {
@@ -71,7 +61,7 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 		}
 	}
 	filter.Words = report.Words(query.Get("q"))
-	filter.OldestFirst = query.Get("order") == "oldest"
+	filter.Order = report.Order(query.Get("order"))
 	return nil
 }
 

@@ -45,9 +45,12 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
-	idempotent, err := idempotentOf(principal.ID, r.Header.Get("Idempotency-Key"), req, body)
+	idempotent, err := idempotentOf(r, req)
 	if err != nil {
 		return err
+	}
+	if idempotent != nil {
+		idempotent.Response = body
 	}
 	earlier, err := s.Store.Create(r.Context(), &filing, idempotent)
 	if err != nil {
@@ -69,7 +72,8 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 
 // idempotentOf returns nil without a key. The same request is one with the same
 // content, however it was written down.
-func idempotentOf(userID, key string, req NewReport, response report.StoredResponse) (*report.Idempotent, error) {
+func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
+	key := r.Header.Get("Idempotency-Key")
 	if key == "" {
 		return nil, nil
 	}
@@ -77,7 +81,7 @@ func idempotentOf(userID, key string, req NewReport, response report.StoredRespo
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return &report.Idempotent{UserID: userID, Key: key, Request: sha256.Sum256(content), Response: response}, nil
+	return &report.Idempotent{UserID: readerID(r), Key: key, Request: sha256.Sum256(content)}, nil
 }
 
 // getReport handles GET /reports/{id}.
@@ -101,7 +105,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view, err := s.Store.Move(r.Context(), pathID(r), report.Move{
-		To: report.Status(req.Status), Note: req.Note, By: readerID(r), IfMatch: versions,
+		To: report.Status(req.Status), Note: req.Note, By: readerID(r), ByName: official(r).Name, IfMatch: versions,
 	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)

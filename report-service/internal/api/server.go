@@ -43,6 +43,22 @@ type Store interface {
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
+
+	// For officials.
+	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
+	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
+	Work(ctx context.Context, id uuid.UUID) (report.Work, error)
+	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
+	Note(ctx context.Context, id uuid.UUID, text string, by report.Official) error
+	BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error)
+	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
+	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
+	Numbers(ctx context.Context, f report.Filter, interval report.Interval) ([]report.Number, error)
+	SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error
+	Templates(ctx context.Context) ([]report.Template, error)
+	SetTemplates(ctx context.Context, templates []report.Template) error
+	Departments(ctx context.Context) ([]report.Department, error)
+	SetDepartments(ctx context.Context, departments []report.Department) error
 }
 
 // An Outbox is what operators see and repair.
@@ -133,6 +149,22 @@ func (s *server) handlers() openapi.Handlers {
 		"withdrawVote":     limited(votes, withChangeTimeout(s.withdrawVote)),
 		"createDevToken":   s.Auth.IssueDevToken,
 
+		"listQueue":       s.listQueue,
+		"countQueue":      s.countQueue,
+		"getWork":         s.getWork,
+		"assignReport":    s.assignReport,
+		"addNote":         s.addNote,
+		"moveReports":     withChangeTimeout(s.moveReports),
+		"listBulkMoves":   s.listBulkMoves,
+		"setDuplicate":    s.setDuplicate,
+		"unsetDuplicate":  s.unsetDuplicate,
+		"listTemplates":   s.listTemplates,
+		"setTemplates":    s.setTemplates,
+		"exportReports":   s.exportReports,
+		"countOverTime":   s.countOverTime,
+		"listDepartments": s.listDepartments,
+		"setDepartments":  s.setDepartments,
+
 		"outboxStats":          s.outboxStats,
 		"listOutboxMessages":   s.listOutbox,
 		"retryOutboxMessage":   s.retryOutbox,
@@ -144,7 +176,9 @@ func (s *server) handlers() openapi.Handlers {
 		"listErasures":   s.listErasures,
 	}
 	for id, h := range handlers {
-		handlers[id] = service.Timeout(h)
+		if id != "exportReports" { // which takes as long as its reader
+			handlers[id] = service.Timeout(h)
+		}
 	}
 	return handlers
 }

@@ -9,6 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
+// Defines values for ActAction.
+const (
+	Assign      ActAction = "assign"
+	Duplicate   ActAction = "duplicate"
+	Move        ActAction = "move"
+	NoDuplicate ActAction = "no_duplicate"
+	Note        ActAction = "note"
+)
+
 // Defines values for DevTokenRequestRole.
 const (
 	Official DevTokenRequestRole = "official"
@@ -76,6 +85,94 @@ const (
 	Oldest Order = "oldest"
 )
 
+// Act Something that an official did to a report.
+type Act struct {
+	// Action It was moved to another status, assigned, noted, or called a duplicate or none.
+	Action ActAction `json:"action"`
+
+	// Assignee To whom it was assigned; absent for nobody.
+	Assignee Person    `json:"assignee,omitempty,omitzero"`
+	At       time.Time `json:"at"`
+
+	// By The official; his id stands for a name that is not known.
+	By Person `json:"by"`
+
+	// DepartmentID To which it was assigned; absent for that of the category.
+	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
+	DepartmentName string `json:"department_name,omitempty,omitzero"`
+
+	// DuplicateOf The original.
+	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
+
+	// Status To which it was moved.
+	Status Status `json:"status,omitempty,omitzero"`
+
+	// Text The note. That of a move is public, that of a note internal.
+	Text string `json:"text,omitempty,omitzero"`
+}
+
+// ActAction It was moved to another status, assigned, noted, or called a duplicate or none.
+type ActAction string
+
+// AssigneeCount The reports of an official.
+type AssigneeCount struct {
+	Count int64 `json:"count"`
+
+	// ID Absent for those that nobody has.
+	ID   string `json:"id,omitempty,omitzero"`
+	Name string `json:"name,omitempty,omitzero"`
+}
+
+// Assignment Who is to work on a report.
+type Assignment struct {
+	// Assignee Absent for nobody.
+	Assignee Person `json:"assignee,omitempty,omitzero"`
+
+	// DepartmentID Absent for the department that gets the reports of the category.
+	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
+}
+
+// BulkMove Which reports should go where.
+type BulkMove struct {
+	// Note Why; shown to everyone. Mandatory for `rejected` and for reopening.
+	Note    string            `json:"note,omitempty,omitzero"`
+	Reports []ReportAtVersion `json:"reports"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+}
+
+// BulkMoveEntry A request to move many reports.
+type BulkMoveEntry struct {
+	At time.Time `json:"at"`
+
+	// By Someone of the city who works on reports.
+	By Person `json:"by"`
+
+	// Ended Whether the request came to its end. What it moved before is moved.
+	Ended bool   `json:"ended"`
+	Note  string `json:"note"`
+
+	// Refused Those of them that were not moved.
+	Refused []uuid.UUID `json:"refused,omitempty,omitzero"`
+
+	// Reports Those that were asked for.
+	Reports []uuid.UUID `json:"reports"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+}
+
+// BulkMoved What came of each report, in the order of the request.
+type BulkMoved struct {
+	Results []MoveResult `json:"results"`
+}
+
+// BulkMoves Who moved many reports at once.
+type BulkMoves struct {
+	Moves []BulkMoveEntry `json:"moves"`
+}
+
 // BulkRetried How many messages were put back.
 type BulkRetried struct {
 	Retried int64 `json:"retried"`
@@ -94,9 +191,38 @@ type Category struct {
 	Name        string `json:"name"`
 }
 
+// CategoryCount The reports of a category.
+type CategoryCount struct {
+	CategoryID int32 `json:"category_id"`
+	Count      int64 `json:"count"`
+}
+
 // CategoryList Every category.
 type CategoryList struct {
 	Categories []Category `json:"categories"`
+}
+
+// Department A part of the city that works on reports.
+type Department struct {
+	// CategoryIds Whose reports it gets, unless an official assigns them; each category goes to one department at most.
+	CategoryIds []int32 `json:"category_ids"`
+	ID          int32   `json:"id"`
+
+	// Name Examples: Roads
+	Name string `json:"name"`
+}
+
+// DepartmentCount The reports of a department.
+type DepartmentCount struct {
+	Count int64 `json:"count"`
+
+	// DepartmentID Absent for those of none.
+	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
+}
+
+// Departments All departments.
+type Departments struct {
+	Departments []Department `json:"departments"`
 }
 
 // DevToken A token and how long it is good for.
@@ -118,6 +244,11 @@ type DevTokenRequest struct {
 
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
+
+// DuplicateOf Which report is the original.
+type DuplicateOf struct {
+	Original uuid.UUID `json:"original"`
+}
 
 // Erasure The erasure of a person, who is not named.
 type Erasure struct {
@@ -191,6 +322,11 @@ type HistoryEntry struct {
 	Version int64 `json:"version"`
 }
 
+// InternalNote A note between officials.
+type InternalNote struct {
+	Text string `json:"text"`
+}
+
 // MapCluster Reports near each other, at the middle of their positions.
 type MapCluster struct {
 	Count     int64   `json:"count"`
@@ -213,6 +349,22 @@ type MapPoint struct {
 type MapPoints struct {
 	Clusters []MapCluster `json:"clusters"`
 	Points   []MapPoint   `json:"points"`
+}
+
+// MoveResult What came of one report.
+type MoveResult struct {
+	// Detail What is wrong, in words.
+	Detail string    `json:"detail,omitempty,omitzero"`
+	ID     uuid.UUID `json:"id"`
+
+	// Moved Whether it has the status now.
+	Moved bool `json:"moved"`
+
+	// Problem The kind of problem if it was not, such as `stale-version`.
+	Problem string `json:"problem,omitempty,omitzero"`
+
+	// Version Its version now, if it was moved.
+	Version int64 `json:"version,omitempty,omitzero"`
 }
 
 // NewReport A report to be filed.
@@ -245,6 +397,20 @@ type NewReport struct {
 	//
 	// Examples: Streetlight is dark at the crossing
 	Title string `json:"title"`
+}
+
+// Number What happened in a period to the reports of a category.
+type Number struct {
+	Begin      time.Time `json:"begin"`
+	CategoryID int32     `json:"category_id"`
+	Filed      int64     `json:"filed"`
+	Rejected   int64     `json:"rejected"`
+	Resolved   int64     `json:"resolved"`
+}
+
+// Numbers Numbers over time.
+type Numbers struct {
+	Numbers []Number `json:"numbers"`
 }
 
 // OutboxAct What an operator did to an outbox message.
@@ -334,6 +500,13 @@ type OutboxStats struct {
 // OutboxStatus The state of an outbox message.
 type OutboxStatus string
 
+// Person Someone of the city who works on reports.
+type Person struct {
+	// ID The `sub` of his tokens.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
 // PrivacyLevel Whether the reporter's name is shown beside the report.
 type PrivacyLevel string
 
@@ -349,6 +522,16 @@ type Problem struct {
 	// TraceID Under which the log has more.
 	TraceID string `json:"trace_id,omitempty,omitzero"`
 	Type    string `json:"type"`
+}
+
+// QueueCounts How many reports each choice of a filter shows.
+type QueueCounts struct {
+	// Assignees By name.
+	Assignees   []AssigneeCount   `json:"assignees"`
+	Categories  []CategoryCount   `json:"categories"`
+	Departments []DepartmentCount `json:"departments"`
+	Statuses    []StatusCount     `json:"statuses"`
+	Total       int64             `json:"total"`
 }
 
 // RelayState What the relay of the replica that answers is doing.
@@ -445,6 +628,14 @@ type Report struct {
 	Version int64 `json:"version"`
 }
 
+// ReportAtVersion A report that is to be changed.
+type ReportAtVersion struct {
+	ID uuid.UUID `json:"id"`
+
+	// Version The version that the caller saw; the report is left alone if it has another by now.
+	Version int64 `json:"version,omitempty,omitzero"`
+}
+
 // ReportPage A page of reports.
 type ReportPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -465,6 +656,78 @@ type StatusChange struct {
 
 	// Status The state of a report.
 	Status Status `json:"status"`
+}
+
+// StatusCount The reports with a status.
+type StatusCount struct {
+	Count int64 `json:"count"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+}
+
+// Task A report as officials work on it.
+type Task struct {
+	Address string `json:"address"`
+
+	// Assignee Who has it; absent for nobody.
+	Assignee     Person    `json:"assignee,omitempty,omitzero"`
+	CategoryID   int32     `json:"category_id"`
+	CategoryName string    `json:"category_name"`
+	CreatedAt    time.Time `json:"created_at"`
+
+	// DepartmentID The department in charge; absent for none.
+	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
+	DepartmentName string `json:"department_name,omitempty,omitzero"`
+
+	// DuplicateOf The report of which it is a duplicate; absent for none.
+	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
+	ID          uuid.UUID `json:"id"`
+	Latitude    *float64  `json:"latitude,omitempty"`
+	Longitude   *float64  `json:"longitude,omitempty"`
+
+	// Notes How many internal notes it has.
+	Notes int64 `json:"notes"`
+
+	// PrivacyLevel Whether the reporter's name is shown beside the report.
+	PrivacyLevel PrivacyLevel `json:"privacy_level"`
+
+	// Routed Whether the category decides about the department, because no official has.
+	Routed bool  `json:"routed"`
+	Score  int64 `json:"score"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+
+	// Transitions The statuses to which it may be moved, the usual ones first.
+	Transitions []Transition `json:"transitions"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+	Version     int64        `json:"version"`
+}
+
+// TaskPage A page of the queue.
+type TaskPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+	Reports    []Task `json:"reports"`
+}
+
+// Template What officials write often.
+type Template struct {
+	ID int32 `json:"id"`
+
+	// Status To which it goes with; absent for any.
+	Status Status `json:"status,omitempty,omitzero"`
+	Text   string `json:"text"`
+
+	// Title What it is called among the templates.
+	Title string `json:"title"`
+}
+
+// Templates All response templates.
+type Templates struct {
+	Templates []Template `json:"templates"`
 }
 
 // Transition A status to which a report may be moved.
@@ -495,11 +758,41 @@ type VoteResult struct {
 // VoteType The direction of a vote.
 type VoteType string
 
+// Work What officials know of a report.
+type Work struct {
+	// Acts Oldest first.
+	Acts []Act `json:"acts"`
+
+	// Duplicates The reports that are duplicates of it; absent for none.
+	Duplicates []uuid.UUID `json:"duplicates,omitempty,omitzero"`
+
+	// Report A report as officials work on it.
+	Report Task `json:"report"`
+}
+
+// Assignee Examples: me
+type Assignee = string
+
+// Box Examples: 107.5,-7.0,107.7,-6.8
+type Box = string
+
 // CategoryFilter defines model for CategoryFilter.
 type CategoryFilter = []int32
 
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// DepartmentFilter defines model for DepartmentFilter.
+type DepartmentFilter = []int32
+
+// FiledFrom Examples: 2026-11-01T00:00:00Z
+type FiledFrom = time.Time
+
+// FiledTo Examples: 2026-12-01T00:00:00Z
+type FiledTo = time.Time
+
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
 
 // IfMatch defines model for IfMatch.
 type IfMatch = string

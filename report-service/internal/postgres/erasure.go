@@ -25,6 +25,12 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 		{Name: "history", Do: byReport(`
 			update status_history h set changed_by = '` + erasure.Someone + `'
 			from places p where h.report_id = p.id and h.changed_by = $1`)},
+		{Name: "work", Do: byReport(`
+			update report_acts a
+			set official_id = case when a.official_id = $1 then '` + erasure.Someone + `' else a.official_id end,
+			    assignee_id = case when a.assignee_id = $1 then '` + erasure.Someone + `' else a.assignee_id end
+			from places p where a.report_id = p.id and $1 in (a.official_id, a.assignee_id)`)},
+		{Name: "officials", Do: eraseOfficial},
 		// A change that was waiting for a report's lock may know its reporter still.
 		{Name: "messages", Pause: workTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseFromOutbox(ctx, tx, keys, userID, cursor, limit)
@@ -92,6 +98,30 @@ func byReport(change string) func(context.Context, pgx.Tx, string, string, int) 
 		}
 		return next, removed, nil
 	}
+}
+
+// eraseOfficial takes from an official the reports that he has, and his name.
+// What he did is nobody's by then.
+func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		update reports set assignee_id = null
+		where id in (select id from reports where assignee_id = $1 order by id limit $2)`, userID, limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("take reports from an official: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		return "more", tag.RowsAffected(), nil
+	}
+	for _, sql := range []string{
+		`update bulk_moves set official_id = '` + erasure.Someone + `' where official_id = $1`,
+		`update duplicate_ends set closed_by = '` + erasure.Someone + `' where closed_by = $1`,
+		`delete from officials where id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, sql, userID); err != nil {
+			return "", 0, fmt.Errorf("forget an official: %w", err)
+		}
+	}
+	return "", tag.RowsAffected(), nil
 }
 
 // eraseFromOutbox goes through all messages. Those about the person's reports

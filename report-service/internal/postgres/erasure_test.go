@@ -70,6 +70,19 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 			f.t.Fatal(err)
 		}
 	}
+	him := report.Official{ID: kanari.ID, Name: kanari.Name}
+	for _, err := range []error{
+		f.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &him}, him),
+		f.Note(f.t.Context(), others.ID, "seen", him),
+		f.SetDuplicate(f.t.Context(), public.ID, others.ID, him), // closed, so that its end waits
+	} {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	if _, _, err := f.BeginBulkMove(f.t.Context(), report.BulkMove{By: him, To: report.Rejected, Reports: []uuid.UUID{others.ID}}, nil); err != nil {
+		f.t.Fatal(err)
+	}
 	f.exec(`insert into outbox_audit (actor, action, message_id, routing_key, reason) values
 		($1, 'retry', gen_random_uuid(), 'x', ''), ('pavel-id', 'discard', gen_random_uuid(), 'x', 'asked by ' || $1 || '.')`, kanari.ID)
 	f.exec(`update outbox_messages set status = 'published', published_at = now() where seq % 2 = 0`)
@@ -114,7 +127,7 @@ func TestErasure(t *testing.T) {
 	if found := f.traces(); len(found) > 0 {
 		t.Errorf("traces are left in %v", found)
 	}
-	want := map[string]int64{"reports": 3, "votes": 1, "history": 2, "audit": 2}
+	want := map[string]int64{"reports": 3, "votes": 1, "history": 2, "work": 3, "officials": 1, "audit": 2}
 	for step, n := range want {
 		if state.Removed[step] != n {
 			t.Errorf("step %s removed %d, want %d", step, state.Removed[step], n)

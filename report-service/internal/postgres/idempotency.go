@@ -70,12 +70,13 @@ type storedResponse struct {
 func (s *storedResponse) read(b *pgx.Batch, key keyHash) {
 	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(key.lock[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
-	b.Queue(`
-		select request_hash, response_body from idempotency_keys
-		where key_hash = any($1) and created_at > now() - $2::interval`,
-		key.stored, keyLife).
+	b.Queue(storedSQL, key.stored, keyLife).
 		QueryRow(optional(&s.found, &s.request, &s.response))
 }
+
+const storedSQL = `
+	select request_hash, response_body from idempotency_keys
+	where key_hash = any($1) and created_at > now() - $2::interval`
 
 func (s *storedResponse) check(i *report.Idempotent) error {
 	switch {

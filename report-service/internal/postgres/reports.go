@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -77,17 +78,8 @@ func (s *Store) History(ctx context.Context, id uuid.UUID) ([]report.Change, err
 func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
-	beyond, direction := "<", "desc"
-	if filter.OldestFirst {
-		beyond, direction = ">", "asc"
-	}
-	if after != nil {
-		q.and(`(r.created_at, r.id) `+beyond+` (%s, %s)`, after.At, after.ID)
-	}
-	// One more than asked for tells whether there is another page.
-	sql := viewSQL + q.where() + fmt.Sprintf(` order by r.created_at %[1]s, r.id %[1]s limit %[2]s`, direction, q.arg(limit+1))
-
-	rows, err := s.pool.Query(ctx, sql, q.args...)
+	page, _ := q.page(filter, after, limit)
+	rows, err := s.pool.Query(ctx, viewSQL+page, q.args...)
 	if err != nil {
 		return report.Page{}, fmt.Errorf("select reports: %w", err)
 	}
@@ -98,8 +90,7 @@ func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cu
 	if len(views) <= limit {
 		return report.Page{Reports: views}, nil
 	}
-	last := views[limit-1]
-	return report.Page{Reports: views[:limit], Next: &report.Cursor{List: filter.List(), At: last.CreatedAt, ID: last.ID}}, nil
+	return report.Page{Reports: views[:limit], Next: filter.CursorAt(views[limit-1].Report)}, nil
 }
 
 // A query collects conditions and their arguments.
@@ -123,6 +114,7 @@ func (q *query) arg(v any) string {
 	return fmt.Sprintf("$%d", len(q.args))
 }
 
+// where returns the conditions as a clause, which is empty without any.
 func (q *query) where() string {
 	if len(q.conditions) == 0 {
 		return ""
@@ -130,6 +122,33 @@ func (q *query) where() string {
 	return " where " + strings.Join(q.conditions, " and ")
 }
 
+// page returns the end of a statement that selects reports r: the conditions,
+// with one for those after the cursor, the order and the limit. It selects one
+// report more than asked for, which tells whether there is another page. order
+// is the order alone.
+func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, order string) {
+	column, beyond, direction := "r.created_at", "<", "desc"
+	switch f.Order {
+	case report.Oldest:
+		beyond, direction = ">", "asc"
+	case report.Changed:
+		column = "r.updated_at"
+	case report.Score:
+		column = "r.score"
+	case report.Newest:
+	}
+	if after != nil {
+		var key any = time.UnixMicro(after.Key).UTC()
+		if f.Order == report.Score {
+			key = after.Key
+		}
+		q.and(`(`+column+`, r.id) `+beyond+` (%s, %s)`, key, after.ID)
+	}
+	order = fmt.Sprintf(` order by %[1]s %[2]s, r.id %[2]s`, column, direction)
+	return q.where() + order + ` limit ` + q.arg(limit+1), order
+}
+
+// filter adds the conditions of f.
 func (q *query) filter(f report.Filter) {
 	if len(f.Statuses) > 0 {
 		q.and(`r.status = any(%s)`, f.Statuses)
@@ -142,6 +161,23 @@ func (q *query) filter(f report.Filter) {
 	}
 	if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
+	}
+	if len(f.Departments) > 0 {
+		q.and(`(r.department_id = any(%[1]s) or r.department_id is null and r.category_id = any(array(
+			select id from categories where department_id = any(%[1]s))))`, f.Departments)
+	}
+	switch {
+	case f.Assignee == nil:
+	case *f.Assignee == "":
+		q.and(`r.assignee_id is null`)
+	default:
+		q.and(`r.assignee_id = %s`, *f.Assignee)
+	}
+	if !f.FiledFrom.IsZero() {
+		q.and(`r.created_at >= %s`, f.FiledFrom)
+	}
+	if !f.FiledTo.IsZero() {
+		q.and(`r.created_at < %s`, f.FiledTo)
 	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)

@@ -194,7 +194,7 @@ func TestListOldestFirst(t *testing.T) {
 	}
 	want := f.pages(report.Filter{})
 	slices.Reverse(want)
-	if got := f.pages(report.Filter{OldestFirst: true}); !slices.Equal(got, want) || len(got) != 20 {
+	if got := f.pages(report.Filter{Order: report.Oldest}); !slices.Equal(got, want) || len(got) != 20 {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }

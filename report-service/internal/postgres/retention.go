@@ -21,7 +21,9 @@ type Retention struct {
 func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "history", Keep: r.History, Remove: removeHistory},
+		{Kind: "acts", Keep: r.History, Remove: removeActs},
 		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
+		{Kind: "bulk_moves", Keep: r.Audit, Remove: removeBulkMoves},
 	}
 }
 
@@ -50,6 +52,36 @@ func removeHistory(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, 
 		next = 1 // what was found is not found again
 	}
 	return next, removed, nil
+}
+
+// removeActs removes what officials did to reports that were closed long ago.
+func removeActs(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from report_acts where id in (
+			select a.id from report_acts a join reports r on r.id = a.report_id
+			where a.at < now() - $1::interval and r.status = any($2) and r.updated_at < now() - $1::interval
+			order by a.at limit $3)`, keep, []string{string(report.Resolved), string(report.Rejected)}, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete acts: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = 1 // what was removed is not found again
+	}
+	return next, tag.RowsAffected(), nil
+}
+
+// removeBulkMoves removes who moved many reports long ago.
+func removeBulkMoves(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from bulk_moves where id in (
+			select id from bulk_moves where at < now() - $1::interval order by id limit $2)`, keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete bulk moves: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = 1 // what was removed is not found again
+	}
+	return next, tag.RowsAffected(), nil
 }
 
 // removeAudit removes what operators did long ago. The log is in the order of

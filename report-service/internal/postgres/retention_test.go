@@ -32,6 +32,14 @@ func TestRetentionOfHistories(t *testing.T) {
 	move(old, report.InProgress, report.Pending, report.InProgress, report.Resolved)
 	move(open, report.InProgress, report.Pending, report.InProgress)
 	move(young, report.InProgress, report.Resolved)
+	for _, r := range []report.Filing{old, open, young} {
+		if err := f.Note(t.Context(), r.ID, "seen", olga); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.exec(`insert into bulk_moves (at, official_id, status, note, reports)
+		select now() - n * interval '1 day', 'olga', 'resolved', '', '{}' from generate_series(1, 2000) n`)
+	f.exec(`update report_acts set at = at - interval '800 days'`)
 	f.exec(`update status_history set changed_at = changed_at - interval '800 days'`)
 	f.exec(`update reports set updated_at = updated_at - interval '800 days' where id <> '` + young.ID.String() + `'`)
 	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
@@ -70,8 +78,14 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from outbox_audit`); n != 729 {
 		t.Errorf("%d audits are left, want those of 730 days", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 2 {
-		t.Errorf("%d kinds are counted (error %v), want 2", got, err)
+	if n := f.number(`select count(*) from report_acts where report_id <> $1`, old.ID); n != 2 || f.number(`select count(*) from report_acts`) != 2 {
+		t.Errorf("%d acts on open and young reports are left, want both and no other", n)
+	}
+	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
+		t.Errorf("%d bulk moves are left, want those of 730 days", n)
+	}
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 4 {
+		t.Errorf("%d kinds are counted (error %v), want 4", got, err)
 	}
 }
 

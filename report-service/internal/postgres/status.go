@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -19,6 +20,9 @@ func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.V
 	if err := s.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
+	if c.hasDuplicates {
+		s.follow()
+	}
 	return c.view, nil
 }
 
@@ -28,6 +32,8 @@ type statusChange struct {
 	move   report.Move
 	locked *lockedReport
 	view   report.View
+
+	hasDuplicates bool // which follow, because the report was closed
 }
 
 // scope has the report for the move alone, because the view that is answered
@@ -46,11 +52,29 @@ func (c *statusChange) write(w *writeBatch) error {
 		return err
 	}
 	if ok {
+		c.hasDuplicates = false
 		if err := w.enqueue(moved(filing, entry), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
 		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
+		if c.move.ByName != "" {
+			w.others.Queue(`insert into officials (id, name) values ($1, $2) on conflict do nothing`, c.move.By, c.move.ByName)
+		}
+		switch {
+		case entry.To.Closed():
+			w.others.Queue(`
+				insert into duplicate_ends (original, status, note, closed_by)
+				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)
+				on conflict (original) do update set status = excluded.status, note = excluded.note, closed_by = excluded.closed_by`,
+				c.id, string(entry.To), entry.Note, entry.By).
+				Exec(func(tag pgconn.CommandTag) error {
+					c.hasDuplicates = tag.RowsAffected() > 0
+					return nil
+				})
+		case entry.From.Closed(): // what has not followed need not any more
+			w.others.Queue(`delete from duplicate_ends where original = $1`, c.id)
+		}
 	}
 	w.others.Queue(viewSQL+` where r.id = $2`, c.move.By, c.id).QueryRow(func(row pgx.Row) (err error) {
 		c.view, err = scanView(row)

@@ -22,6 +22,7 @@ type Store struct {
 	hashKeys   [][]byte // of idempotency keys, the one in use first
 	categories categoryCache
 	committer  *committer
+	ends       chan struct{} // holds a value while duplicates may have to follow their original
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
@@ -32,6 +33,7 @@ func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set
 		pool:      pool,
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
 		committer: newCommitter(pool, keys, committed),
+		ends:      make(chan struct{}, 1),
 	}
 }
 

@@ -23,9 +23,27 @@ type Filter struct {
 	Box        *Box
 	Words      []string // each of them, or a word that begins with it
 	Reporter   string   // only this user's
+	Order      Order
 
-	OldestFirst bool // the newest otherwise
+	// What only officials ask for.
+	Departments        []int32   // in charge of it; any of them
+	Assignee           *string   // this official's; "" is nobody's
+	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
 }
+
+// An Order is the order of a list. What the list is sorted by may change while
+// its pages are turned, except for the time of filing: then a report may come
+// twice, or not at all.
+type Order string
+
+// The orders. Newest and Oldest go by the time of filing, Changed has what
+// changed last first, and Score what has most votes.
+const (
+	Newest  Order = "newest" // and the zero value
+	Oldest  Order = "oldest"
+	Changed Order = "changed"
+	Score   Order = "score"
+)
 
 // List returns a number for the list that f shows: filters and order that show
 // the same in the same order have the same one. It says whether the list is of
@@ -33,7 +51,15 @@ type Filter struct {
 func (f Filter) List() uint32 {
 	statuses, categories := slices.Sorted(slices.Values(f.Statuses)), slices.Sorted(slices.Values(f.Categories))
 	sum := fnv.New32a()
-	_, _ = fmt.Fprintf(sum, "%q %d %v %q %t %t", statuses, categories, f.Box, f.Words, f.Reporter != "", f.OldestFirst)
+	_, _ = fmt.Fprintf(sum, "%q %d %v %q %t %t", statuses, categories, f.Box, f.Words, f.Reporter != "", f.Order == Oldest)
+	if len(f.Departments) > 0 || f.Assignee != nil || !f.FiledFrom.IsZero() || !f.FiledTo.IsZero() || f.Order == Changed || f.Order == Score {
+		assignee := "anyone"
+		if f.Assignee != nil {
+			assignee = strconv.Quote(*f.Assignee)
+		}
+		_, _ = fmt.Fprintf(sum, " %d %s %d %d %s", slices.Sorted(slices.Values(f.Departments)), assignee,
+			f.FiledFrom.UnixMicro(), f.FiledTo.UnixMicro(), f.Order)
+	}
 	return sum.Sum32()
 }
 
@@ -89,7 +115,7 @@ func Words(q string) []string {
 // A Cursor is the place of a report in a list.
 type Cursor struct {
 	List uint32 // see Filter.List; in another list the place makes no page
-	At   time.Time
+	Key  int64  // what the list is sorted by: a time in Unix microseconds, or the score
 	ID   uuid.UUID
 }
 
@@ -100,7 +126,7 @@ var errCursor = errors.New("want the next_cursor of another page, with the filte
 // String returns the cursor in the form that ParseCursor reads.
 func (c Cursor) String() string {
 	b := binary.BigEndian.AppendUint32(make([]byte, 0, cursorSize), c.List)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.At.UnixMicro()))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Key))
 	return base64.RawURLEncoding.EncodeToString(append(b, c.ID[:]...))
 }
 
@@ -110,11 +136,24 @@ func ParseCursor(s string) (*Cursor, error) {
 	if err != nil || len(b) != cursorSize {
 		return nil, errCursor
 	}
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b[4:]))).UTC()
-	if at.Year() < 1 || at.Year() > 9999 { // beyond what the database keeps
+	c := &Cursor{List: binary.BigEndian.Uint32(b), Key: int64(binary.BigEndian.Uint64(b[4:])), ID: uuid.UUID(b[12:])}
+	if year := time.UnixMicro(c.Key).UTC().Year(); year < 1 || year > 9999 { // beyond what the database keeps
 		return nil, errCursor
 	}
-	return &Cursor{List: binary.BigEndian.Uint32(b), At: at, ID: uuid.UUID(b[12:])}, nil
+	return c, nil
+}
+
+// CursorAt returns the place of r in the list that f shows.
+func (f Filter) CursorAt(r Report) *Cursor {
+	c := &Cursor{List: f.List(), Key: r.CreatedAt.UnixMicro(), ID: r.ID}
+	switch f.Order {
+	case Changed:
+		c.Key = r.UpdatedAt.UnixMicro()
+	case Score:
+		c.Key = r.Score
+	case Newest, Oldest:
+	}
+	return c
 }
 
 // Of returns an error, as ParseCursor does, unless c is of the list that f shows.

@@ -62,6 +62,7 @@ type Move struct {
 	To      Status
 	Note    string
 	By      string   // the official
+	ByName  string   // for other officials
 	IfMatch Versions // the versions at which it may happen
 }
 

@@ -17,6 +17,9 @@ type Versions struct {
 	weak bool // whether a weak tag was among them, which matches nothing
 }
 
+// VersionOnly returns the set that has nothing but v.
+func VersionOnly(v int64) Versions { return Versions{only: []int64{v}, some: true} }
+
 // Has reports whether v is in the set.
 func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
 

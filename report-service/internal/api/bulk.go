@@ -1,0 +1,121 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// moveReports handles POST /reports/moves.
+func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[BulkMove](r)
+	if err != nil {
+		return err
+	}
+	by := official(r)
+	bulk := report.BulkMove{By: by, To: report.Status(req.Status), Note: strings.TrimSpace(req.Note)}
+	given := make(map[uuid.UUID]bool)
+	for i, rep := range req.Reports {
+		if given[rep.ID] {
+			return fault.NewInvalid(fmt.Sprintf("/reports/%d/id", i), "the report is given twice")
+		}
+		given[rep.ID] = true
+		bulk.Reports = append(bulk.Reports, rep.ID)
+	}
+	idempotent, err := idempotentOf(r, req)
+	if err != nil {
+		return err
+	}
+	entry, earlier, err := s.Store.BeginBulkMove(r.Context(), bulk, idempotent)
+	if err != nil {
+		return err
+	}
+	if earlier != nil {
+		service.WriteJSON(w, http.StatusOK, earlier)
+		return nil
+	}
+
+	// All at the same time, so that the store writes them together.
+	out := BulkMoved{Results: make([]MoveResult, len(req.Reports))}
+	moves, ctx := errgroup.WithContext(r.Context())
+	for i, rep := range req.Reports {
+		moves.Go(func() error {
+			move := report.Move{To: bulk.To, Note: bulk.Note, By: by.ID, ByName: by.Name}
+			if rep.Version > 0 {
+				move.IfMatch = report.VersionOnly(rep.Version)
+			}
+			view, err := s.Store.Move(ctx, rep.ID, move)
+			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
+			refusal, ok := errors.AsType[*fault.Error](err)
+			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
+				return fmt.Errorf("move report: %w", err) // the same request again makes the rest
+			}
+			if ok {
+				out.Results[i].Problem, out.Results[i].Detail = problemName(refusal.Kind), refusal.Msg
+			}
+			return nil
+		})
+	}
+	if err := moves.Wait(); err != nil {
+		return err
+	}
+	refused := []uuid.UUID{}
+	for _, result := range out.Results {
+		if !result.Moved {
+			refused = append(refused, result.ID)
+		}
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	if idempotent != nil {
+		idempotent.Response = body
+	}
+	if err := s.Store.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
+		return err
+	}
+	service.WriteJSON(w, http.StatusOK, body)
+	return nil
+}
+
+// problemName returns the name of the problem that a single request would be
+// answered with.
+func problemName(kind fault.Kind) string {
+	switch kind {
+	case fault.Invalid:
+		return service.InvalidInput.Name
+	case fault.NotFound:
+		return service.NotFound.Name
+	}
+	return problems[kind].Name
+}
+
+// listBulkMoves handles GET /reports/moves.
+func (s *server) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return invalid("limit", err)
+	}
+	moves, err := s.Store.BulkMoves(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	out := BulkMoves{Moves: make([]BulkMoveEntry, len(moves))}
+	for i, m := range moves {
+		out.Moves[i] = BulkMoveEntry{
+			At: m.At, By: personOf(&m.By), Status: Status(m.To), Note: m.Note, Reports: m.Reports, Refused: m.Refused, Ended: m.Refused != nil,
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const (
+	// exportPage is how many reports an export reads at once. So many are in
+	// memory, however many it has.
+	exportPage = 1000
+	// exportTimeout is how long the reader may take for a page of them.
+	exportTimeout = time.Minute
+	// maxPeriods bounds the answer with numbers over time.
+	maxPeriods = 400
+)
+
+// exportColumns are the first line of an export.
+var exportColumns = []string{
+	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
+	"score", "department", "assignee", "duplicate_of",
+}
+
+// exportReports handles GET /reports/export. Who filed a report is not in it.
+func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing, err := queueFilter(r)
+	if err != nil {
+		return err
+	}
+	filter.Order = report.Oldest
+	var queue report.Queue
+	if !findsNothing {
+		if queue, err = s.Store.Queue(r.Context(), filter, nil, exportPage); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="reports.csv"`)
+	w.Header().Set("Cache-Control", "no-store")
+	conn, lines := http.NewResponseController(w), csv.NewWriter(w)
+	lines.UseCRLF = true // RFC 4180
+	_ = lines.Write(exportColumns)
+	for {
+		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // in tests without a connection it does nothing
+		for _, t := range queue.Tasks {
+			_ = lines.Write(exportLine(t))
+		}
+		if lines.Flush(); lines.Error() != nil {
+			return nil // the client left
+		}
+		if queue.Next == nil {
+			return nil
+		}
+		if queue, err = s.Store.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
+			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that it is not taken for whole
+		}
+	}
+}
+
+func exportLine(t report.Task) []string {
+	line := []string{
+		t.ID.String(), t.CreatedAt.Format(time.RFC3339), t.UpdatedAt.Format(time.RFC3339), string(t.Status),
+		strconv.Itoa(int(t.Category.ID)), cell(t.Category.Name), cell(t.Title), cell(t.Address), "", "",
+		strconv.FormatInt(t.Score, 10), "", "", "",
+	}
+	if t.Position != nil {
+		line[8] = strconv.FormatFloat(t.Position.Latitude, 'f', -1, 64)
+		line[9] = strconv.FormatFloat(t.Position.Longitude, 'f', -1, 64)
+	}
+	if t.Department != nil {
+		line[11] = cell(t.Department.Name)
+	}
+	if t.Assignee != nil {
+		line[12] = cell(t.Assignee.Name)
+	}
+	if t.Original != nil {
+		line[13] = t.Original.String()
+	}
+	return line
+}
+
+// cell returns text for a spreadsheet, which would take it for a formula if it
+// began like one: a resident could have an official's machine compute.
+func cell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// countOverTime handles GET /reports/numbers.
+func (s *server) countOverTime(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing, err := queueFilter(r)
+	if err != nil {
+		return err
+	}
+	if filter.FiledTo.IsZero() {
+		filter.FiledTo = time.Now()
+	}
+	if filter.FiledFrom.IsZero() {
+		filter.FiledFrom = filter.FiledTo.AddDate(-1, 0, 0)
+	}
+	interval := report.Interval(r.URL.Query().Get("interval"))
+	days := map[report.Interval]int{report.Day: 1, report.Week: 7, report.Month: 28}[interval]
+	if filter.FiledTo.After(filter.FiledFrom.AddDate(0, 0, days*maxPeriods)) {
+		return fault.NewInvalid("filed_from", "want at most 400 periods; choose a later time or a longer interval")
+	}
+	var numbers []report.Number
+	if !findsNothing {
+		if numbers, err = s.Store.Numbers(r.Context(), filter, interval); err != nil {
+			return err
+		}
+	}
+	out := Numbers{Numbers: make([]Number, len(numbers))}
+	for i, n := range numbers {
+		out.Numbers[i] = Number{
+			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected,
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}

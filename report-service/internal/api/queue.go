@@ -1,0 +1,165 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// listQueue handles GET /reports/queue.
+func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing, err := queueFilter(r)
+	if err != nil {
+		return err
+	}
+	after, limit, err := readPage(r.URL.Query(), filter)
+	if err != nil {
+		return err
+	}
+	var queue report.Queue
+	if !findsNothing {
+		if queue, err = s.Store.Queue(r.Context(), filter, after, limit); err != nil {
+			return err
+		}
+	}
+	out := TaskPage{Reports: make([]Task, len(queue.Tasks))}
+	for i, t := range queue.Tasks {
+		out.Reports[i] = taskOf(t)
+	}
+	if queue.Next != nil {
+		out.NextCursor = queue.Next.String()
+		service.NextLink(w, r, out.NextCursor)
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// countQueue handles GET /reports/queue/counts.
+func (s *server) countQueue(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing, err := queueFilter(r)
+	if err != nil {
+		return err
+	}
+	var counts report.Counts
+	if !findsNothing {
+		if counts, err = s.Store.Counts(r.Context(), filter); err != nil {
+			return err
+		}
+	}
+	out := QueueCounts{
+		Total: counts.Total, Statuses: []StatusCount{}, Categories: []CategoryCount{},
+		Departments: []DepartmentCount{}, Assignees: []AssigneeCount{},
+	}
+	for status, n := range counts.Statuses {
+		out.Statuses = append(out.Statuses, StatusCount{Status: Status(status), Count: n})
+	}
+	for id, n := range counts.Categories {
+		out.Categories = append(out.Categories, CategoryCount{CategoryID: id, Count: n})
+	}
+	for id, n := range counts.Departments {
+		out.Departments = append(out.Departments, DepartmentCount{DepartmentID: id, Count: n})
+	}
+	for official, n := range counts.Assignees {
+		out.Assignees = append(out.Assignees, AssigneeCount{ID: official.ID, Name: official.Name, Count: n})
+	}
+	slices.SortFunc(out.Statuses, func(a, b StatusCount) int { return strings.Compare(string(a.Status), string(b.Status)) })
+	slices.SortFunc(out.Categories, func(a, b CategoryCount) int { return int(a.CategoryID - b.CategoryID) })
+	slices.SortFunc(out.Departments, func(a, b DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
+	slices.SortFunc(out.Assignees, func(a, b AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// queueFilter reads what an official asks for. A search for nothing but
+// punctuation finds nothing.
+func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err error) {
+	query := r.URL.Query()
+	if err := readFilter(query, &filter); err != nil {
+		return filter, false, err
+	}
+	for _, department := range query["department"] {
+		id, err := strconv.ParseInt(department, 10, 32)
+		if err != nil {
+			return filter, false, invalid("department", err)
+		}
+		filter.Departments = append(filter.Departments, int32(id))
+	}
+	switch assignee := query.Get("assignee"); assignee {
+	case "":
+	case "none":
+		filter.Assignee = new("")
+	case "me":
+		filter.Assignee = new(readerID(r))
+	default:
+		filter.Assignee = &assignee
+	}
+	for name, bound := range map[string]*time.Time{"filed_from": &filter.FiledFrom, "filed_to": &filter.FiledTo} {
+		if !query.Has(name) {
+			continue
+		}
+		if *bound, err = time.Parse(time.RFC3339, query.Get(name)); err != nil || bound.Year() < 1 {
+			return filter, false, invalid(name, errTime)
+		}
+	}
+	return filter, query.Has("q") && len(filter.Words) == 0, nil
+}
+
+// readPage reads which page of the list that filter shows is asked for.
+func readPage(query url.Values, filter report.Filter) (after *report.Cursor, limit int, err error) {
+	if query.Has("cursor") {
+		if after, err = report.ParseCursor(query.Get("cursor")); err == nil {
+			err = after.Of(filter)
+		}
+		if err != nil {
+			return nil, 0, invalid("cursor", err)
+		}
+	}
+	if limit, err = strconv.Atoi(query.Get("limit")); err != nil {
+		return nil, 0, invalid("limit", err)
+	}
+	return after, limit, nil
+}
+
+var errTime = errors.New("want a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
+
+func taskOf(t report.Task) Task {
+	out := Task{
+		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Address: t.Address,
+		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
+		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
+	}
+	if t.Position != nil {
+		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude
+	}
+	for i, move := range t.Status.Transitions() {
+		out.Transitions[i] = Transition{Status: Status(move.To), NoteRequired: move.NoteRequired}
+	}
+	if t.Original != nil {
+		out.DuplicateOf = *t.Original
+	}
+	if t.Department != nil {
+		out.DepartmentID, out.DepartmentName = t.Department.ID, t.Department.Name
+	}
+	return out
+}
+
+func personOf(o *report.Official) Person {
+	if o == nil {
+		return Person{}
+	}
+	return Person{ID: o.ID, Name: o.Name}
+}
+
+// official returns who asks. The document lets only officials pass.
+func official(r *http.Request) report.Official {
+	principal, _ := auth.From(r.Context())
+	return report.Official{ID: principal.ID, Name: cmp.Or(principal.Name, principal.ID)}
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// getWork handles GET /reports/{id}/work.
+func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
+	work, err := s.Store.Work(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	out := Work{Report: taskOf(work.Task), Acts: make([]Act, len(work.Acts)), Duplicates: work.Duplicates}
+	for i, a := range work.Acts {
+		out.Acts[i] = Act{
+			At: a.At, By: personOf(&a.By), Action: ActAction(a.Kind), Text: a.Text,
+			Status: Status(a.Status), Assignee: personOf(a.Assignee),
+		}
+		if a.Original != nil {
+			out.Acts[i].DuplicateOf = *a.Original
+		}
+		if a.Department != nil {
+			out.Acts[i].DepartmentID, out.Acts[i].DepartmentName = a.Department.ID, a.Department.Name
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// assignReport handles PUT /reports/{id}/assignment.
+func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Assignment](r)
+	if err != nil {
+		return err
+	}
+	assignment := report.Assignment{Department: req.DepartmentID}
+	if req.Assignee.ID != "" {
+		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
+	}
+	if err := s.Store.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// addNote handles POST /reports/{id}/notes.
+func (s *server) addNote(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[InternalNote](r)
+	if err != nil {
+		return err
+	}
+	text := strings.TrimSpace(req.Text)
+	if text == "" {
+		return fault.NewInvalid("/text", "want more than white space")
+	}
+	if err := s.Store.Note(r.Context(), pathID(r), text, official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// setDuplicate handles PUT /reports/{id}/duplicate-of.
+func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[DuplicateOf](r)
+	if err != nil {
+		return err
+	}
+	if req.Original == uuid.Nil {
+		return fault.NewInvalid("/original", "there is no such report")
+	}
+	if err := s.Store.SetDuplicate(r.Context(), pathID(r), req.Original, official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
+func (s *server) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.SetDuplicate(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// listTemplates handles GET /reports/templates.
+func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
+	templates, err := s.Store.Templates(r.Context())
+	if err != nil {
+		return err
+	}
+	out := Templates{Templates: make([]Template, len(templates))}
+	for i, t := range templates {
+		out.Templates[i] = Template{ID: t.ID, Title: t.Title, Text: t.Text, Status: Status(t.Status)}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// setTemplates handles PUT /reports/templates.
+func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Templates](r)
+	if err != nil {
+		return err
+	}
+	templates := make([]report.Template, len(req.Templates))
+	given := make(map[int32]bool)
+	for i, t := range req.Templates {
+		if given[t.ID] {
+			return fault.NewInvalid(fmt.Sprintf("/templates/%d/id", i), "another template has it")
+		}
+		given[t.ID] = true
+		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
+	}
+	if err := s.Store.SetTemplates(r.Context(), templates); err != nil {
+		return err
+	}
+	return s.listTemplates(w, r)
+}
+
+// listDepartments handles GET /reports/departments.
+func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
+	departments, err := s.Store.Departments(r.Context())
+	if err != nil {
+		return err
+	}
+	out := Departments{Departments: make([]Department, len(departments))}
+	for i, d := range departments {
+		out.Departments[i] = Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// setDepartments handles PUT /reports/departments.
+func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Departments](r)
+	if err != nil {
+		return err
+	}
+	departments := make([]report.Department, len(req.Departments))
+	for i, d := range req.Departments {
+		departments[i] = report.Department{ID: d.ID, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds}
+	}
+	if err := report.CheckDepartments(departments); err != nil {
+		return err
+	}
+	if err := s.Store.SetDepartments(r.Context(), departments); err != nil {
+		return err
+	}
+	return s.listDepartments(w, r)
+}

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// endsInterval is about how often closed originals are looked for whose
+// duplicates did not follow at once: because this replica died, or another has
+// closed them and died. followTimeout bounds one look.
+const (
+	endsInterval  = 30 * time.Second
+	followTimeout = 20 * time.Second
+)
+
+// SetDuplicate notes that a report is about what the original is about, or
+// with uuid.Nil that it is not. If the original is closed the report follows
+// it soon.
+func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error {
+	err := s.act(ctx, by, func(tx pgx.Tx) error {
+		// Both rows are locked, in one order for all: the original is not closed,
+		// and neither of them gets an original of its own, meanwhile.
+		rows, err := tx.Query(ctx, `
+			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
+			from reports r where r.id = any($1) order by r.id for no key update`, []uuid.UUID{id, original})
+		if err != nil {
+			return fmt.Errorf("lock reports: %w", err)
+		}
+		locked, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Relation])
+		if err != nil {
+			return fmt.Errorf("lock reports: %w", err)
+		}
+		changed, closed, err := report.CheckDuplicate(id, original, locked)
+		if err != nil || !changed {
+			return err
+		}
+		action := "duplicate"
+		if original == uuid.Nil {
+			action = "no_duplicate"
+		}
+		var writes pgx.Batch
+		writes.Queue(`update reports set duplicate_of = nullif($2, '00000000-0000-0000-0000-000000000000'::uuid) where id = $1`, id, original)
+		writes.Queue(`
+			insert into report_acts (report_id, official_id, action, original)
+			values ($1, $2, $3, nullif($4, '00000000-0000-0000-0000-000000000000'::uuid))`, id, by.ID, action, original)
+		if closed {
+			writes.Queue(`
+				insert into duplicate_ends (original, status, note, closed_by)
+				select report_id, to_status, note, coalesce(changed_by, $2::text)
+				from status_history where report_id = $1 order by id desc limit 1
+				on conflict do nothing`, original, by.ID)
+		}
+		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+			return fmt.Errorf("set duplicate: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		s.follow()
+	}
+	return err
+}
+
+// follow has the duplicates of closed originals follow soon. It never blocks.
+func (s *Store) follow() {
+	select {
+	case s.ends <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// RunDuplicates moves duplicates to the status in which their original was
+// closed, each with an event of its own, until ctx ends. Any number of replicas
+// may do so: a report that is there already stays as it is.
+func (s *Store) RunDuplicates(ctx context.Context, log zerolog.Logger) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.ends:
+		case <-timer.C:
+		}
+		if err := s.endDuplicates(ctx); err != nil && ctx.Err() == nil {
+			log.Warn().Str("error", pgpool.LogText(err)).Msg("moving duplicates failed, will retry")
+		}
+		timer.Reset(backoff.Jitter(endsInterval))
+	}
+}
+
+// endDuplicates moves the duplicates of all originals that wait for it. An
+// original is done when each of its duplicates is closed: if this process dies
+// before, another goes on.
+func (s *Store) endDuplicates(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, `
+		select e.original, e.status, e.note, e.closed_by,
+			array(select d.id from reports d where d.duplicate_of = e.original)
+		from duplicate_ends e`)
+	if err != nil {
+		return fmt.Errorf("select ends: %w", err)
+	}
+	ends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		Original   uuid.UUID
+		Status     report.Status
+		Note, By   string
+		Duplicates []uuid.UUID
+	}])
+	if err != nil {
+		return fmt.Errorf("select ends: %w", err)
+	}
+	for _, end := range ends {
+		for _, id := range end.Duplicates {
+			_, err := s.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
+			refused, ok := errors.AsType[*fault.Error](err)
+			// A duplicate that is closed otherwise, or gone, has its end.
+			if err != nil && (!ok || refused.Kind == fault.Unavailable) {
+				return fmt.Errorf("move duplicate: %w", err)
+			}
+		}
+		// Another end of the same original may have taken the place of this one.
+		_, err := s.pool.Exec(ctx, `
+			delete from duplicate_ends where original = $1 and status = $2 and note = $3`, end.Original, end.Status, end.Note)
+		if err != nil {
+			return fmt.Errorf("delete end: %w", err)
+		}
+	}
+	return nil
+}
+
+// Templates returns the response templates, by id.
+func (s *Store) Templates(ctx context.Context) ([]report.Template, error) {
+	rows, err := s.pool.Query(ctx, `select id, title, text, status from response_templates order by id`)
+	if err != nil {
+		return nil, fmt.Errorf("select templates: %w", err)
+	}
+	templates, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Template])
+	if err != nil {
+		return nil, fmt.Errorf("select templates: %w", err)
+	}
+	return templates, nil
+}
+
+// SetTemplates replaces all response templates.
+func (s *Store) SetTemplates(ctx context.Context, templates []report.Template) error {
+	var replace pgx.Batch
+	replace.Queue(`lock table response_templates in share row exclusive mode`) // one at a time: two of them would mix
+	replace.Queue(`delete from response_templates`)
+	for _, t := range templates {
+		replace.Queue(`insert into response_templates (id, title, text, status) values ($1, $2, $3, $4)`, t.ID, t.Title, t.Text, t.Status)
+	}
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
+	if err != nil {
+		return fmt.Errorf("replace templates: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Reports are found and sorted before anything is joined to them: the joins
+// cost a page, and not all that a filter lets pass.
+const (
+	taskSQL = `
+	select r.id, r.title, r.category_id, c.name, r.latitude, r.longitude, r.address,
+		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
+		o.id, o.name, d.id, d.name, r.department_id is null,
+		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of
+	from (select r.* from reports r`
+	taskJoinSQL = `) r
+	join categories c on c.id = r.category_id
+	left join officials o on o.id = r.assignee_id
+	left join departments d on d.id = coalesce(r.department_id, c.department_id)`
+)
+
+func scanTask(row pgx.CollectableRow) (report.Task, error) {
+	var t report.Task
+	var lat, lon *float64
+	var assignee, assigneeName, department *string
+	var departmentID *int32
+	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
+		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
+		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original)
+	if lat != nil && lon != nil {
+		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
+	}
+	if assignee != nil {
+		t.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
+	}
+	if departmentID != nil {
+		t.Department = &report.Department{ID: *departmentID, Name: *department}
+	}
+	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
+	return t, err
+}
+
+// Queue returns a page of the reports that filter lets pass, in its order, as
+// officials see them.
+func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
+	var q query
+	q.filter(filter)
+	page, order := q.page(filter, after, limit)
+	rows, err := s.pool.Query(ctx, taskSQL+page+taskJoinSQL+order, q.args...)
+	if err != nil {
+		return report.Queue{}, fmt.Errorf("select queue: %w", err)
+	}
+	tasks, err := pgx.CollectRows(rows, scanTask)
+	if err != nil {
+		return report.Queue{}, fmt.Errorf("select queue: %w", err)
+	}
+	if len(tasks) <= limit {
+		return report.Queue{Tasks: tasks}, nil
+	}
+	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAt(tasks[limit-1].Report)}, nil
+}
+
+// Counts counts what filter, and each other choice of its status, category,
+// department or assignee, lets pass. One pass over an index is enough for all.
+func (s *Store) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
+	rest := filter
+	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
+	var q query
+	q.filter(rest)
+	rows, err := s.pool.Query(ctx, `
+		select n.status, n.category_id, coalesce(n.department_id, c.department_id, 0),
+			coalesce(o.id, ''), coalesce(o.name, ''), n.count
+		from (
+			select r.status, r.category_id, r.department_id, r.assignee_id, count(*)
+			from reports r`+q.where()+`
+			group by r.status, r.category_id, r.department_id, r.assignee_id
+		) n
+		join categories c on c.id = n.category_id
+		left join officials o on o.id = n.assignee_id`, q.args...)
+	if err != nil {
+		return report.Counts{}, fmt.Errorf("count queue: %w", err)
+	}
+	shares, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n report.Share, err error) {
+		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Count)
+	})
+	if err != nil {
+		return report.Counts{}, fmt.Errorf("count queue: %w", err)
+	}
+	return report.Count(filter, shares), nil
+}

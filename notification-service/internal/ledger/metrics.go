@@ -19,7 +19,7 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer, channel string) *metrics {
 	factory := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"channel": channel}, reg))
-	return &metrics{
+	m := &metrics{
 		attempts: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "delivery_attempts_total", Help: "Attempts to deliver, by what followed and why.",
 		}, []string{"verdict", "class"}),
@@ -44,6 +44,10 @@ func newMetrics(reg prometheus.Registerer, channel string) *metrics {
 			Name: "delivery_lanes_open", Help: "Of those, the ones whose circuit is open: nothing is sent there.",
 		}),
 	}
+	for _, state := range []State{Done, Dead} {
+		m.ended.WithLabelValues(string(state)) // 0 is a value to compare with
+	}
+	return m
 }
 
 // observe counts an outcome that is in the database.

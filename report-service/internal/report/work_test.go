@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestCheckDepartments(t *testing.T) {
 		"/departments/1/category_ids/0": {roads, {ID: 2, Name: "Parks", Categories: []int32{2}}},
 	} {
 		err := report.CheckDepartments(departments)
-		wrong, _ := err.(*fault.Error)
+		wrong, _ := errors.AsType[*fault.Error](err)
 		if (err == nil) != (field == "") || err != nil && wrong.Field != field {
 			t.Errorf("CheckDepartments(%+v): %v, want a fault at %q", departments, err, field)
 		}

@@ -32,7 +32,7 @@ func TestPageAccessible(t *testing.T) {
 	file(t, ben, "Another one")
 	c.publish(c.channel(), event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
 
-	detail := "#/reports/" + report.ID.String()
+	detail := "reports/" + report.ID.String()
 	panel := browser.Click(".bell", "Notifications")
 	screens := []struct {
 		name    string
@@ -42,25 +42,32 @@ func TestPageAccessible(t *testing.T) {
 	}{
 		{"list", ana, "", []browser.Action{browser.See(".card", "Another one"), dotShown}},
 		{"list of nobody", nil, "", []browser.Action{browser.See(".card", "Another one")}},
-		{"no results", ana, "#/?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
+		{"no results", ana, "?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
 		{"own report", ana, detail, []browser.Action{browser.See(".timeline", "A crew is on its way."), dotShown}},
 		{"another's report", ben, detail, []browser.Action{browser.See("button", "Follow")}},
 		{"official's report", olga, detail, []browser.Action{browser.See("form", "Change status")}},
-		{"new", ana, "#/new", []browser.Action{browser.See(".who-sees", "your name"), mapShown}},
-		{"mine", ana, "#/mine", []browser.Action{browser.See(".card", "Dark crossing")}},
-		{"sign-in", nil, "#/sign-in", []browser.Action{browser.See("label", "Name")}},
+		{"new", ana, "new", []browser.Action{mapShown}},
+		{"new, what", ana, "new?step=2", []browser.Action{browser.See(".categories label", "Graffiti")}},
+		{"new, words", ana, "new?step=3", []browser.Action{browser.See("label", "What is wrong?")}},
+		{"new, privacy", ana, "new?step=4", []browser.Action{browser.Click("label.option", "Anonymous"), browser.See(".who-sees", "your name")}},
+		{"nowhere", ana, "nowhere", []browser.Action{browser.See("h1", "no such page")}},
+		{"no such report", ana, "reports/" + uuid.NewString(), []browser.Action{browser.See("h1", "no such report")}},
+		{"another's screen", ana, "queue", []browser.Action{browser.See("h1", "Not for your role")}},
+		{"mine", ana, "mine", []browser.Action{browser.See(".card", "Dark crossing")}},
+		{"sign-in", nil, "sign-in", []browser.Action{browser.See("label", "Name")}},
 		{"menu", ana, "", []browser.Action{browser.Click("button", "Menu"), browser.See("legend", "Appearance")}},
 		{"notifications", olga, "", []browser.Action{panel, browser.See(".group a", "Another one")}},
-		{"queue", olga, "#/queue", []browser.Action{browser.See("li", "Another one")}},
-		{"change status", olga, "#/queue", []browser.Action{browser.Click("button", "Change status"), browser.See(".chip", "Resolved")}},
-		{"queues", oskar, "#/ops/queues", []browser.Action{browser.See("h2", "queue.")}},
-		{"outbox", oskar, "#/ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
-		{"dead letters", oskar, "#/ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
-		{"replay", oskar, "#/ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
-		{"dead letter", oskar, "#/ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
-		{"edit", oskar, "#/ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
-		{"replays", oskar, "#/ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
-		{"audit", oskar, "#/ops/audit", []browser.Action{browser.See(".empty", "Nothing")}},
+		{"queue", olga, "queue", []browser.Action{browser.See("li", "Another one")}},
+		{"change status", olga, "queue", []browser.Action{browser.Click("button", "Change status"), browser.See(".chip", "Resolved")}},
+		{"console", oskar, "ops", []browser.Action{browser.See(".light", "Open: 1")}},
+		{"queues", oskar, "ops/queues", []browser.Action{browser.See("h2", "queue.")}},
+		{"outbox", oskar, "ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
+		{"dead letters", oskar, "ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
+		{"replay", oskar, "ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
+		{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
+		{"edit", oskar, "ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
+		{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
+		{"audit", oskar, "ops/audit", []browser.Action{browser.See(".empty", "Nothing")}},
 	}
 	enter := c.reader
 	for _, s := range screens {
@@ -76,7 +83,7 @@ func TestPageAccessible(t *testing.T) {
 }
 
 var (
-	mapShown = browser.Until(`document.querySelector('.leaflet-container')`)
+	mapShown = browser.Until(`document.querySelector('.map-canvas[data-rests]')`)
 	dotShown = browser.Until(`document.querySelector('.dot')`)
 )
 

@@ -36,7 +36,7 @@ func TestPageDrawsLatencies(t *testing.T) {
 	})
 	oskar := c.reader(c.signIn("Oskar", "operator"))
 
-	queues := oskar.open("#/ops/queues", browser.Width(1200, 900), browser.Theme("light"))
+	queues := oskar.open("ops/queues", browser.Width(1200, 900), browser.Theme("light"))
 	queues.do(said("Handler time, median: now [0-9.,]+ ms, at most [0-9.,]+ ms.*Handler time, 99th percentile: now [0-9.,]+ ms"),
 		drawn("p50"), drawn("p99"))
 	queues.checkCharts("queues")

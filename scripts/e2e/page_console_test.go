@@ -19,7 +19,7 @@ func TestPageReplaysDeadLetter(t *testing.T) {
 	c.awaitConsumers()
 	enter := c.reader
 	olga := enter(c.signIn("Olga", "official")).open("")
-	oskar := enter(c.signIn("Oskar", "operator")).open("#/ops/dead-letters")
+	oskar := enter(c.signIn("Oskar", "operator")).open("ops/dead-letters")
 	oskar.do(browser.See(".empty", "No dead letters"))
 
 	id := uuid.New()
@@ -41,7 +41,7 @@ func TestPageReplaysDeadLetter(t *testing.T) {
 		browser.Click("button", "Replay"),
 		browser.See(".state", "Resolved"),
 	)
-	olga.do(unread("1"), browser.See(".toast", "Mended by hand"))
+	olga.do(unread("1"), browser.Click(".bell", "Notifications"), browser.See(".group", "Mended by hand"))
 	oskar.do(
 		browser.Click("nav a", "Replays"),
 		browser.See(".rows li", "1 succeeded"),
@@ -62,7 +62,7 @@ func TestPageReplaysGroup(t *testing.T) {
 	for range letters {
 		c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
 	}
-	oskar := c.reader(c.signIn("Oskar", "operator")).open("#/ops/dead-letters")
+	oskar := c.reader(c.signIn("Oskar", "operator")).open("ops/dead-letters")
 	oskar.do(
 		browser.See(".rows strong", fmt.Sprintf("%d messages", letters)),
 		browser.Click(".rows button", "Replay"),
@@ -76,7 +76,7 @@ func TestPageReplaysGroup(t *testing.T) {
 		browser.See(".rows strong", fmt.Sprintf("%d messages", letters)),
 		browser.Click(".rows button", "Discard"),
 		browser.Fill("Reason", "No votes at all"),
-		browser.Click("button.primary", "Discard"),
+		browser.Click("button.danger", "Discard"),
 		browser.See(".empty", "No dead letters"),
 	)
 	oskar.checkFaults()
@@ -87,13 +87,14 @@ func TestPageWorkers(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	c.awaitConsumers()
-	page := c.reader(c.signIn("Oskar", "operator")).open("#/ops")
+	page := c.reader(c.signIn("Oskar", "operator")).open("ops/queues")
 	page.do(
 		browser.See("h2", "queue.status_updates"),
 		browser.Fill("Workers", "3"),
 		browser.Click("button", "Apply"),
 		browser.Until(`document.querySelector('.pools dl').textContent.includes('Consumers3')`),
 		browser.Click("button", "Pause"),
+		browser.Click("dialog button.danger", "Pause"), // asked before
 		browser.See("button", "Resume"),
 		browser.Until(`document.querySelector('.pools dl').textContent.includes('Consumers0')`),
 		browser.Click("button", "Resume"),

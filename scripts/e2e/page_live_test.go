@@ -22,8 +22,8 @@ func TestPageStatusLive(t *testing.T) {
 	enter := c.reader
 	anas := c.signIn("Ana", "resident")
 	report := file(t, anas, "Dark crossing")
-	ana := enter(anas).open("#/reports/" + report.ID.String())
-	olga := enter(c.signIn("Olga", "official")).open("#/queue")
+	ana := enter(anas).open("reports/" + report.ID.String())
+	olga := enter(c.signIn("Olga", "official")).open("queue")
 	olga.do(
 		browser.Click("button", "Change status: Dark crossing"),
 		browser.Click(".chip", "In progress"),
@@ -49,7 +49,7 @@ func TestPageStaleStatus(t *testing.T) {
 	c := startStack(t)
 	olga, otto := c.signIn("Olga", "official"), c.signIn("Otto", "official")
 	report := file(t, c.signIn("Ana", "resident"), "Dark crossing")
-	page := c.reader(olga).open("#/reports/" + report.ID.String())
+	page := c.reader(olga).open("reports/" + report.ID.String())
 	page.do(browser.Click(".chip", "Rejected"), browser.Fill("Why?", "Not ours."))
 	move(t, otto, report, "resolved", "Mended.")
 	page.do(
@@ -69,7 +69,7 @@ func TestPageTabsShareOneStream(t *testing.T) {
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
 	first := ana.open("")
-	second := ana.open("#/mine")
+	second := ana.open("mine")
 	c.awaitStreams(1)
 
 	vote(t, ben, report, "upvote")
@@ -95,7 +95,7 @@ func TestPageFrozenTab(t *testing.T) {
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
 	first := ana.open("")
-	second := ana.open("#/mine")
+	second := ana.open("mine")
 	c.awaitStreams(1)
 	first.do(browser.Freeze(true))
 	vote(t, ben, report, "upvote")
@@ -183,7 +183,7 @@ func TestPageBrokerAway(t *testing.T) {
 	vote(t, ben, report, "downvote")
 	page.do(live)
 	server.Start()
-	page.do(unread("2"), browser.See(".score", "-1"))
+	page.do(unread("2"), browser.See(".meta", "-1 vote"))
 	page.checkFaults()
 }
 
@@ -207,7 +207,7 @@ func TestPageSessionEnds(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	ana := c.reader(c.As("resident-ana", token(jwt.MapClaims{"sub": "resident-ana", "name": "Ana"})))
-	page := ana.open("#/new")
+	page := ana.open("new?step=3")
 	page.do(browser.Fill("What is wrong?", "Half a sentence"))
 	c.endSession(ana)
 	page.do(

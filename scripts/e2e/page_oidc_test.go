@@ -37,7 +37,7 @@ func TestPageOpenIDConnect(t *testing.T) {
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
-	page := c.reader(nil).open("#/mine")
+	page := c.reader(nil).open("mine")
 	page.do(
 		browser.Click("button.primary", "Continue"),
 		browser.See(".who", "Ana of the city"),
@@ -57,7 +57,7 @@ func TestPageOpenIDConnect(t *testing.T) {
 	page.do(browser.Click(".tools button", "Menu"), browser.Click("button", "Sign out"), browser.See(".who", "Sign in"))
 
 	provider.refuse()
-	page.do(browser.Go(c.gateway.URL+"/#/mine"), browser.Click("button.primary", "Continue"), browser.See("[role=alert]", "Signing in failed"))
+	page.do(browser.Go(c.gateway.URL+"/mine"), browser.Click("button.primary", "Continue"), browser.See("[role=alert]", "Signing in failed"))
 }
 
 // A provider is as much of an OpenID provider as the flow needs.

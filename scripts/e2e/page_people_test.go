@@ -17,13 +17,15 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
-	page := c.reader(nil).open("#/sign-in")
+	page := c.reader(nil).open("sign-in")
 	page.signIn("Maria", "Resident")
 	page.do(
-		browser.Go(c.gateway.URL+"/#/reports/"+known.ID.String()),
+		browser.Go(c.gateway.URL+"/reports/"+known.ID.String()),
 		browser.Click("button", "Follow"),
-		browser.Go(c.gateway.URL+"/#/new"),
-		browser.Click("label.option", "Anonymous"),
+		browser.Go(c.gateway.URL+"/new"),
+		next,
+		browser.Click(".categories label", "Other"),
+		next,
 		browser.Fill("What is wrong?", secretTitle),
 	)
 	kept, err := browser.Ask[string](page.Tab, `JSON.stringify({ ...localStorage })`)
@@ -36,12 +38,12 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 		t.Errorf("after signing out the browser still keeps (error: %v): %s", err, kept)
 	}
 
-	page.do(browser.Go(c.gateway.URL + "/#/sign-in"))
+	page.do(browser.Go(c.gateway.URL + "/sign-in"))
 	page.signIn("James", "Resident")
 	page.do(
-		browser.Go(c.gateway.URL+"/#/new"),
+		browser.Go(c.gateway.URL+"/new?step=3"),
 		browser.Until(`document.querySelector('input[required]')?.value === ''`),
-		browser.Go(c.gateway.URL+"/#/mine"),
+		browser.Go(c.gateway.URL+"/mine"),
 		browser.See(".empty", "not filed a report"),
 	)
 	if text, err := browser.Ask[string](page.Tab, `document.body.innerText`); err != nil || strings.Contains(text, known.Title) {
@@ -55,11 +57,14 @@ func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	maria := c.reader(c.signIn("Maria", "resident"))
-	page := maria.open("#/new")
+	page := maria.open("new")
 	page.do(
-		browser.Choose("Category", "Other"),
-		browser.Click("label.option", "Anonymous"),
+		next,
+		browser.Click(".categories label", "Other"),
+		next,
 		browser.Fill("What is wrong?", secretTitle),
+		next,
+		browser.Click("label.option", "Anonymous"),
 	)
 	c.report.kill()
 	page.do(browser.Click("button", "Send report"), browser.See("[role=status]", "No answer yet"))
@@ -71,8 +76,8 @@ func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 	}
 	c.report.start()
 	page.do(browser.Until(`document.querySelector('.who')?.textContent === 'James'`), live)
-	page.do(browser.Go(c.gateway.URL+"/#/new"), browser.Until(`document.querySelector('input[required]')?.value === ''`))
-	second := maria.open("#/new")
+	page.do(browser.Go(c.gateway.URL+"/new?step=3"), browser.Until(`document.querySelector('input[required]')?.value === ''`))
+	second := maria.open("new?step=3")
 	second.do(browser.Until(`document.querySelector('input[required]')?.value === ''`))
 
 	var filed int
@@ -89,7 +94,7 @@ func TestPageKeepsNoteOfOfficial(t *testing.T) {
 	report := file(t, c.signIn("Ana", "resident"), "Dark crossing")
 	const note = "A crew is on its"
 	olga := c.reader(c.As("official-olga", token(jwt.MapClaims{"sub": "official-olga", "name": "Olga", "role": "official"})))
-	page := olga.open("#/reports/" + report.ID.String())
+	page := olga.open("reports/" + report.ID.String())
 	page.do(browser.Fill("Note", note))
 	c.endSession(olga)
 	page.do(

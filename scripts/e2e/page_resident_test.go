@@ -13,14 +13,18 @@ func TestPageReportAndVote(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	enter := c.reader
-	ana := enter(c.signIn("Ana", "resident")).open("#/new")
+	ana := enter(c.signIn("Ana", "resident")).open("new")
 	ana.do(
-		browser.Choose("Category", "Street lights"),
-		browser.Until(`document.querySelector('.leaflet-container')`),
+		mapShown,
 		browser.Click("button", "Use the map’s centre"),
 		browser.See("[role=status]", "Chosen:"),
+		next,
+		browser.Click(".categories label", "Street lights"),
+		next,
 		browser.Fill("What is wrong?", "Lamp is dark"),
 		browser.Fill("Tell more", "Since <b>Monday</b>."),
+		next,
+		browser.Click("label.option", "Public"),
 		browser.Click("button", "Send report"),
 		browser.See("h1", "Lamp is dark"),
 		browser.See(".story", "Since <b>Monday</b>."),
@@ -50,12 +54,16 @@ func TestPageReportAndVote(t *testing.T) {
 func TestPageDraftSurvives(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
-	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
+	page := c.reader(c.signIn("Ana", "resident")).open("new")
 	page.do(
-		browser.Choose("Category", "Graffiti"),
+		next,
+		browser.Click(".categories label", "Graffiti"),
+		next,
 		browser.Fill("What is wrong?", "Paint on the bridge"),
 		browser.Reload(),
 		browser.Until(`document.querySelector('input[required]')?.value === 'Paint on the bridge'`),
+		next,
+		browser.Click("label.option", "Public"),
 	)
 	c.report.kill()
 	page.do(browser.Click("button", "Send report"), browser.See("[role=status]", "No answer yet"), browser.Reload())
@@ -73,17 +81,20 @@ func TestPageDuplicates(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
-	page := c.reader(c.signIn("Ana", "resident")).open("#/new")
+	page := c.reader(c.signIn("Ana", "resident")).open("new")
 	page.do(
-		browser.Choose("Category", "Street lights"),
-		browser.Until(`document.querySelector('.leaflet-container')`),
+		mapShown,
 		browser.Click("button", "Use the map’s centre"),
+		next,
+		browser.Click(".categories label", "Street lights"),
 		browser.See("section li", known.Title),
+		browser.See("section li", "Jl. Asia Afrika 8"),
+		browser.See("section li", "m away"),
 		browser.Click("button", "Vote for it instead"),
 		browser.See(".toast", "you follow this report"),
 		browser.Click(".toast a", "follow"),
 		browser.See("output", "1"),
-		browser.See("button[aria-pressed=true]", "Following"),
+		browser.See("button[data-on=true]", "Following"),
 	)
 	page.checkFaults()
 }
@@ -94,10 +105,14 @@ func TestPageAnonymous(t *testing.T) {
 	c := startStack(t)
 	enter := c.reader
 	const name = "Canary-7f3a91"
-	author := enter(c.signIn(name, "resident")).open("#/new")
+	author := enter(c.signIn(name, "resident")).open("new")
 	author.do(
-		browser.Choose("Category", "Animals"),
+		next,
+		browser.Click(".categories label", "Animals"),
+		next,
 		browser.Fill("What is wrong?", "Dogs at the gate"),
+		next,
+		browser.Until(`!document.querySelector('[name=privacy]:checked')`), // neither is the usual one
 		browser.Click("label.option", "Anonymous"),
 		browser.See(".who-sees", "never your name"),
 		browser.Click("button", "Send report"),
@@ -108,7 +123,7 @@ func TestPageAnonymous(t *testing.T) {
 	)
 	for who, look := range map[string]struct{ role, address, selector string }{
 		"another resident": {"resident", "", ".card"},
-		"an official":      {"official", "#/queue", "li"},
+		"an official":      {"official", "queue", "li"},
 		"an operator":      {"operator", "", ".card"},
 	} {
 		page := enter(c.signIn("Somebody", look.role)).open(look.address)

@@ -26,7 +26,7 @@ func TestPageFirstLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	script, err := browser.Ask[float64](page.Tab, `performance.getEntriesByType('resource')
-		.filter((e) => e.name.endsWith('.js') && !e.name.includes('/plot-')).reduce((sum, e) => sum + e.encodedBodySize, 0) / 1000`)
+		.filter((e) => e.name.endsWith('.js') && !e.name.includes('/plot-') && !e.name.includes('/maplibre-')).reduce((sum, e) => sum + e.encodedBodySize, 0) / 1000`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestPageInBackForwardCache(t *testing.T) {
 	report := file(t, anas, "Dark crossing")
 	ana := c.reader(anas)
 	first := ana.open("")
-	second := ana.open("#/mine")
+	second := ana.open("mine")
 	c.awaitStreams(1)
 
 	first.do(browser.Visit(c.gateway.URL + "/icon.svg"))
@@ -45,7 +45,7 @@ func TestPageSessionEndsInAllTabs(t *testing.T) {
 	c := startStack(t)
 	ana := c.reader(c.signIn("Ana", "resident"))
 	first := ana.open("")
-	second := ana.open("#/mine")
+	second := ana.open("mine")
 	c.endSession(ana)
 	for _, tab := range []tab{first, second} {
 		tab.do(browser.See(".banner", "Your session has ended"), browser.See(".who", "Sign in"), live)

@@ -52,7 +52,7 @@ type tab struct {
 	*browser.Tab
 }
 
-// open opens the page at an address such as #/mine, and returns once it is
+// open opens the page at an address such as mine, and returns once it is
 // live. At its end the test fails if anything went wrong in the page.
 func (r reader) open(address string, first ...browser.Action) tab {
 	r.t.Helper()
@@ -76,6 +76,9 @@ func (p tab) do(actions ...browser.Action) {
 		p.t.Fatalf("in the browser: %v\nthe page shows:\n%s", err, text)
 	}
 }
+
+// next goes to the next step of a report.
+var next = browser.Click("button.primary", "Next")
 
 // unread waits until the bell counts as many.
 func unread(count string) browser.Action {

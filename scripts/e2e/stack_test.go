@@ -62,6 +62,8 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 		"GORACE": "halt_on_error=1 exitcode=66",
+		// Where file puts its reports.
+		"PAGE_MAP_CENTER": "107.6098,-6.9147,14",
 	}
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
 	c.notification = newProcess(t, "notification-service", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
@@ -93,8 +95,9 @@ func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
-			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/admin/reports", "/dev/"} {
-				if strings.HasPrefix(r.In.URL.Path, prefix) {
+			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/admin/reports", "/dev/", "/map/points"} {
+				// Who asks for HTML goes to a report's page, and not to its data.
+				if strings.HasPrefix(r.In.URL.Path, prefix) && !strings.Contains(r.In.Header.Get("Accept"), "text/html") {
 					target = c.report
 				}
 			}

@@ -7,19 +7,17 @@ import (
 // scenes are the screens of a quiet moment, the main ones in both themes and
 // on a phone too.
 func scenes(t *town) []scene {
-	report := "#/reports/" + t.lamp.ID.String()
+	report := "reports/" + t.lamp.ID.String()
 	reports := []browser.Action{browser.See(".card", t.lamp.Title), browser.Until(`document.querySelector('.dot')`)}
 	detail := []browser.Action{browser.See("h1", t.lamp.Title), browser.See(".timeline", "In progress"), browser.Until(`document.querySelector('.dot')`)}
 	create := []browser.Action{
-		browser.Choose("Category", "Street lights"),
-		browser.Until(`document.querySelector('.leaflet-container')`),
+		browser.Until(`document.querySelector('.map-canvas[data-rests]')`),
 		browser.Click("button", "Use the map’s centre"),
-		browser.See("section", "Already reported nearby"),
+		browser.See("[role=status]", "Chosen:"),
 	}
 	privacy := []browser.Action{
 		browser.Click("label.option", "Anonymous"),
-		browser.Fill("What is wrong?", "Lamp flickers at the bus stop"),
-		browser.Until(`document.querySelector('.who-sees').scrollIntoView({ block: 'center' }) ?? true`),
+		browser.See(".who-sees", "never your name"),
 	}
 	panel := []browser.Action{browser.Click("button.bell", "Notifications"), browser.See(".group", t.lamp.Title)}
 	queue := []browser.Action{browser.See("li", t.lastPending)}
@@ -32,14 +30,17 @@ func scenes(t *town) []scene {
 		{"reports-phone", t.ana, "", phone, "light", reports[:1]},
 		{"report", t.ana, report, desk, "light", detail},
 		{"report-phone-dark", t.ben, report, phone, "dark", detail[:1]},
-		{"new", t.ana, "#/new", desk, "light", create},
-		{"new-privacy-phone", t.ana, "#/new", phone, "light", privacy},
-		{"mine", t.ana, "#/mine", desk, "light", []browser.Action{browser.See(".card", t.lamp.Title)}},
+		{"new", t.ana, "new", desk, "light", create},
+		{"new-phone-dark", t.ana, "new", phone, "dark", create},
+		{"new-what-phone", t.ana, "new?step=2", phone, "light", []browser.Action{browser.Click(".categories label", "Street lights")}},
+		{"new-privacy-phone", t.ana, "new?step=4", phone, "light", privacy},
+		{"map-phone", t.ana, "?view=map", phone, "light", []browser.Action{browser.Until(`document.querySelector('.map-canvas .dot')`)}},
+		{"mine", t.ana, "mine", desk, "light", []browser.Action{browser.See(".card", t.lamp.Title)}},
 		{"notifications", t.ana, "", desk, "light", panel},
 		{"notifications-phone", t.ana, "", phone, "light", panel},
-		{"queue", t.olga, "#/queue", desk, "light", queue},
-		{"change-status", t.olga, "#/queue", desk, "light", change},
-		{"sign-in", nil, "#/sign-in", desk, "light", []browser.Action{browser.See("h1", "Sign in")}},
+		{"queue", t.olga, "queue", desk, "light", queue},
+		{"change-status", t.olga, "queue", desk, "light", change},
+		{"sign-in", nil, "sign-in", desk, "light", []browser.Action{browser.See("h1", "Sign in")}},
 	}
 	if !t.deadLetters {
 		return all
@@ -47,10 +48,12 @@ func scenes(t *town) []scene {
 	groups := []browser.Action{browser.See(".rows strong", "message")}
 	group := append(groups, browser.Click(".rows a", "report_title"), browser.See(".state", "Open"))
 	return append(all,
-		scene{"console-dead-letters", t.oskar, "#/ops/dead-letters", desk, "light", groups},
-		scene{"console-replay", t.oskar, "#/ops/dead-letters", desk, "light",
+		scene{"console", t.oskar, "ops", desk, "light", []browser.Action{browser.See(".light", "Open:")}},
+		scene{"console-phone-dark", t.oskar, "ops", phone, "dark", []browser.Action{browser.See(".light", "Open:")}},
+		scene{"console-dead-letters", t.oskar, "ops/dead-letters", desk, "light", groups},
+		scene{"console-replay", t.oskar, "ops/dead-letters", desk, "light",
 			append(groups, browser.Click(".rows button", "Replay"), browser.Click("button", "Dry run"), browser.See(".note", "would send"))},
-		scene{"console-dead-letter", t.oskar, "#/ops/dead-letters", desk, "light",
+		scene{"console-dead-letter", t.oskar, "ops/dead-letters", desk, "light",
 			append(group, browser.Click(".rows a", "report_title"), browser.See("pre", "category_name"))},
 	)
 }
@@ -61,8 +64,8 @@ func busyScenes(t *town) []scene {
 	drawn := browser.Until(`document.querySelector('.chart .area')?.getAttribute('d').split('L').length > 16`)
 	queues := []browser.Action{browser.See("h2", "queue."), drawn}
 	return []scene{
-		{"console-queues", t.oskar, "#/ops", desk, "light", queues},
-		{"console-queues-phone", t.oskar, "#/ops", phone, "dark", queues},
-		{"console-outbox", t.oskar, "#/ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting"), drawn}},
+		{"console-queues", t.oskar, "ops/queues", desk, "light", queues},
+		{"console-queues-phone", t.oskar, "ops/queues", phone, "dark", queues},
+		{"console-outbox", t.oskar, "ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting"), drawn}},
 	}
 }

@@ -33,16 +33,16 @@ type problem struct {
 }
 
 var problems = []problem{
-	{"Graffiti on the library wall", "", "Jl. Kawaluyaan 6", 4, -6.9301, 107.6412, false, 2, "", ""},
-	{"Rubbish piles up behind the market", "It has not been collected for two weeks.", "Pasar Cihapit", 3, -6.9086, 107.6268, true, 19, "", ""},
-	{"Deep pothole before the school gate", "Two motorcycles have fallen this week.", "Jl. Sunda 39", 1, -6.9138, 107.6190, false, 31, "in_progress", "A crew comes on Thursday."},
-	{"Water leaks from the main", "The street is wet although it has not rained.", "Jl. Dago 112", 6, -6.8957, 107.6134, false, 8, "resolved", "The pipe was replaced."},
-	{"Tree leans over the playground", "After the storm of last night.", "Taman Lansia", 5, -6.9013, 107.6205, true, 14, "in_progress", "The fire brigade secures it today."},
-	{"Loud music every night", "", "Jl. Braga 51", 10, -6.9175, 107.6095, true, 3, "rejected", "The venue has a permit until midnight."},
-	{"Zebra crossing is worn away", "Drivers do not see it any more.", "Simpang Dago", 8, -6.8853, 107.6137, false, 11, "", ""},
-	{"Blocked drain floods the underpass", "With every rain, knee-deep.", "Jl. Pasupati", 6, -6.8990, 107.5990, false, 22, "", ""},
+	{"Graffiti on the library wall", "", "Jl. Juanda 6", 4, -6.5962, 106.7935, false, 2, "", ""},
+	{"Rubbish piles up behind the market", "It has not been collected for two weeks.", "Pasar Bogor", 3, -6.6031, 106.7994, true, 19, "", ""},
+	{"Deep pothole before the school gate", "Two motorcycles have fallen this week.", "Jl. Pajajaran 39", 1, -6.5948, 106.8063, false, 31, "in_progress", "A crew comes on Thursday."},
+	{"Water leaks from the main", "The street is wet although it has not rained.", "Jl. Salak 12", 6, -6.5890, 106.7985, false, 8, "resolved", "The pipe was replaced."},
+	{"Tree leans over the playground", "After the storm of last night.", "Taman Kencana", 5, -6.5874, 106.8014, true, 14, "in_progress", "The fire brigade secures it today."},
+	{"Loud music every night", "", "Jl. Suryakencana 51", 10, -6.6038, 106.8006, true, 3, "rejected", "The venue has a permit until midnight."},
+	{"Zebra crossing is worn away", "Drivers do not see it any more.", "Tugu Kujang", 8, -6.6012, 106.8052, false, 11, "", ""},
+	{"Blocked drain floods the underpass", "With every rain, knee-deep.", "Jl. Ahmad Yani", 6, -6.5778, 106.7990, false, 22, "", ""},
 	{"Streetlight is dark at the crossing", "Since Monday the whole crossing is dark after sunset. Children walk here on their way home from the afternoon school.",
-		"Jl. Asia Afrika 8", 2, -6.9147, 107.6098, false, 27, "in_progress", "The cable is broken. A crew is on its way."},
+		"Jl. Kapten Muslihat 8", 2, -6.5951, 106.7899, false, 27, "in_progress", "The cable is broken. A crew is on its way."},
 }
 
 // found lets everybody live his day.

@@ -136,6 +136,11 @@ func Theme(theme string) Action {
 	})
 }
 
+// Media shows the page as it is on another medium, such as print.
+func Media(medium string) Action {
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
+}
+
 // Slow slows the processor down.
 func Slow(rate float64) Action {
 	return command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})

@@ -110,7 +110,7 @@ type Tab struct {
 	Close context.CancelFunc
 }
 
-// Open opens a tab at an address of the page, such as #/reports/….
+// Open opens a tab at an address of the page, such as reports/….
 func (p *Person) Open(address string, first ...Action) (*Tab, error) {
 	ctx, cancel := chromedp.NewContext(p.ctx)
 	tab := &Tab{ctx, p.base, cancel}

@@ -1,4 +1,4 @@
-import { loadEnv } from 'vite';
+import { loadEnv, type Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 import { thirdPartyNotices } from './notices.js';
@@ -9,8 +9,34 @@ const { CITYCONNECT_URL = 'http://127.0.0.1:8080' } = loadEnv('', '.', 'CITYCONN
 /** A browser's version in the form that Lightning CSS reads. */
 const version = (major: number, minor = 0) => (major << 16) | (minor << 8);
 
+/**
+ * Builds sw.js and tells it the names of what the page needs to start. The map
+ * and the operators' console are not among them: who is offline has no use for
+ * them. Names change with what is in the files, and the version with the names.
+ */
+function serviceWorker(): Plugin {
+  return {
+    name: 'service-worker',
+    apply: 'build',
+    buildStart() {
+      this.emitFile({ type: 'chunk', id: 'worker/worker.ts', fileName: 'sw.js' });
+    },
+    generateBundle(_, bundle) {
+      const built = Object.keys(bundle).filter((name) => name.startsWith('assets/') && !/^assets\/(?:plot|console|maplibre)/.test(name));
+      const files = ['/', '/early.js', '/icon.svg', '/manifest.webmanifest', ...built.map((name) => `/${name}`).sort()];
+      const worker = bundle['sw.js'];
+      if (worker?.type !== 'chunk') throw new Error('there is no sw.js');
+      let version = 0;
+      for (const letter of files.join()) version = (Math.imul(version, 31) + letter.charCodeAt(0)) >>> 0;
+      worker.code = worker.code
+        .replace(/["'`]__FILES__["'`]/, files.map((file) => JSON.stringify(file)).join())
+        .replace('__VERSION__', version.toString(36));
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [thirdPartyNotices()],
+  plugins: [thirdPartyNotices(), serviceWorker()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,
@@ -20,6 +46,8 @@ export default defineConfig({
     // Browsers that know modules know modulepreload by now.
     modulePreload: { polyfill: false },
     cssMinify: 'lightningcss',
+    // The map's library is large, and loaded only where a map is seen.
+    chunkSizeWarningLimit: 1_100,
   },
   // esbuild would leave light-dark() to browsers that do not know it.
   css: {
@@ -27,12 +55,13 @@ export default defineConfig({
     lightningcss: { targets: { chrome: version(111), firefox: version(114), safari: version(16, 4) } },
   },
   server: {
-    // A test reads the list of problems.
-    fs: { allow: ['.', '../../../../docs'] },
+    // A test reads the lists of problems and of categories.
+    fs: { allow: ['.', '../../../../docs', '../../../../migrations'] },
     proxy: Object.fromEntries(
-      ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json'].map((path) => [
+      ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map'].map((path) => [
         path,
-        CITYCONNECT_URL,
+        // A report has a page at the address of its data.
+        { target: CITYCONNECT_URL, bypass: ({ headers }) => (headers.accept?.includes('text/html') ? '/index.html' : undefined) },
       ]),
     ),
   },

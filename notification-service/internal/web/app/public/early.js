@@ -8,10 +8,13 @@ try {
   // Storage may be forbidden; the system's theme serves then.
 }
 
+// Links of before the page had real addresses.
+if (location.hash.startsWith('#/')) history.replaceState(null, '', location.hash.replace(/^#[/\\]+/, '/'));
+
 // What the script will ask for first is on its way before it can ask. The
 // browser hands it over if the address is the same to the letter.
 const first = ['/config.json', '/session', '/categories'];
-if (/^#?\/?$/.test(location.hash)) first.push('/reports?limit=50&order=newest');
+if (location.pathname === '/' && !location.search) first.push('/reports?limit=50&order=newest');
 for (const href of first) {
   document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href }));
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { t, type Word } from './lang/i18n';
 import { CreateScreen } from './screens/create/create';
 import { MineScreen } from './screens/mine';
+import { NoPage } from './screens/no-page';
 import { ReportScreen } from './screens/report/report';
 import { ReportsScreen } from './screens/reports/reports';
 import { SignInScreen } from './screens/sign-in';
@@ -11,7 +12,9 @@ import { Header } from './shell/header';
 import { Toasts } from './shell/toasts';
 import { session, sessionEnded, type Role } from './state/session';
 import { lazily } from './ui/lazily';
-import { href, route } from './ui/router';
+import { here, href, returnedTo, route, Router } from './ui/router';
+import { restoreReadingPosition } from './ui/scroll';
+import { subject } from './ui/title';
 
 type View = ComponentType<{ path: string[] }>;
 
@@ -22,10 +25,11 @@ interface Screen {
   roles?: Role[];
 }
 
+/** By the first part of the address; ui/router.tsx and web.go have the same parts. */
 const screens: Record<string, Screen> = {
   '': { title: 'reports', view: ReportsScreen },
   reports: { title: 'report', view: ReportScreen },
-  new: { title: 'new', view: CreateScreen, roles: [] },
+  new: { title: 'new', view: CreateScreen },
   mine: { title: 'mine', view: MineScreen, roles: [] },
   queue: {
     title: 'queue',
@@ -36,10 +40,21 @@ const screens: Record<string, Screen> = {
   'sign-in': { title: 'sign-in', view: SignInScreen },
 };
 
+const nowhere: Screen = { title: 'no-page', view: () => <NoPage title="no-page" text="no-page.text" /> };
+
 export function App() {
+  return (
+    <Router>
+      <Page />
+    </Router>
+  );
+}
+
+function Page() {
   const { path } = route.value;
-  const screen = screens[path[0] ?? ''] ?? screens['']!;
-  useAnnouncedPlace(path.join('/'), t(screen.title));
+  const [first = ''] = path;
+  const screen = (Object.hasOwn(screens, first) && screens[first]) || nowhere;
+  useAnnouncedPlace(path.join('/'), subject.value ?? t(screen.title));
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -62,16 +77,16 @@ export function App() {
 function RequireRole({ screen: { view: View, roles }, path }: { screen: Screen; path: string[] }) {
   const role = session.value?.role;
   if (roles && !role) return <SignInScreen path={path} />;
-  if (roles?.length && role && !roles.includes(role)) return <p class="empty">{t('problem.forbidden')}</p>;
+  if (roles?.length && role && !roles.includes(role)) return <NoPage title="no-role" text="problem.forbidden" />;
   return <View path={path} key={path.slice(0, 2).join('/')} />;
 }
 
 /** Where to sign in, and come back from. */
 function signInHref(): string {
-  return href('sign-in', { to: route.value.path.join('/') });
+  return href('sign-in', { to: here() });
 }
 
-/** The hash belongs to the router, so the skip link moves the focus itself. */
+/** Without a step in the history. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();
@@ -85,8 +100,9 @@ function useAnnouncedPlace(place: string, title: string): void {
   }, [title]);
   useEffect(() => {
     if (!first.current) {
-      window.scrollTo(0, 0);
-      document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+      const position = returnedTo.peek();
+      if (!position) window.scrollTo(0, 0);
+      if (!position || !restoreReadingPosition(position)) document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
     }
     first.current = false;
   }, [place]);

@@ -11,17 +11,25 @@ import { loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
 import { announceFollowed } from './state/followed';
 import { subscribeToNotifications, loadNotifications } from './state/notifications';
+import { draft } from './state/draft';
+import { takeOver } from './state/handover';
+import { intendedVote } from './state/report';
 import { loadSession, recheckSession, session } from './state/session';
+import { loadPage } from './start';
 import { reloadPage } from './ui/reload';
 
 async function start(): Promise<void> {
+  const root = document.getElementById('app')!;
   preloadReports();
-  await Promise.all([loadConfig(), loadSession(), setLanguage(preferredLanguage()), loadCategories().catch(() => {})]);
+  const others = [setLanguage(preferredLanguage()), loadCategories()].map((load) => load.catch(() => {})); // the page can do without
+  await loadPage(() => Promise.all([loadConfig(), loadSession()]), root);
+  await Promise.all(others);
   if (location.search.includes('code=') || location.search.includes('error=')) {
     await (await import('./state/oidc')).finishSignIn();
     return;
   }
-  render(<App />, document.getElementById('app')!);
+  if (session.value) goOn();
+  render(<App />, root);
 
   onChange((what) => what === 'session' && reloadPage());
   // Someone else may have signed in while this page was in the back/forward cache.
@@ -34,6 +42,15 @@ async function start(): Promise<void> {
     await loadNotifications().catch(() => {});
   }
   startLive();
+  // Last: it fetches the page's files once more, to keep them.
+  if (import.meta.env.PROD && 'serviceWorker' in navigator) navigator.serviceWorker.register('/sw.js').catch(() => {});
+}
+
+/** Shows who has signed in what was begun before. */
+function goOn(): void {
+  const begun = takeOver();
+  if (begun.draft) draft.value = begun.draft;
+  intendedVote.value = begun.vote;
 }
 
 void start();

@@ -8,6 +8,7 @@ export type Report = ReportSchemas['schemas']['Report'];
 export type NewReport = ReportSchemas['schemas']['NewReport'];
 export type Category = ReportSchemas['schemas']['Category'];
 export type Status = ReportSchemas['schemas']['Status'];
+export type MapPoints = ReportSchemas['schemas']['MapPoints'];
 export type VoteType = ReportSchemas['schemas']['VoteType'];
 export type HistoryEntry = ReportSchemas['schemas']['HistoryEntry'];
 export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];

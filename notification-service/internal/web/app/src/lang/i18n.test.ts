@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import problems from '../../../../../../docs/problems.md?raw';
+import migration from '../../../../../../migrations/report/0001_reports.up.sql?raw';
 import type { DeadLetter, Delivery, Notification, Replay, Status, VoteType, Webhook } from '../api/client';
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
@@ -53,6 +54,13 @@ describe('there is a word for', () => {
   });
 });
 
+test('there is a word for each category that the services start with', () => {
+  const inserted = /insert into categories[^;]*;/.exec(migration)?.[0] ?? '';
+  const names = [...inserted.matchAll(/^ {2}\(\d+, '([^']+)'/gm)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names) expect(`category-name.${name}`).toSatisfy(isWord);
+});
+
 test('every event has words', () => {
   const types = members<Notification['type']>({ 'report.created': true, 'report.status.updated': true, 'report.vote.received': true });
   expect(types).toHaveLength(3);
@@ -65,6 +73,7 @@ test('no word is left that nothing says', () => {
   const said = (key: string) =>
     code.includes(`'${key}'`) ||
     code.includes(`'${key.replace(/\.(one|other)$/, '')}'`) ||
+    code.includes(`"${key}"`) ||
     prefixes.some((prefix) => key.startsWith(prefix));
   expect(Object.keys(en).filter((key) => !said(key))).toEqual([]);
 });

@@ -48,6 +48,17 @@ describe('debounce', () => {
     expect(task).toHaveBeenCalledOnce();
   });
 
+  test('keeps its runs apart, whatever happens in between', () => {
+    const task = vi.fn();
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const ask = debounce(task, 1_000, 10_000);
+    for (let second = 0; second < 59; second++) {
+      ask();
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(task).toHaveBeenCalledTimes(6);
+  });
+
   test('waits until the page is looked at', () => {
     const task = vi.fn();
     look('hidden');

@@ -18,21 +18,25 @@ export function collect<T>(handle: (items: T[]) => void): (item: T) => void {
 /**
  * Returns a function that runs task once for many calls: at a random moment
  * within the given time, and not while the page is hidden. At random, because
- * every open page in the city gets the same event.
+ * every open page in the city gets the same event. Between two runs there are
+ * at least apartMs.
  */
-export function debounce(task: () => void, withinMs: number): () => void {
+export function debounce(task: () => void, withinMs: number, apartMs = 0): () => void {
   let planned = false;
+  let last = -Infinity;
   const run = () => {
     if (document.visibilityState !== 'visible') {
       document.addEventListener('visibilitychange', run, { once: true });
       return;
     }
     planned = false;
+    last = Date.now();
     task();
   };
   return () => {
     if (planned) return;
     planned = true;
-    setTimeout(run, Math.random() * withinMs);
+    const soonest = Math.max(0, last + apartMs - Date.now());
+    setTimeout(run, soonest + Math.random() * withinMs);
   };
 }

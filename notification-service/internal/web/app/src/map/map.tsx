@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
-import type { Plot, PlotOptions, Point } from './plot';
+import { config } from '../state/config';
+import { preferences } from '../state/preferences';
+import type { Cluster, Plot, PlotOptions, Point } from './plot';
 
 interface Props extends PlotOptions {
   points?: Point[];
-  picked?: { latitude: number; longitude: number } | undefined;
+  clusters?: Cluster[];
   /** Called with the plot, for what properties cannot do. */
   onReady?(plot: Plot): void;
 }
@@ -19,8 +21,10 @@ function whenIdle(task: () => void): void {
   else setTimeout(task, IDLE_MS);
 }
 
+const NOTHING: never[] = [];
+
 /** A map, once it is visible and its code is loaded. */
-export function Map({ points = [], picked, onReady, ...options }: Props) {
+export function Map({ points = NOTHING, clusters = NOTHING, onReady, ...options }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<Plot>();
   const [failed, setFailed] = useState(false);
@@ -34,12 +38,12 @@ export function Map({ points = [], picked, onReady, ...options }: Props) {
     let loading = false;
     const create = ({ createPlot }: typeof import('./plot')) => {
       if (removed || !element.current) return;
-      const { label, onOpen, onPick, onMove } = latest.current;
+      const { label, popup, onMove, onCenter } = latest.current;
       made = createPlot(element.current, {
         label,
-        onOpen: onOpen && ((id) => latest.current.onOpen?.(id)),
-        onPick: onPick && ((position) => latest.current.onPick?.(position)),
-        onMove: onMove && ((bbox) => latest.current.onMove?.(bbox)),
+        popup: popup && ((point) => latest.current.popup!(point)),
+        onMove: onMove && ((bbox, zoom) => latest.current.onMove?.(bbox, zoom)),
+        onCenter: onCenter && ((position) => latest.current.onCenter?.(position)),
       });
       setPlot(made);
       onReady?.(made);
@@ -49,7 +53,8 @@ export function Map({ points = [], picked, onReady, ...options }: Props) {
       made?.resize();
       if (loading || !entry?.contentRect.width) return;
       loading = true;
-      whenIdle(() => void import('./plot').then(create, () => setFailed(true)));
+      // It fails without its code, and where the browser has no WebGL.
+      whenIdle(() => void import('./plot').then(create).catch(() => setFailed(true)));
     });
     sizes.observe(element.current!);
     return () => {
@@ -58,13 +63,14 @@ export function Map({ points = [], picked, onReady, ...options }: Props) {
       made?.remove();
     };
   }, []);
-  useEffect(() => plot?.show(points), [plot, points]);
-  useEffect(() => plot?.pick(picked), [plot, picked?.latitude, picked?.longitude]);
+  useEffect(() => plot?.show(points, clusters), [plot, points, clusters]);
+  useEffect(() => void plot?.recolour(), [preferences.theme.value]);
 
   return (
     <div class="map">
       <div ref={element} class="map-canvas" />
       {failed && <p class="empty">{t('map.failed')}</p>}
+      {!failed && !config.map.tiles && <p class="map-note">{t('map.no-tiles')}</p>}
     </div>
   );
 }

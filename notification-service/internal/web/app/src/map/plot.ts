@@ -1,100 +1,243 @@
 /**
- * A map by Leaflet, loaded only where one is shown. Without tiles it is a
- * plot: the positions over a grid of degrees, with a scale.
+ * The map of the city by MapLibre, loaded only where one is shown. Without
+ * tiles it is empty: what is drawn on it is in its place all the same.
  */
-import L from 'leaflet';
-import 'leaflet/dist/leaflet.css';
+import './plot.css';
+
+import maplibregl, { type LngLatBoundsLike } from 'maplibre-gl/dist/maplibre-gl-csp';
+import workerUrl from 'maplibre-gl/dist/maplibre-gl-csp-worker.js?url';
+import { Protocol } from 'pmtiles';
 
 import type { Status } from '../api/client';
+import { number, t } from '../lang/i18n';
 import { config } from '../state/config';
-import { grid } from './grid';
+import { theme } from '../state/preferences';
+import { describePlace, type Named, type Position } from './address';
+import { CITY, cityStyle } from './style';
 
-export interface Point {
+export interface Point extends Position {
   id: string;
   label: string;
   status: Status;
-  latitude: number;
-  longitude: number;
+}
+
+export interface Cluster extends Position {
+  count: number;
 }
 
 export interface PlotOptions {
   label: string;
-  onOpen?: ((id: string) => void) | undefined;
-  onPick?: ((position: { latitude: number; longitude: number }) => void) | undefined;
-  onMove?: ((bbox: string) => void) | undefined;
+  /** What is shown when a point was chosen. */
+  popup?: ((point: Point) => HTMLElement) | undefined;
+  /** The map has come to rest at another area. */
+  onMove?: ((bbox: string, zoom: number) => void) | undefined;
+  /** The map's centre is what is chosen; called when it has come to rest after the reader moved it. */
+  onCenter?: ((position: Position) => void) | undefined;
 }
 
 export type Plot = ReturnType<typeof createPlot>;
 
-/** Where nothing says otherwise: Bandung, at the scale of a city. */
-const HOME: L.LatLngExpression = [-6.9147, 107.6098];
-const CITY = 13;
-const STREET = 16;
+const STREET_ZOOM = 16;
+/** How much nearer one comes by pressing a cluster. */
+const CLOSER = 2;
+/** Beyond the city's edges, so that they can be in the middle. */
+const MARGIN = 0.25;
 
-export function createPlot(element: HTMLElement, { label, onOpen, onPick, onMove }: PlotOptions) {
-  const map = L.map(element, { attributionControl: Boolean(config.tiles), zoomAnimation: false, fadeAnimation: false });
-  if (config.tiles) map.attributionControl.setPrefix(false);
-  map.setView(HOME, CITY);
-  element.setAttribute('role', 'application');
-  element.setAttribute('aria-label', label);
-  if (config.tiles) L.tileLayer(config.tiles.url, { attribution: config.tiles.attribution }).addTo(map);
-  else grid(map);
-  L.control.scale({ imperial: false }).addTo(map);
+maplibregl.setWorkerUrl(workerUrl);
+maplibregl.addProtocol('pmtiles', new Protocol().tile);
 
-  const points = L.layerGroup().addTo(map);
-  let picked: L.CircleMarker | undefined;
+export function createPlot(element: HTMLElement, { label, popup, onMove, onCenter }: PlotOptions) {
+  const { tiles, attribution, bounds, center } = config.map;
+  const tilesUrl = tiles && new URL(tiles, location.href).href;
+  const map = new maplibregl.Map({
+    container: element,
+    style: cityStyle(theme(), tilesUrl),
+    attributionControl: false,
+    dragRotate: false,
+    pitchWithRotate: false,
+    fadeDuration: 0,
+    maxZoom: 19,
+    ...(bounds && { maxBounds: widened(bounds) }),
+    ...(center ? { center: [center[0], center[1]], zoom: center[2] } : bounds ? { bounds: rectangle(bounds) } : { zoom: 1 }),
+    locale: {
+      'NavigationControl.ZoomIn': t('map.zoom-in'),
+      'NavigationControl.ZoomOut': t('map.zoom-out'),
+      'Map.Title': label,
+    },
+  });
+  map.touchZoomRotate.disableRotation();
+  map.keyboard.disableRotation();
+  map.addControl(new maplibregl.NavigationControl({ showCompass: false }), 'top-right');
+  map.addControl(new maplibregl.ScaleControl(), 'bottom-left');
+  if (attribution) map.addControl(attributionControl(attribution), 'bottom-right');
+
+  const markers: maplibregl.Marker[] = [];
+  let shownAt: maplibregl.Marker | undefined;
+  /** Whether the reader, or what is shown, has chosen where to look. */
   let placed = false;
 
-  const dot = (p: { latitude: number; longitude: number }, className: string, radius = 7) =>
-    L.circleMarker([p.latitude, p.longitude], { radius, className });
-
-  if (onPick) {
+  const area = () => {
+    const { _sw: sw, _ne: ne } = map.getBounds();
+    const within = (value: number, most: number) => Math.min(most, Math.max(-most, value)).toFixed(5);
+    return [within(sw.lng, 180), within(sw.lat, 90), within(ne.lng, 180), within(ne.lat, 90)].join(',');
+  };
+  const rested = () => {
+    element.dataset.rests = 'true';
+    onMove?.(area(), Math.max(0, Math.floor(map.getZoom())));
+  };
+  // Reports do not wait for the tiles.
+  queueMicrotask(rested);
+  map.on('moveend', (event) => {
+    rested();
+    // What the program moved is no choice of the reader.
+    if ('originalEvent' in event && event.originalEvent) onCenter?.(rounded(map.getCenter()));
+  });
+  if (onCenter) {
     element.classList.add('picks');
-    map.on('click', ({ latlng }) => onPick(rounded(latlng)));
+    map.on('click', ({ lngLat }) => {
+      map.panTo(lngLat, { animate: false });
+      onCenter(rounded(lngLat));
+    });
   }
-  if (onMove) map.on('moveend', () => onMove(bbox(map.getBounds())));
+  const recolour = () => map.setStyle(cityStyle(theme(), tilesUrl));
+  const media = matchMedia('(prefers-color-scheme: dark)');
+  media.addEventListener('change', recolour);
+
+  const button = (className: string, name: string, position: Position, press: () => void) => {
+    const dot = document.createElement('button');
+    dot.type = 'button';
+    dot.className = `dot ${className}`;
+    dot.setAttribute('aria-label', name);
+    dot.addEventListener('click', (event) => {
+      event.stopPropagation();
+      press();
+    });
+    const marker = new maplibregl.Marker({ element: dot }).setLngLat([position.longitude, position.latitude]).addTo(map);
+    // MapLibre names and focuses its markers by itself; a button is both already.
+    dot.removeAttribute('tabindex');
+    dot.setAttribute('aria-label', name);
+    dot.removeAttribute('role');
+    markers.push(marker);
+    return dot;
+  };
+  const open = (point: Point) => {
+    if (!popup) return;
+    new maplibregl.Popup({ offset: 12, maxWidth: '18rem', focusAfterOpen: true, locationOccludedOpacity: 1 })
+      .setLngLat([point.longitude, point.latitude])
+      .setDOMContent(popup(point))
+      .addTo(map);
+  };
 
   return {
-    show(shown: Point[]) {
-      points.clearLayers();
-      for (const point of shown) {
-        const marker = dot(point, `dot ${point.status}`).bindTooltip(escaped(point.label)).addTo(points);
-        if (onOpen) marker.on('click', () => onOpen(point.id));
+    /** Shows these in place of what was shown before. */
+    show(points: Point[], clusters: Cluster[] = []) {
+      for (const marker of markers.splice(0)) marker.remove();
+      for (const point of points) {
+        if (popup) button(point.status, point.label, point, () => open(point));
+        else mark(map, markers, `dot ${point.status}`, point);
       }
-      if (placed || shown.length === 0) return;
-      placed = true;
-      map.fitBounds(L.latLngBounds(shown.map((p) => [p.latitude, p.longitude])), { padding: [24, 24], maxZoom: STREET });
+      for (const cluster of clusters) {
+        const dot = button(sizeOf(cluster.count), t('map.cluster', { count: number(cluster.count) }), cluster, () => {
+          map.jumpTo({ center: [cluster.longitude, cluster.latitude], zoom: map.getZoom() + CLOSER });
+        });
+        dot.textContent = number(cluster.count);
+      }
+      element.dataset.shown = String(points.length + clusters.length);
     },
-    pick(position: { latitude: number; longitude: number } | undefined) {
-      picked?.remove();
-      picked = position && dot(position, 'dot picked', 9).addTo(map);
-      if (!position) return;
-      const place: L.LatLngExpression = [position.latitude, position.longitude];
-      if (!placed || !map.getBounds().contains(place)) map.setView(place, Math.max(map.getZoom(), STREET));
+    /** Looks at these positions, unless the reader has chosen where to look. */
+    lookAt(positions: Position[], always = false) {
+      if ((placed && !always) || positions.length === 0) return;
       placed = true;
+      const around = new maplibregl.LngLatBounds();
+      for (const { longitude, latitude } of positions) around.extend([longitude, latitude]);
+      map.fitBounds(around, { padding: 40, maxZoom: STREET_ZOOM, animate: false });
+    },
+    /** Puts the centre there. */
+    moveTo({ latitude, longitude }: Position) {
+      placed = true;
+      map.jumpTo({ center: [longitude, latitude], zoom: Math.max(map.getZoom(), STREET_ZOOM) });
+    },
+    /** Where the device is. */
+    here(position: Position) {
+      shownAt ??= new maplibregl.Marker({ element: Object.assign(document.createElement('span'), { className: 'device' }) });
+      shownAt.setLngLat([position.longitude, position.latitude]).addTo(map);
     },
     center: () => rounded(map.getCenter()),
-    resize: () => map.invalidateSize(),
-    remove: () => map.remove(),
+    /** What the map calls a position; empty where it has no names, or has not loaded them. */
+    async addressOf(position: Position): Promise<string> {
+      if (!tiles) return '';
+      if (!map.loaded()) await map.once('idle');
+      return describePlace(
+        position,
+        named(map, 'transportation_name'),
+        named(map, 'place', ['suburb', 'quarter', 'neighbourhood', 'village']),
+      );
+    },
+    recolour,
+    resize: () => map.resize(),
+    remove() {
+      media.removeEventListener('change', recolour);
+      map.remove();
+    },
   };
 }
 
-/** Leaflet takes a tooltip's text for HTML, and a title is anyone's text. */
-function escaped(text: string): HTMLElement {
-  const element = document.createElement('span');
-  element.textContent = text;
-  return element;
+/** A place that cannot be pressed: there is nothing more to say of it. */
+function mark(map: maplibregl.Map, markers: maplibregl.Marker[], className: string, { longitude, latitude }: Position): void {
+  const element = Object.assign(document.createElement('span'), { className, ariaHidden: 'true' });
+  markers.push(new maplibregl.Marker({ element }).setLngLat([longitude, latitude]).addTo(map));
+  for (const name of ['tabindex', 'role', 'aria-label']) element.removeAttribute(name);
+}
+
+/** Features of the loaded tiles that have a name. */
+function named(map: maplibregl.Map, sourceLayer: string, classes?: string[]): Named[] {
+  return map.querySourceFeatures(CITY, { sourceLayer }).flatMap(({ properties, geometry }) => {
+    const name: unknown = properties['name'] ?? properties['name:latin'];
+    if (typeof name !== 'string' || (classes && !classes.includes(String(properties['class'])))) return [];
+    switch (geometry.type) {
+      case 'Point':
+        return [{ name, points: [geometry.coordinates as [number, number]] }];
+      case 'LineString':
+        return [{ name, points: geometry.coordinates as [number, number][] }];
+      case 'MultiLineString':
+        return geometry.coordinates.map((points: unknown) => ({ name, points: points as [number, number][] }));
+      default:
+        return [];
+    }
+  });
+}
+
+/** The attribution as the licence of OpenStreetMap asks: with a link, never hidden. */
+function attributionControl(text: string): maplibregl.IControl {
+  const element = document.createElement('div');
+  element.className = 'maplibregl-ctrl attribution';
+  const link = Object.assign(document.createElement('a'), {
+    href: 'https://www.openstreetmap.org/copyright',
+    target: '_blank',
+    rel: 'noopener',
+    textContent: text,
+  });
+  element.append(link);
+  return { onAdd: () => element, onRemove: () => element.remove() };
+}
+
+function sizeOf(count: number): string {
+  return count < 10 ? 'cluster' : count < 100 ? 'cluster many' : 'cluster most';
+}
+
+function rectangle([west = 0, south = 0, east = 0, north = 0]: number[]): LngLatBoundsLike {
+  return [
+    [west, south],
+    [east, north],
+  ];
+}
+
+function widened([west = 0, south = 0, east = 0, north = 0]: number[]): LngLatBoundsLike {
+  const [wide, high] = [(east - west) * MARGIN, (north - south) * MARGIN];
+  return rectangle([Math.max(-180, west - wide), Math.max(-85, south - high), Math.min(180, east + wide), Math.min(85, north + high)]);
 }
 
 /** To five digits: about a metre, and no more than is known. */
-function rounded({ lat, lng }: L.LatLng) {
-  const wrapped = L.latLng(lat, lng).wrap();
-  return { latitude: Number(wrapped.lat.toFixed(5)), longitude: Number(wrapped.lng.toFixed(5)) };
-}
-
-function bbox(bounds: L.LatLngBounds): string {
-  const within = (value: number, most: number) => Math.min(most, Math.max(-most, value)).toFixed(5);
-  const { lat: south, lng: west } = bounds.getSouthWest();
-  const { lat: north, lng: east } = bounds.getNorthEast();
-  return [within(west, 180), within(south, 90), within(east, 180), within(north, 90)].join(',');
+function rounded({ lat, lng }: { lat: number; lng: number }): Position {
+  return { latitude: Number(lat.toFixed(5)), longitude: Number(lng.toFixed(5)) };
 }

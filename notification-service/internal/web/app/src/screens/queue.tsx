@@ -5,6 +5,8 @@ import { number, t, tn } from '../lang/i18n';
 import { createList, noFilters } from '../state/list';
 import { createReport } from '../state/report';
 import { Badge, STATUSES } from '../ui/badge';
+import { categoryName } from '../ui/category';
+import { useRowFocus } from '../ui/focus';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { href, route, setQuery } from '../ui/router';
@@ -21,6 +23,7 @@ export function QueueScreen() {
   useEffect(() => list.watch(), []);
   useEffect(() => list.load({ ...noFilters, status: [shown], oldestFirst: true }), [shown]);
   const reports = list.reports.value.filter((report) => report.status === shown);
+  const rowFocus = useRowFocus(reports.map(({ id }) => id).join(), moving);
   return (
     <>
       <h1 tabIndex={-1}>{t('queue')}</h1>
@@ -35,7 +38,7 @@ export function QueueScreen() {
       <p class="quiet" role="status">
         {list.state.value === 'loading' ? t('loading') : tn(list.next.value ? 'queue.more' : 'queue.all', reports.length)}
       </p>
-      <ul class="rows queue">
+      <ul class="rows queue" {...rowFocus}>
         {reports.map((report) => (
           <Row key={report.id} report={report} onMove={() => setMoving(report.id)} />
         ))}
@@ -57,9 +60,10 @@ function Row({ report, onMove }: { report: Report; onMove(): void }) {
         <a href={href(`reports/${report.id}`)}>{report.title}</a>
         <p class="meta">
           <Badge status={report.status} />
-          <span>{report.category_name}</span>
+          <span>{categoryName(report.category_name)}</span>
+          {report.address && <span>{report.address}</span>}
           <span>
-            {number(report.score)} {t('score')}
+            {number(report.score)} {tn('score', report.score)}
           </span>
           <Time at={report.created_at} />
         </p>

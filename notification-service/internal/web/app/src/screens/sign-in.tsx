@@ -5,13 +5,13 @@ import { announceChange } from '../live/live';
 import { config } from '../state/config';
 import { signInAs, type Role } from '../state/session';
 import { Fault } from '../ui/problem';
-import { href, route } from '../ui/router';
+import { here, href, route } from '../ui/router';
 
 const ROLES: Role[] = ['resident', 'official', 'operator'];
 
 /** Sign-in, on its own or in place of a screen that requires it. */
 export function SignInScreen({ path }: { path: string[] }) {
-  const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : path.join('/');
+  const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : here();
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>{t('sign-in')}</h1>
@@ -30,8 +30,7 @@ export function SignInScreen({ path }: { path: string[] }) {
 /** Loads the page again as another user: nothing of before may stay. */
 function arrive(to: string): void {
   announceChange('session');
-  location.replace(`/${href(to)}`);
-  location.reload();
+  location.replace(href(to));
 }
 
 function SignInAs({ to }: { to: string }) {

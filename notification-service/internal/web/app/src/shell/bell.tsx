@@ -18,9 +18,6 @@ export function Bell() {
         {count > 0 && <span class="count">{count > MANY ? `${MANY}+` : number(count)}</span>}
       </button>
       {open && <Panel onClose={() => setOpen(false)} />}
-      <span class="hidden" role="status">
-        {count > 0 ? tn('bell', count) : ''}
-      </span>
     </>
   );
 }

@@ -1,6 +1,6 @@
-import { language, t } from '../lang/i18n';
+import { t } from '../lang/i18n';
 import { connection } from '../live/live';
-import { showExactTime } from '../ui/time';
+import { showExactTime, timeOfDay } from '../ui/time';
 
 /** Whether what is shown is current. */
 export function ConnectionState() {
@@ -10,8 +10,4 @@ export function ConnectionState() {
       {state === 'live' || state === 'connecting' ? t(`connection.${state}`) : t(`connection.${state}`, { time: timeOfDay(since) })}
     </span>
   );
-}
-
-function timeOfDay(date: Date): string {
-  return date.toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit' });
 }

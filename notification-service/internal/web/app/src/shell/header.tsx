@@ -19,7 +19,7 @@ function places(): Place[] {
   if (session.value) all.push({ path: 'mine', name: 'mine', icon: 'person' });
   if (session.value?.role === 'official') all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
   if (session.value?.role === 'operator') all.push({ path: 'ops', name: 'console', icon: 'gauge' });
-  all.push({ path: 'new', name: 'new', icon: 'plus' });
+  if (session.value?.role !== 'operator') all.push({ path: 'new', name: 'new', icon: 'plus' });
   return all;
 }
 

@@ -1,13 +1,30 @@
+import { must } from '../api/client';
+
 /** How this city set the page up: GET /config.json. */
 export interface Config {
   auth: { mode: 'dev' } | { mode: 'oidc'; issuer: string; client_id: string; scope: string } | { mode: 'none' };
-  /** Map tiles, off unless the city names a server of them. */
-  tiles?: { url: string; attribution: string };
+  map: {
+    /** The address of the city's tiles, if it has any, and whom they are owed to. */
+    tiles?: string;
+    attribution?: string;
+    /** West, south, east, north. */
+    bounds?: number[];
+    /** Longitude, latitude, zoom. */
+    center?: [number, number, number];
+  };
 }
 
-export let config: Config = { auth: { mode: 'none' } };
+export let config: Config = { auth: { mode: 'none' }, map: {} };
 
+/** Throws a Failure if it cannot be loaded: without it nobody could sign in. */
 export async function loadConfig(): Promise<void> {
-  const answer = await fetch('/config.json');
-  if (answer.ok) config = (await answer.json()) as Config;
+  config = await must(
+    fetch('/config.json').then(async (response) => ({ response, ...(response.ok && { data: (await response.json()) as Config }) })),
+  );
+}
+
+/** Whether a position is in the city; without bounds every one is. */
+export function inCity({ latitude, longitude }: { latitude: number; longitude: number }): boolean {
+  const [west = -180, south = -90, east = 180, north = 90] = config.map.bounds ?? [];
+  return longitude >= west && longitude <= east && latitude >= south && latitude <= north;
 }

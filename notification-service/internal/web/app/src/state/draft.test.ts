@@ -40,7 +40,7 @@ describe('sending', () => {
       title: ' Dark crossing ',
       description: 'Since Monday',
       category_id: 2,
-      address: '',
+      privacy_level: 'public',
       position: { latitude: 1, longitude: 2 },
     });
     const { key } = page.draft.value;
@@ -55,6 +55,14 @@ describe('sending', () => {
     ]);
     expect(page.draft.value).toMatchObject({ title: '', sending: false });
     expect(page.draft.value.key).not.toBe(key);
+  });
+
+  test('names nobody who has not chosen to be named', async () => {
+    const page = await begin();
+    expect(page.draft.value.privacy_level).toBeUndefined();
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    await page.fileDraft();
+    expect(post.mock.lastCall?.[1].body).toMatchObject({ privacy_level: 'anonymous' });
   });
 
   test.each([

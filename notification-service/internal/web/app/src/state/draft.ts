@@ -23,7 +23,8 @@ export interface Draft {
   category_id?: number;
   position?: { latitude: number; longitude: number };
   address: string;
-  privacy_level: NewReport['privacy_level'];
+  /** Absent until it is chosen: neither is the usual one. */
+  privacy_level?: NewReport['privacy_level'];
   /** It was sent, and there was no answer yet that settles it. */
   sending: boolean;
 }
@@ -33,7 +34,6 @@ const empty = (): Draft => ({
   title: '',
   description: '',
   address: '',
-  privacy_level: 'public',
   sending: false,
 });
 
@@ -65,7 +65,8 @@ async function file(): Promise<Report | undefined> {
   try {
     if (!(await confirmUser())) return undefined;
     updateDraft({ sending: true });
-    const { key, position, category_id = 0, title, description, address, privacy_level } = draft.value;
+    // The form requires a choice of privacy; without one nobody is named.
+    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous' } = draft.value;
     const body: NewReport = {
       title: title.trim(),
       description,

@@ -101,6 +101,39 @@ test('a failure says so and keeps what was shown', async () => {
   expect([list.state.value, list.error.value]).toEqual(['ready', undefined]);
 });
 
+test('a screen that is shown again has all the pages that it had', async () => {
+  const get = serve(reportService, 'GET', (_, { params }) =>
+    params?.query?.cursor ? page(many(50, 50), 'c3') : page(many(100, 50), 'c2'),
+  );
+  const list = createList('all');
+  list.load(noFilters);
+  await later();
+  await list.more();
+  get.mockClear();
+  list.load(noFilters);
+  expect([ids(list).length, list.state.value]).toEqual([100, 'ready']);
+  await later();
+  expect([ids(list).length, get.mock.calls.length]).toEqual([100, 1]); // and is current
+  list.load({ ...noFilters, q: 'dark' });
+  await later();
+  expect(ids(list)).toHaveLength(50);
+});
+
+test('more that was asked for comes, also when a fresh first page overtakes it', async () => {
+  let answer = (_: ReturnType<typeof page>) => {};
+  serve(reportService, 'GET', (_, { params }) =>
+    params?.query?.cursor ? new Promise((resolve) => (answer = resolve)) : page(many(100, 50), 'c2'),
+  );
+  const list = createList('all');
+  list.load(noFilters);
+  await later();
+  const more = list.more();
+  await list.refresh();
+  answer(page(many(50, 50)));
+  await more;
+  expect(ids(list)).toHaveLength(100);
+});
+
 describe('a list of several pages', () => {
   async function twoPages(first: Report[], behind: Report[]) {
     let fresh = first;
@@ -178,6 +211,57 @@ describe('while it is watched', () => {
     await later();
     expect(ids(list)).toEqual(['r3', 'r2', 'r1']);
     expect(get).toHaveBeenCalledTimes(2);
+    stop();
+  });
+
+  test('a change of status is fetched only where the list is of certain statuses', async () => {
+    const get = serve(reportService, 'GET', () => page([on(1)]));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    happens({ type: 'report.status.updated', status: 'resolved' });
+    await later();
+    expect([list.reports.value[0]?.status, get.mock.calls.length]).toEqual(['resolved', 1]);
+    list.load({ ...noFilters, status: ['pending'] });
+    await later();
+    happens({ type: 'report.status.updated', status: 'resolved', report_version: 3 });
+    await later();
+    expect(get).toHaveBeenCalledTimes(3);
+    stop();
+  });
+
+  test('where many reports are filed it is fetched every ten seconds', async () => {
+    const get = serve(reportService, 'GET', () => page([on(1)]));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    get.mockClear();
+    for (let second = 0; second < 60; second++) {
+      happens({ type: 'report.created', report_id: `new${second}` });
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(get.mock.calls.length).toBeGreaterThanOrEqual(5);
+    expect(get.mock.calls.length).toBeLessThanOrEqual(7);
+    stop();
+  });
+
+  test('what is filed while somebody reads further down waits to be asked for', async () => {
+    const get = serve(reportService, 'GET', () => page([on(1)]));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    get.mockClear();
+    vi.stubGlobal('scrollY', 900);
+    happens({ type: 'report.created', report_id: 'new1' });
+    happens({ type: 'report.created', report_id: 'new2' });
+    await later();
+    expect([list.waiting.value, get.mock.calls.length]).toEqual([2, 0]);
+    vi.stubGlobal('scrollTo', vi.fn());
+    await list.showWaiting();
+    expect([list.waiting.value, get.mock.calls.length]).toEqual([0, 1]);
     stop();
   });
 

@@ -130,7 +130,9 @@ test('what comes is announced while the page is looked at, and not twice', () =>
   arrives(1, { type: 'report.status.updated', status: 'resolved' });
   arrives(1, { type: 'report.status.updated', status: 'resolved' });
   expect(toasts.value.map(({ text }) => text)).toEqual(['Dark crossing: Now: Resolved']);
+  arrives(3, { type: 'report.created', report_id: 'r3' });
+  expect([toasts.value.length, page.unread.value]).toEqual([1, 2]); // the bell tells officials of new reports
   vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden');
-  arrives(2, { report_id: 'r2' });
+  arrives(4, { report_id: 'r2' });
   expect(toasts.value).toHaveLength(1);
 });

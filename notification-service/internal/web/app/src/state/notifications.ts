@@ -95,6 +95,8 @@ function receive(arrival: Arrival): void {
   arrivedMeanwhile?.push(arrival);
   const { notification } = arrival;
   if (!add(arrival) || document.visibilityState !== 'visible') return;
+  // Officials get one for every new report of the city; the bell counts them.
+  if (notification.type === 'report.created') return;
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 

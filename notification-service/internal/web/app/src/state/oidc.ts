@@ -15,7 +15,7 @@ interface PendingSignIn {
   nonce: string;
   verifier: string;
   /** The address to return to. */
-  hash: string;
+  address: string;
 }
 
 const STORAGE_KEY = 'cityconnect.sign-in';
@@ -40,14 +40,14 @@ async function discover({ issuer, allow }: ReturnType<typeof settings>) {
 /** Exactly what was registered with the provider. */
 const redirectURI = () => `${location.origin}/`;
 
-export async function beginSignIn(hash: string): Promise<void> {
+export async function beginSignIn(address: string): Promise<void> {
   const config = settings();
   const server = await discover(config);
   const pending: PendingSignIn = {
     state: oauth.generateRandomState(),
     nonce: oauth.generateRandomNonce(),
     verifier: oauth.generateRandomCodeVerifier(),
-    hash,
+    address,
   };
   sessionStorage.setItem(STORAGE_KEY, JSON.stringify(pending));
   const url = new URL(server.authorization_endpoint!);
@@ -69,17 +69,17 @@ export async function beginSignIn(hash: string): Promise<void> {
 export async function finishSignIn(): Promise<void> {
   const pending = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null') as PendingSignIn | null;
   sessionStorage.removeItem(STORAGE_KEY);
-  let hash = '#/sign-in?failed=1';
+  let address = '/sign-in?failed=1';
   try {
     if (pending) {
       await openSession(await exchange(pending));
       announceChange('session');
-      hash = pending.hash;
+      address = pending.address;
     }
   } catch {
     // The provider refused, or it took too long; the sign-in page says so.
   }
-  location.replace(`/${hash}`);
+  location.replace(address);
 }
 
 async function exchange(pending: PendingSignIn): Promise<string> {

@@ -17,3 +17,10 @@ effect(() => {
   if (theme === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 });
+
+/** The theme that is shown: the chosen one, or else the system's. */
+export function theme(): 'light' | 'dark' {
+  const chosen = preferences.theme.value;
+  if (chosen !== 'auto') return chosen;
+  return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+}

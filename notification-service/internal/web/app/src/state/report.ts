@@ -10,6 +10,9 @@ const REFRESH_MS = 200;
 /** How often a change of status is tried while votes arrive. */
 const MAX_TRIES = 5;
 
+/** A vote that somebody wanted to cast before signing in. */
+export const intendedVote = signal<{ report: string; type: VoteType } | undefined>();
+
 export function createReport(id: string) {
   const report = signal<Report | undefined>();
   const history = signal<HistoryEntry[]>([]);

@@ -1,7 +1,7 @@
 /** Who is signed in. The token itself is in a cookie that no script can read. */
 import { signal } from '@preact/signals';
 
-import { must, notificationService, reportService, whenUnauthenticated } from '../api/client';
+import { Failure, must, notificationService, reportService, whenUnauthenticated } from '../api/client';
 import type { components } from '../api/notification.gen';
 import { reloadPage } from '../ui/reload';
 import { closeUserData, openUserData, removeUserData } from './storage';
@@ -27,12 +27,15 @@ export function endSession(): void {
 
 const readSession = async () => (await must(notificationService.GET('/session'))) as Session | undefined;
 
+/** Throws a Failure if the server does not say who is signed in. */
 export async function loadSession(): Promise<void> {
   try {
     const found = await readSession();
     if (found) await openUserData(found.sub);
     session.value = found || undefined;
-  } catch {
+  } catch (error) {
+    // A cookie that is no longer good is no session.
+    if (!(error instanceof Failure) || error.problem?.status !== 401) throw error;
     session.value = undefined;
   }
 }

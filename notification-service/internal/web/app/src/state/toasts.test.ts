@@ -23,9 +23,9 @@ test('three are shown, the latest ones', () => {
 });
 
 test('news of the same report replaces what was said of it, and is shown as long', () => {
-  toast('started', '#/reports/1');
+  toast('started', '/reports/1');
   vi.advanceTimersByTime(5_000);
-  toast('resolved', '#/reports/1');
+  toast('resolved', '/reports/1');
   expect(texts()).toEqual(['resolved']);
   vi.advanceTimersByTime(5_000);
   expect(texts()).toEqual(['resolved']);

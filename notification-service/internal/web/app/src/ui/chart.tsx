@@ -1,6 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
-
 import { number, t } from '../lang/i18n';
+import { timeOfDay } from './time';
 
 export interface Line {
   /** What tells it from another line of the chart. */
@@ -13,14 +12,19 @@ interface Props {
   label: string;
   lines: [Line, ...Line[]];
   unit?: string;
+  /** When the first value was measured. */
+  since?: number | undefined;
 }
 
 const WIDTH = 300;
 const HEIGHT = 60;
 
 /** Lines over the last minutes, with what they say in words. */
-export function Chart({ label, lines, unit = '' }: Props) {
+export function Chart({ label, lines, unit = '', since }: Props) {
   const most = highest(lines.flatMap(({ values }) => values));
+  // A percentile can be a hundred times the median: on one scale both are seen by their magnitudes.
+  const share = lines.length === 1 ? (value: number) => value / most : (value: number) => Math.log1p(value) / Math.log1p(most);
+  const scale = (value: number) => (most > 0 ? share(value) : 0);
   const said = (value: number | undefined, none = '–') => (value === undefined ? none : `${number(Math.round(value * 100) / 100)}${unit}`);
   const words = lines.map(({ name, values }) =>
     t('chart', {
@@ -39,13 +43,22 @@ export function Chart({ label, lines, unit = '' }: Props) {
           </span>
         ))}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words.join('. ')}>
-        {lines.length === 1 && <path class="area" d={`M0,${HEIGHT}${path(lines[0].values, most).replace('M', 'L')}V${HEIGHT}Z`} />}
-        {lines.map(({ name, values }) => (
-          <path key={name} class={name} d={path(values, most)} />
-        ))}
-      </svg>
-      <small class="quiet">{t('chart.most', { most: said(most) })}</small>
+      <div class="plot">
+        <span class="axis top">{said(most)}</span>
+        <span class="axis bottom">{number(0)}</span>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words.join('. ')}>
+          {lines.length === 1 && <path class="area" d={`M0,${HEIGHT}${path(lines[0].values, scale).replace('M', 'L')}V${HEIGHT}Z`} />}
+          {lines.map(({ name, values }) => (
+            <path key={name} class={name} d={path(values, scale)} />
+          ))}
+        </svg>
+      </div>
+      {since !== undefined && (
+        <p class="axis times">
+          <span>{timeOfDay(new Date(since))}</span>
+          <span>{t('chart.now')}</span>
+        </p>
+      )}
     </figure>
   );
 }
@@ -55,21 +68,10 @@ function highest(values: (number | undefined)[]): number {
 }
 
 /** Draws values, one after the other from left to right; a lone one is a dot. */
-function path(values: Line['values'], most: number): string {
+function path(values: Line['values'], scale: (value: number) => number): string {
   const step = WIDTH / Math.max(values.length - 1, 1);
-  const point = (value: number, i: number) =>
-    `${(i * step).toFixed(1)},${(HEIGHT - 2 - (most > 0 ? (value / most) * (HEIGHT - 6) : 0)).toFixed(1)}`;
+  const point = (value: number, i: number) => `${(i * step).toFixed(1)},${(HEIGHT - 2 - scale(value) * (HEIGHT - 6)).toFixed(1)}`;
   return values
     .map((value, i) => (value === undefined ? '' : values[i - 1] === undefined ? `M${point(value, i)}h0` : `L${point(value, i)}`))
     .join('');
-}
-
-/** How many values are kept: five minutes of what is polled. */
-const KEPT = 150;
-
-/** The last values of something, oldest first, so that they can be drawn. */
-export function useHistory<T>(value: T): T[] {
-  const [past, setPast] = useState<T[]>([]);
-  useEffect(() => setPast((values) => [...values, value].slice(-KEPT)), [value]);
-  return past;
 }

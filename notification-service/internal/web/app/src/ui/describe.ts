@@ -1,11 +1,12 @@
 import type { FeedEvent, Notification } from '../api/client';
 import { number, t } from '../lang/i18n';
+import { categoryName } from './category';
 
 /** What happened to a report, in a few words. */
 export function describe(event: Notification | FeedEvent): string {
   switch (event.type) {
     case 'report.created':
-      return event.category_name ? t('event.created-in', { category: event.category_name }) : t('event.created');
+      return event.category_name ? t('event.created-in', { category: categoryName(event.category_name) }) : t('event.created');
     case 'report.status.updated':
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
     case 'report.vote.received':

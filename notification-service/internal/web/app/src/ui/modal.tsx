@@ -19,6 +19,8 @@ export function Modal({ title, onClose, drawer, children }: Props) {
   useEffect(() => {
     const opener = document.activeElement;
     ref.current?.showModal();
+    // Where one writes, or else at the beginning; the browser would take the button that closes.
+    (ref.current?.querySelector<HTMLElement>('[data-first]') ?? ref.current?.querySelector('h2'))?.focus();
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
     };
@@ -33,7 +35,9 @@ export function Modal({ title, onClose, drawer, children }: Props) {
     >
       <div class="dialog-body">
         <div class="dialog-head">
-          <h2 id={id}>{title}</h2>
+          <h2 id={id} tabIndex={-1}>
+            {title}
+          </h2>
           <button type="button" class="plain" aria-label={t('close')} onClick={onClose}>
             <Icon name="close" />
           </button>

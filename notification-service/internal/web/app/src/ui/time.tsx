@@ -19,6 +19,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 /** Made once a language, when first used: making one takes much longer than using it. */
 const since = computed(() => new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' }));
 const exact = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }));
+const precise = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'medium' }));
 
 export function ago(date: Date): string {
   const seconds = (now.value - date.getTime()) / 1000;
@@ -31,6 +32,12 @@ export function exactTime(date: Date): string {
   return exact.value.format(date);
 }
 
+const clock = computed(() => new Intl.DateTimeFormat(language.value, { timeStyle: 'short' }));
+
+export function timeOfDay(date: Date): string {
+  return clock.value.format(date);
+}
+
 /** A listener that puts the exact time into the tooltip of an element. */
 export function showExactTime(date: Date) {
   return (event: { currentTarget: HTMLElement }) => {
@@ -38,13 +45,13 @@ export function showExactTime(date: Date) {
   };
 }
 
-/** How long ago something was; with full, the exact time beside it. */
-export function Time({ at, full }: { at: string | Date; full?: boolean }) {
+/** How long ago something was; with full, the exact time beside it, with seconds where they tell things apart. */
+export function Time({ at, full, seconds }: { at: string | Date; full?: boolean; seconds?: boolean }) {
   const date = new Date(at);
   return (
     <time dateTime={date.toISOString()} onPointerEnter={showExactTime(date)}>
       {ago(date)}
-      {full && <span class="quiet"> · {exactTime(date)}</span>}
+      {full && <span class="quiet"> · {seconds ? precise.value.format(date) : exactTime(date)}</span>}
     </time>
   );
 }

@@ -1,18 +1,29 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Failure } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { categories } from '../../state/categories';
 import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
+import { handOver } from '../../state/handover';
+import { session } from '../../state/session';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
-import { go, href } from '../../ui/router';
+import { go, href, route, setQuery } from '../../ui/router';
 import { Duplicates } from './duplicates';
+import { FieldFault, OtherFaults } from './field-fault';
+import { PickCategory } from './category';
 import { Place } from './place';
 import { Privacy } from './privacy';
 
 /** How soon a report without an answer is sent again. */
 const RESEND_MS = 5_000;
+
+/** Each fills a phone's screen, and has the fields that its faults are shown in. */
+const steps = [
+  { name: 'place', fields: ['/latitude', '/longitude', '/address'] },
+  { name: 'what', fields: ['/category_id'] },
+  { name: 'words', fields: ['/title', '/description'] },
+  { name: 'privacy', fields: ['/privacy_level'] },
+] as const;
 
 async function send(): Promise<void> {
   const report = await fileDraft();
@@ -21,70 +32,123 @@ async function send(): Promise<void> {
   go(`reports/${report.id}`);
 }
 
-/** Files a report. What is typed survives a reload and a lost connection. */
+/** Files a report in steps. What is typed survives a reload and a lost connection; who files it is asked last. */
 export function CreateScreen() {
-  const { title, description, category_id, sending } = draft.value;
+  const { sending } = draft.value;
   const error = draftError.value;
   useEffect(() => resendUntilAnswered(), []);
+  // What was sent shows its outcome, which is on the last step.
+  const at = sending ? steps.length - 1 : Math.min(Math.max(Number(route.value.query.get('step') ?? 1) - 1, 0), steps.length - 1) || 0;
+  const last = at === steps.length - 1;
+  const show = (step: number) => setQuery({ step: step > 0 ? String(step + 1) : '' });
+  useEffect(() => {
+    const wrong = steps.findIndex(({ fields }) => fields.some((field) => error instanceof Failure && error.fault(field)));
+    if (wrong >= 0) show(wrong);
+  }, [error]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [moved, setMoved] = useState(false);
+  useEffect(() => {
+    if (!moved) return;
+    window.scrollTo(0, 0);
+    heading.current?.focus({ preventScroll: true });
+  }, [at]);
+  const move = (step: number) => {
+    setMoved(true);
+    show(step);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!last) return move(at + 1);
+    if (session.value) return void send();
+    handOver({ draft: draft.value });
+    go('sign-in', { to: 'new?step=4' });
+  };
   return (
-    <div class="narrow">
+    <div class="narrow create">
       <h1 tabIndex={-1}>{t('new')}</h1>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <fieldset class="bare" disabled={sending}>
-          <label class="field">
-            <span>{t('category')}</span>
-            <select required value={category_id ?? ''} onChange={(e) => updateDraft({ category_id: Number(e.currentTarget.value) })}>
-              <option value="" disabled>
-                {t('category.choose')}
-              </option>
-              {categories.value.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-            <FieldFault pointer="/category_id" />
-          </label>
-          <Place />
-          <Duplicates />
-          <label class="field">
-            <span>{t('new.title')}</span>
-            <input
-              required
-              maxLength={200}
-              pattern=".*\S.*"
-              title={t('new.title-hint')}
-              value={title}
-              onInput={(e) => updateDraft({ title: e.currentTarget.value })}
-            />
-            <small>{t('new.title-hint')}</small>
-            <FieldFault pointer="/title" />
-          </label>
-          <label class="field">
-            <span>{t('new.description')}</span>
-            <textarea rows={5} maxLength={4000} value={description} onInput={(e) => updateDraft({ description: e.currentTarget.value })} />
-            <FieldFault pointer="/description" />
-          </label>
-          <Privacy />
+      <ol class="steps" aria-label={t('new.steps')}>
+        {steps.map(({ name }, i) => (
+          <li key={name} data-done={i < at}>
+            <button
+              type="button"
+              class="link"
+              disabled={sending || i > at}
+              aria-current={i === at ? 'step' : undefined}
+              onClick={() => move(i)}
+            >
+              {t(`new.step.${name}`)}
+            </button>
+          </li>
+        ))}
+      </ol>
+      <form class="stack" onSubmit={submit}>
+        <fieldset class="bare" disabled={sending} key={at}>
+          <legend class="hidden">{t(`new.step.${steps[at]!.name}`)}</legend>
+          <h2 ref={heading} tabIndex={-1}>
+            {t(`new.ask.${steps[at]!.name}`)}
+          </h2>
+          {at === 0 && <Place />}
+          {at === 1 && (
+            <>
+              <PickCategory />
+              <Duplicates />
+            </>
+          )}
+          {at === 2 && <Words />}
+          {at === 3 && <Privacy />}
         </fieldset>
         <Outcome sending={sending} error={error} />
-        <div class="bar">
-          <button class="primary" disabled={sending && !error}>
-            {t(sending ? 'new.again' : 'new.file')}
-          </button>
-          <button type="button" class="link" onClick={sending ? () => updateDraft({ sending: false }) : discardDraft}>
+        <div class="bar actions">
+          {last ? (
+            <button class="primary" disabled={sending && !error}>
+              {t(sending ? 'new.again' : session.value ? 'new.file' : 'new.sign-in')}
+            </button>
+          ) : (
+            <button class="primary">{t('new.next')}</button>
+          )}
+          {at > 0 && !sending && (
+            <button type="button" onClick={() => move(at - 1)}>
+              {t('new.back')}
+            </button>
+          )}
+          <button type="button" class="link" onClick={sending ? () => updateDraft({ sending: false }) : startOver}>
             {t(sending ? 'new.edit' : 'new.discard')}
           </button>
         </div>
-        <small class="quiet">{t('new.kept')}</small>
+        <small class="quiet">{t(session.value ? 'new.kept' : 'new.kept-not')}</small>
       </form>
     </div>
+  );
+}
+
+function startOver(): void {
+  discardDraft();
+  setQuery({ step: '' });
+}
+
+function Words() {
+  const { title, description } = draft.value;
+  return (
+    <>
+      <label class="field">
+        <span>{t('new.title')}</span>
+        <input
+          required
+          maxLength={200}
+          pattern=".*\S.*"
+          title={t('new.title-hint')}
+          value={title}
+          onInput={(e) => updateDraft({ title: e.currentTarget.value })}
+        />
+        <small>{t('new.title-hint')}</small>
+        <FieldFault pointers={['/title']} />
+      </label>
+      <label class="field">
+        <span>{t('new.description')}</span>
+        <textarea rows={5} maxLength={4000} value={description} onInput={(e) => updateDraft({ description: e.currentTarget.value })} />
+        <FieldFault pointers={['/description']} />
+      </label>
+    </>
   );
 }
 
@@ -104,13 +168,12 @@ function Outcome({ sending, error }: { sending: boolean; error: unknown }) {
       </p>
     );
   }
-  return <Fault error={error} />;
-}
-
-function FieldFault({ pointer }: { pointer: string }) {
-  const error = draftError.value;
-  const fault = error instanceof Failure ? error.fault(pointer) : undefined;
-  return fault ? <small class="fault">{fault}</small> : null;
+  return (
+    <>
+      <Fault error={error} />
+      <OtherFaults known={steps.flatMap(({ fields }) => fields)} />
+    </>
+  );
 }
 
 /** Sends a report again that had no answer, also after a reload. */

@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Report } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/i18n';
 import { draft } from '../../state/draft';
+import { session } from '../../state/session';
 import { follow } from '../../state/followed';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
@@ -41,14 +42,21 @@ export function Duplicates() {
       <p class="quiet">{t('duplicates.hint')}</p>
       <ul class="rows">
         {near.map((report) => (
-          <Duplicate key={report.id} report={report} onVoted={() => remove(report.id)} />
+          <Duplicate key={report.id} report={report} metres={distance(report, position!)} onVoted={() => remove(report.id)} />
         ))}
       </ul>
     </section>
   );
 }
 
-function Duplicate({ report, onVoted }: { report: Report; onVoted(): void }) {
+interface DuplicateProps {
+  report: Report;
+  metres: number;
+  onVoted(): void;
+}
+
+/** Enough of a report to tell whether it is the same problem. */
+function Duplicate({ report, metres, onVoted }: DuplicateProps) {
   const voteInstead = async () => {
     const params = { path: { id: report.id } };
     try {
@@ -63,14 +71,17 @@ function Duplicate({ report, onVoted }: { report: Report; onVoted(): void }) {
   return (
     <li>
       <a href={href(`reports/${report.id}`)}>{report.title}</a>
+      {report.description && <p class="excerpt">{report.description}</p>}
       <span class="meta">
+        <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>
+        {report.address && <span>{report.address}</span>}
         <Badge status={report.status} />
         <span>
-          {number(report.score)} {t('score')}
+          {number(report.score)} {tn('score', report.score)}
         </span>
         <Time at={report.created_at} />
       </span>
-      {!report.mine && (
+      {!report.mine && session.value && (
         <button type="button" onClick={voteInstead}>
           {t('duplicates.vote')}
         </button>
@@ -97,7 +108,9 @@ function clamp(value: number, most: number): number {
   return Math.min(most, Math.max(-most, value));
 }
 
+/** In metres. */
 function distance(report: Report, at: Position): number {
   const narrow = Math.cos((at.latitude * Math.PI) / 180);
-  return Math.hypot((report.latitude ?? 0) - at.latitude, ((report.longitude ?? 0) - at.longitude) * narrow);
+  const [north, east] = [(report.latitude ?? 0) - at.latitude, ((report.longitude ?? 0) - at.longitude) * narrow];
+  return METRES_PER_DEGREE * Math.hypot(north, east);
 }

@@ -1,33 +1,62 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { t } from '../../lang/i18n';
 import { Map } from '../../map/map';
 import type { Plot } from '../../map/plot';
+import { inCity } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
 import { Icon } from '../../ui/icons';
+import { FieldFault } from './field-fault';
 
 /** A device that has no position by then will not get one. */
 const LOCATE_MS = 15_000;
 
-/** The place of the problem: by a click, by keyboard, by the device or in words. */
+type Position = { latitude: number; longitude: number };
+
+/** The place of the problem: under the pin in the map's middle, by keyboard, by the device or in words. */
 export function Place() {
   const plot = useRef<Plot | null>(null);
-  const [failed, setFailed] = useState(false);
+  const [problem, setProblem] = useState<'failed' | 'outside'>();
+  /** What the map called the place: it may be replaced, what somebody wrote may not. */
+  const fromMap = useRef('');
   const { position, address } = draft.value;
-  const pick = (picked: { latitude: number; longitude: number }) => updateDraft({ position: picked });
+
+  const pick = (picked: Position) => {
+    if (!inCity(picked)) return setProblem('outside');
+    setProblem(undefined);
+    updateDraft({ position: picked });
+    void plot.current?.addressOf(picked).then((found) => {
+      const now = draft.value;
+      if (now.position !== picked || (now.address !== '' && now.address !== fromMap.current)) return;
+      fromMap.current = found;
+      updateDraft({ address: found });
+    });
+  };
   const locate = () => {
-    setFailed(false);
+    setProblem(undefined);
     navigator.geolocation.getCurrentPosition(
-      ({ coords }) => pick({ latitude: digits(coords.latitude), longitude: digits(coords.longitude) }),
-      () => setFailed(true),
+      ({ coords }) => {
+        const here = { latitude: digits(coords.latitude), longitude: digits(coords.longitude) };
+        if (inCity(here)) {
+          plot.current?.here(here);
+          plot.current?.moveTo(here);
+        }
+        pick(here);
+      },
+      () => setProblem('failed'),
       { enableHighAccuracy: true, timeout: LOCATE_MS },
     );
   };
+  const ready = (made: Plot) => {
+    plot.current = made;
+    if (draft.value.position) made.moveTo(draft.value.position);
+  };
+  // The plot is removed with the screen.
+  useEffect(() => () => void (plot.current = null), []);
   return (
-    <fieldset class="bare place">
-      <legend>{t('place')}</legend>
+    <>
       <p class="quiet">{t('place.hint')}</p>
-      <Map label={t('map.pick')} picked={position} onPick={pick} onReady={(ready) => (plot.current = ready)} />
+      <Map label={t('map.pick')} onCenter={pick} onReady={ready} />
       <div class="bar">
         {'geolocation' in navigator && (
           <button type="button" onClick={locate}>
@@ -43,9 +72,14 @@ export function Place() {
           </button>
         )}
       </div>
-      <p class="quiet" role="status">
-        {failed ? t('place.failed') : position ? t('place.at', { at: `${position.latitude}, ${position.longitude}` }) : t('place.none')}
+      <p class={problem ? 'fault' : 'quiet'} role="status">
+        {problem
+          ? t(`place.${problem}`)
+          : position
+            ? t('place.at', { at: `${position.latitude}, ${position.longitude}` })
+            : t('place.none')}
       </p>
+      <FieldFault pointers={['/latitude', '/longitude']} />
       <label class="field">
         <span>{t('place.address')}</span>
         <input
@@ -54,8 +88,9 @@ export function Place() {
           value={address}
           onInput={(e) => updateDraft({ address: e.currentTarget.value })}
         />
+        <FieldFault pointers={['/address']} />
       </label>
-    </fieldset>
+    </>
   );
 }
 

@@ -1,21 +1,23 @@
 import { t } from '../../lang/i18n';
 import { draft, updateDraft } from '../../state/draft';
+import { FieldFault } from './field-fault';
 
 const LEVELS = ['public', 'anonymous'] as const;
 const READERS = ['everyone', 'officials', 'operators', 'you'] as const;
 
 /** Whether the reporter is named, with who sees what beside the choice. */
 export function Privacy() {
-  const chosen = draft.value.privacy_level;
+  const { privacy_level: chosen, position } = draft.value;
   return (
     <fieldset class="bare">
-      <legend>{t('privacy')}</legend>
+      <legend class="hidden">{t('privacy')}</legend>
       <div class="options">
         {LEVELS.map((level) => (
           <label key={level} class="option">
             <input
               type="radio"
               name="privacy"
+              required
               checked={chosen === level}
               onChange={() => updateDraft({ privacy_level: level })}
               aria-describedby="who-sees-what"
@@ -27,18 +29,24 @@ export function Privacy() {
           </label>
         ))}
       </div>
+      <FieldFault pointers={['/privacy_level']} />
       <div id="who-sees-what" class="who-sees" aria-live="polite">
         <p>
           <strong>{t('privacy.who-sees')}</strong>
         </p>
-        <dl>
-          {READERS.map((reader) => (
-            <div key={reader}>
-              <dt>{t(`privacy.reader.${reader}`)}</dt>
-              <dd>{t(`privacy.${chosen}.${reader}`)}</dd>
-            </div>
-          ))}
-        </dl>
+        {chosen ? (
+          <dl>
+            {READERS.map((reader) => (
+              <div key={reader}>
+                <dt>{t(`privacy.reader.${reader}`)}</dt>
+                <dd>{t(`privacy.${chosen}.${reader}`)}</dd>
+              </div>
+            ))}
+          </dl>
+        ) : (
+          <p>{t('privacy.choose')}</p>
+        )}
+        {chosen === 'anonymous' && position && <p>{t('privacy.place')}</p>}
       </div>
     </fieldset>
   );

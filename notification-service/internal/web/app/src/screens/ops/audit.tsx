@@ -1,5 +1,6 @@
 import { must, notificationService, reportService } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { session } from '../../state/session';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
@@ -10,8 +11,19 @@ interface Entry {
   at: string;
   actor: string;
   action: string;
-  about: string;
+  /** What it was about: names and values. */
+  about: [name: string, value: string][];
   href?: string;
+}
+
+/** The members of an audit entry's detail, nested ones as name.name. */
+export function parts(detail: unknown, prefix = ''): [name: string, value: string][] {
+  if (typeof detail !== 'object' || detail === null) return [];
+  return Object.entries(detail).flatMap(([name, value]: [string, unknown]) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? parts(value, `${prefix}${name}.`)
+      : [[prefix + name, typeof value === 'string' ? value : JSON.stringify(value)] as [string, string]],
+  );
 }
 
 /** What operators did in both services, newest first. */
@@ -27,7 +39,7 @@ async function read(): Promise<Entry[]> {
       at: item.at,
       actor: item.actor,
       action: item.action,
-      about: [item.queue, JSON.stringify(item.detail)].filter((part) => part && part !== '{}').join(' '),
+      about: parts({ dead_letter: item.dead_letter_id, queue: item.queue, ...item.detail }),
       ...(item.dead_letter_id && { href: href(`ops/dead-letters/${item.dead_letter_id}`) }),
       ...endpointOf(item.detail),
     })),
@@ -36,7 +48,7 @@ async function read(): Promise<Entry[]> {
       at: act.at,
       actor: act.actor,
       action: `outbox ${act.action}`,
-      about: [act.routing_key, act.reason].filter(Boolean).join(': '),
+      about: parts({ message: act.message_id, routing_key: act.routing_key, reason: act.reason }),
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));
@@ -59,10 +71,16 @@ export function Audit() {
             <div>
               {entry.href ? <a href={entry.href}>{entry.action}</a> : <strong>{entry.action}</strong>}
               <p class="meta">
-                <span>{t('audit.by', { actor: entry.actor })}</span>
-                <Time at={entry.at} full />
+                <span>{t('audit.by', { actor: entry.actor === session.value?.sub ? t('audit.you') : entry.actor })}</span>
+                <Time at={entry.at} full seconds />
               </p>
-              {entry.about && <code>{entry.about}</code>}
+              <p class="meta">
+                {entry.about.map(([name, value]) => (
+                  <span key={name}>
+                    {name} <code>{value}</code>
+                  </span>
+                ))}
+              </p>
             </div>
           </li>
         ))}

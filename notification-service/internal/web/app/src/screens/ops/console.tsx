@@ -1,24 +1,37 @@
 import type { ComponentType } from 'preact';
 
-import { t, type Word } from '../../lang/i18n';
+import { number, t, type Word } from '../../lang/i18n';
+import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Audit } from './audit';
 import { DeadLetters } from './dead-letters';
 import { Outbox } from './outbox';
+import { Overview } from './overview';
 import { Queues } from './queues';
+import { useReadings, type Reading } from './readings';
 import { Replays } from './replays';
 import { Webhooks } from './webhooks/webhooks';
+
+interface SectionProps {
+  path: string[];
+  reading: Reading;
+  /** Reads now. */
+  refresh(): void;
+}
 
 interface Section {
   path: string;
   name: Word;
-  view: ComponentType<{ path: string[] }>;
+  view: ComponentType<SectionProps>;
+  /** What waits for an operator there. */
+  waiting?(reading: Reading): number | undefined;
 }
 
 const sections: [Section, ...Section[]] = [
-  { path: 'queues', name: 'queues', view: Queues },
-  { path: 'outbox', name: 'outbox', view: Outbox },
-  { path: 'dead-letters', name: 'dead', view: DeadLetters },
+  { path: '', name: 'overview', view: Overview },
+  { path: 'queues', name: 'queues', view: Queues, waiting: ({ workers }) => workers?.findings.length },
+  { path: 'outbox', name: 'outbox', view: Outbox, waiting: ({ outbox }) => outbox?.failed },
+  { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: ({ open }) => open },
   { path: 'replays', name: 'replays', view: Replays },
   { path: 'webhooks', name: 'webhooks', view: Webhooks },
   { path: 'audit', name: 'audit', view: Audit },
@@ -26,18 +39,28 @@ const sections: [Section, ...Section[]] = [
 
 /** The operators' console, a tab for each part. */
 export function Console({ path }: { path: string[] }) {
-  const section = sections.find((each) => each.path === path[1]) ?? sections[0];
+  const section = sections.find((each) => each.path === (path[1] ?? '')) ?? sections[0];
+  const { value: reading, failures, error, refresh } = useReadings();
   return (
     <>
       <h1 tabIndex={-1}>{t('console')}</h1>
       <nav class="tabs" aria-label={t('console')}>
-        {sections.map(({ path, name }) => (
-          <a key={path} href={href(`ops/${path}`)} aria-current={path === section.path ? 'page' : undefined}>
-            {t(name)}
-          </a>
-        ))}
+        {sections.map(({ path, name, waiting }) => {
+          const count = (reading && waiting?.(reading)) ?? 0;
+          return (
+            <a key={path} href={href(path ? `ops/${path}` : 'ops')} aria-current={path === section.path ? 'page' : undefined}>
+              {t(name)}
+              {count > 0 && <span class="count">{number(count)}</span>}
+            </a>
+          );
+        })}
       </nav>
-      <section.view path={path.slice(2)} key={section.path} />
+      <Fault error={error ?? failures[0]} retry={refresh} />
+      {reading ? (
+        <section.view path={path.slice(2)} reading={reading} refresh={refresh} key={section.path} />
+      ) : (
+        <p class="empty">{t('loading')}</p>
+      )}
     </>
   );
 }

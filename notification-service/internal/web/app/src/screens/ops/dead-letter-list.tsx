@@ -7,6 +7,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { ReportLink } from './report-link';
 import { selectionOf } from './selection';
 
 const PAGE = 100;
@@ -36,7 +37,12 @@ export function DeadLetterList() {
                 </span>
                 <span>{letter.type}</span>
                 <span>{letter.queue}</span>
-                <Time at={letter.failed_at} />
+                <Time at={letter.failed_at} full seconds />
+              </p>
+              <p class="meta">
+                <span>#{letter.id}</span>
+                <code>{letter.message_id}</code>
+                <ReportLink letter={letter} />
               </p>
             </div>
           </li>

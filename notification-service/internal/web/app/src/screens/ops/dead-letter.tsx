@@ -9,6 +9,7 @@ import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { EditForm } from './edit-form';
 import { Reason } from './reason';
+import { ReportLink } from './report-link';
 
 /** One dead letter: its content, why it failed, and what can be done. */
 export function DeadLetterDetail({ id }: { id: number }) {
@@ -20,7 +21,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
       <a class="back" href={href('ops/dead-letters')}>
         <Icon name="back" /> {t('dead.groups')}
       </a>
-      <Fault error={letter.error} retry={letter.refresh} />
+      <Fault error={letter.error} retry={letter.refresh} of="message" />
       {found && (
         <>
           <h2 class="wrap">{found.error}</h2>
@@ -30,8 +31,11 @@ export function DeadLetterDetail({ id }: { id: number }) {
             </span>
             <span>{found.error_class}</span>
             <span>{found.queue}</span>
-            <Time at={found.failed_at} full />
+            <Time at={found.failed_at} full seconds />
             {found.close_reason && <span>{found.close_reason}</span>}
+            <span>#{found.id}</span>
+            <code>{found.message_id}</code>
+            <ReportLink letter={found} />
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>
           {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
@@ -64,7 +68,7 @@ function Actions({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
         <button type="button" aria-haspopup="dialog" onClick={() => setOpen('edit')}>
           {t('edit')}
         </button>
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
           {t('discard')}
         </button>
       </div>

@@ -83,7 +83,7 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
         <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
           {t('replay')}
         </button>
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
           {t('discard')}
         </button>
       </div>

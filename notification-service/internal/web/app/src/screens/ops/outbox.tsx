@@ -2,29 +2,28 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
 import { number, t } from '../../lang/i18n';
-import { Chart, useHistory } from '../../ui/chart';
+import { Chart } from '../../ui/chart';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { Figure } from './figure';
+import { readings, type Reading } from './readings';
 import { Reason } from './reason';
 
-const readStats = () => must(reportService.GET('/admin/outbox/stats'));
 const readFailed = () => must(reportService.GET('/admin/outbox/messages', { params: { query: { status: 'failed', limit: 100 } } }));
 
 /** What waits to be published, and what could not be. */
-export function Outbox() {
-  const stats = usePoll(readStats);
+export function Outbox({ reading: { outbox } }: { reading: Reading }) {
   const failed = usePoll(readFailed);
-  const fault = <Fault error={stats.error ?? failed.error} retry={stats.refresh} />;
+  const fault = <Fault error={failed.error} retry={failed.refresh} />;
   // Shown all at once, so that nothing moves while it is being clicked.
-  if (!stats.value || !failed.value) return fault;
+  if (!outbox || !failed.value) return fault;
   const { messages } = failed.value;
   return (
     <div class="stack">
       {fault}
-      <Backlog stats={stats.value} />
+      <Backlog stats={outbox} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
         <RetryAll messages={messages} onDone={failed.refresh} />
@@ -40,7 +39,8 @@ export function Outbox() {
 }
 
 function Backlog({ stats }: { stats: OutboxStats }) {
-  const past = useHistory(stats);
+  const past = readings.value.map(({ outbox }) => outbox);
+  const since = readings.value[0]?.at;
   return (
     <>
       <dl class="figures">
@@ -51,17 +51,23 @@ function Backlog({ stats }: { stats: OutboxStats }) {
         <Figure label={t('outbox.replicas')} value={number(stats.replicas)} warn={stats.replicas === 0} />
       </dl>
       <div class="charts">
-        <Chart label={t('outbox.published')} lines={[{ values: past.map(({ relay }) => relay.published_per_s) }]} unit="/s" />
+        <Chart
+          label={t('outbox.published')}
+          since={since}
+          lines={[{ values: past.map((then) => then?.relay.published_per_s) }]}
+          unit="/s"
+        />
         <Chart
           label={t('outbox.confirm')}
+          since={since}
           lines={[
-            { name: 'p50', values: past.map(({ relay }) => relay.confirm_p50_ms || undefined) },
-            { name: 'p99', values: past.map(({ relay }) => relay.confirm_p99_ms || undefined) },
+            { name: 'p50', values: past.map((then) => then?.relay.confirm_p50_ms || undefined) },
+            { name: 'p99', values: past.map((then) => then?.relay.confirm_p99_ms || undefined) },
           ]}
           unit=" ms"
         />
-        <Chart label={t('outbox.pending')} lines={[{ values: past.map(({ pending }) => pending) }]} />
-        <Chart label={t('outbox.oldest')} lines={[{ values: past.map((then) => then.oldest_pending_seconds) }]} unit=" s" />
+        <Chart label={t('outbox.pending')} since={since} lines={[{ values: past.map((then) => then?.pending) }]} />
+        <Chart label={t('outbox.oldest')} since={since} lines={[{ values: past.map((then) => then?.oldest_pending_seconds) }]} unit=" s" />
       </div>
     </>
   );
@@ -110,7 +116,7 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
         <button type="button" onClick={retry}>
           {t('retry')}
         </button>
-        <button type="button" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
+        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
           {t('discard')}
         </button>
       </div>

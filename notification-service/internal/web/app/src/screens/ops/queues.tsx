@@ -2,25 +2,23 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
-import { Chart, useHistory } from '../../ui/chart';
+import { Chart } from '../../ui/chart';
+import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
-import { usePoll } from '../../ui/poll';
 import { Delayed } from './delayed/delayed';
 import { Figure } from './figure';
-
-const read = () => must(notificationService.GET('/admin/workers'));
+import { readings, type Reading } from './readings';
 
 /** The queues with their workers, and how the broker's topology differs. */
-export function Queues() {
-  const pools = usePoll(read);
+export function Queues({ reading: { workers }, refresh }: { reading: Reading; refresh(): void }) {
+  if (!workers) return null;
   return (
     <div class="stack">
-      <Fault error={pools.error} retry={pools.refresh} />
-      {pools.value && <Findings findings={pools.value.findings} />}
-      {pools.value && <Charts pools={pools.value} />}
+      <Findings findings={workers.findings} />
+      <Charts />
       <ul class="pools">
-        {pools.value?.items.map((pool) => (
-          <Pool key={pool.queue} pool={pool} onDone={pools.refresh} />
+        {workers.items.map((pool) => (
+          <Pool key={pool.queue} pool={pool} onDone={refresh} />
         ))}
       </ul>
       <Delayed />
@@ -47,20 +45,22 @@ function Findings({ findings }: { findings: WorkerPools['findings'] }) {
   );
 }
 
-function Charts({ pools }: { pools: WorkerPools }) {
-  const past = useHistory(pools);
-  const sums = (of: (pool: WorkerPool) => number) => past.map(({ items }) => items.reduce((sum, pool) => sum + of(pool), 0));
+function Charts() {
+  const past = readings.value;
+  const sums = (of: (pool: WorkerPool) => number) => past.map(({ workers }) => workers?.items.reduce((sum, pool) => sum + of(pool), 0));
+  const since = past[0]?.at;
   return (
     <div class="charts">
-      <Chart label={t('queues.throughput')} lines={[{ values: sums((pool) => pool.rate_per_s) }]} unit="/s" />
-      <Chart label={t('queues.waiting')} lines={[{ values: sums((pool) => pool.depth) }]} />
+      <Chart label={t('queues.throughput')} since={since} lines={[{ values: sums((pool) => pool.rate_per_s) }]} unit="/s" />
+      <Chart label={t('queues.waiting')} since={since} lines={[{ values: sums((pool) => pool.depth) }]} />
     </div>
   );
 }
 
 function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
   const [error, setError] = useState<unknown>();
-  const past = useHistory(pool);
+  const [pausing, setPausing] = useState(false);
+  const past = readings.value.map(({ workers }) => workers?.items.find(({ queue }) => queue === pool.queue));
   const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
     must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(() => {
       setError(undefined);
@@ -70,9 +70,15 @@ function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
     <li class="panel stack">
       <div class="bar spread">
         <h2>{pool.queue}</h2>
-        <button type="button" aria-pressed={pool.paused} onClick={() => change({ paused: !pool.paused })}>
-          {t(pool.paused ? 'queues.resume' : 'queues.pause')}
-        </button>
+        {pool.paused ? (
+          <button type="button" onClick={() => change({ paused: false })}>
+            {t('queues.resume')}
+          </button>
+        ) : (
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setPausing(true)}>
+            {t('queues.pause')}
+          </button>
+        )}
       </div>
       <dl class="figures">
         <Figure label={t('queues.waiting')} value={number(pool.depth)} />
@@ -83,14 +89,30 @@ function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
       </dl>
       <Chart
         label={t('queues.handler')}
+        since={readings.value[0]?.at}
         lines={[
-          { name: 'p50', values: past.map((then) => then.handler_p50_ms || undefined) },
-          { name: 'p99', values: past.map((then) => then.handler_p99_ms || undefined) },
+          { name: 'p50', values: past.map((then) => then?.handler_p50_ms || undefined) },
+          { name: 'p99', values: past.map((then) => then?.handler_p99_ms || undefined) },
         ]}
         unit=" ms"
       />
       <Sizes pool={pool} onChange={change} />
       <Fault error={error} />
+      {pausing && (
+        <Modal title={t('queues.pause-title', { queue: pool.queue })} onClose={() => setPausing(false)}>
+          <p>{t('queues.pause-hint')}</p>
+          <button
+            type="button"
+            class="danger"
+            onClick={() => {
+              setPausing(false);
+              void change({ paused: true });
+            }}
+          >
+            {t('queues.pause')}
+          </button>
+        </Modal>
+      )}
     </li>
   );
 }

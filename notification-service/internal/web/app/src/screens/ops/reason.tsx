@@ -24,10 +24,10 @@ export function Reason({ title, onSubmit, onClose }: Props) {
         <p class="quiet">{t('discard.hint')}</p>
         <label class="field">
           <span>{t('reason')}</span>
-          <input required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+          <input data-first required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
         </label>
         <Fault error={error} />
-        <button class="primary">{title}</button>
+        <button class="danger">{title}</button>
       </form>
     </Modal>
   );

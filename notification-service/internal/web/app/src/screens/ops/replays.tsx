@@ -16,6 +16,11 @@ const ACTIONS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
   done: [],
 };
 
+/** A replay that has nothing left to send cannot go on. */
+function actionsOf({ state, pending, in_flight }: Replay) {
+  return ACTIONS[state].filter((action) => action !== 'resume' || pending + in_flight > 0);
+}
+
 /** The latest replays and their progress. */
 export function Replays() {
   const replays = usePoll(read);
@@ -57,7 +62,7 @@ function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
         <Fault error={error} />
       </div>
       <div class="bar">
-        {ACTIONS[replay.state].map((action) => (
+        {actionsOf(replay).map((action) => (
           <button key={action} type="button" onClick={() => send(action)}>
             {t(`replays.${action}`)}
           </button>

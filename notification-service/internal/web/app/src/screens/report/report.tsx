@@ -1,18 +1,22 @@
 import { useEffect, useMemo } from 'preact/hooks';
 
-import type { Report } from '../../api/client';
+import { Failure, type Report } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { follow, followed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
 import { createReport } from '../../state/report';
 import { session } from '../../state/session';
+import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
+import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
-import { href } from '../../ui/router';
+import { goBackTo, href } from '../../ui/router';
 import { Time } from '../../ui/time';
-import { located } from '../reports/cards';
+import { useSubject } from '../../ui/title';
+import { NoPage } from '../no-page';
 import { StatusForm } from './status-form';
 import { Timeline } from './timeline';
 import { Votes } from './votes';
@@ -26,9 +30,13 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
   }, [open]);
   useSeen(id);
   const report = open.report.value;
+  useSubject(report?.title);
+  if (open.error.value instanceof Failure && ['not-found', 'invalid-input'].includes(open.error.value.kind)) {
+    return <NoPage title="problem.not-found" text="report.none" />;
+  }
   return (
     <article class="report">
-      <a class="back" href={href('')}>
+      <a class="back" href={href('')} onClick={backToList}>
         <Icon name="back" /> {t('reports')}
       </a>
       {report ? (
@@ -49,7 +57,9 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
           {t(open.error.value ? 'report' : 'loading')}
         </h1>
       )}
-      <Fault error={open.error.value} retry={() => void open.load()} />
+      <div class="report-main">
+        <Fault error={open.error.value} retry={() => void open.load()} />
+      </div>
     </article>
   );
 }
@@ -63,22 +73,27 @@ function Head({ report }: { report: Report }) {
         <span aria-live="polite">
           <Badge status={report.status} />
         </span>
-        <span>{report.category_name}</span>
+        <span>{categoryName(report.category_name)}</span>
         <span>{report.privacy_level === 'anonymous' ? t('report.by-nobody') : t('report.by', { name: report.reporter_name ?? '' })}</span>
         <Time at={report.created_at} full />
         {report.mine && <strong>{t('report.mine')}</strong>}
       </p>
-      {session.value && !report.mine && (
-        <button type="button" aria-pressed={follows} onClick={() => follow(report.id, !follows)}>
-          <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
+      <div class="bar">
+        {session.value && !report.mine && (
+          <button type="button" data-on={follows} onClick={() => follow(report.id, !follows)}>
+            <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
+          </button>
+        )}
+        <button type="button" onClick={() => void share(report)}>
+          <Icon name="share" /> {t('report.share')}
         </button>
-      )}
+      </div>
     </header>
   );
 }
 
 function Where({ report }: { report: Report }) {
-  const points = located([report]);
+  const points = located(report);
   if (points.length === 0 && !report.address) return null;
   return (
     <section aria-labelledby="where">
@@ -87,6 +102,26 @@ function Where({ report }: { report: Report }) {
       {points.length > 0 && <Map label={t('map.of-report')} points={points} />}
     </section>
   );
+}
+
+/** By the device's own means, or else as a copied address. */
+async function share({ title }: Report): Promise<void> {
+  const url = location.origin + location.pathname;
+  try {
+    if ('share' in navigator) return await navigator.share({ title, url });
+    await (navigator as Navigator).clipboard.writeText(url);
+    toast(t('report.copied'));
+  } catch {
+    // Whoever closes the device's list has decided not to.
+  }
+}
+
+/** The list is found as it was left, with its filters. */
+function backToList(event: MouseEvent): void {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return; // to another tab
+  event.preventDefault();
+  event.stopPropagation(); // the router follows what it sees
+  goBackTo('');
 }
 
 /** Marks the notifications of the shown report as read. */

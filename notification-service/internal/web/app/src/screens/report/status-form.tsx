@@ -52,9 +52,16 @@ export function StatusForm({ open, report, onDone }: Props) {
       )}
       <fieldset class="choices">
         <legend>{t('change-status.to')}</legend>
-        {report.transitions.map(({ status: to }) => (
+        {report.transitions.map(({ status: to }, i) => (
           <label key={to} class="chip">
-            <input type="radio" name={`status-${report.id}`} required checked={choice?.status === to} onChange={() => setStatus(to)} />
+            <input
+              type="radio"
+              data-first={i === 0}
+              name={`status-${report.id}`}
+              required
+              checked={choice?.status === to}
+              onChange={() => setStatus(to)}
+            />
             <span>{t(`status.${to}`)}</span>
           </label>
         ))}

@@ -1,12 +1,13 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import type { Report, VoteType } from '../../api/client';
-import { number, t } from '../../lang/i18n';
-import type { OpenReport } from '../../state/report';
+import { number, t, tn } from '../../lang/i18n';
+import { handOver } from '../../state/handover';
+import { intendedVote, type OpenReport } from '../../state/report';
 import { session } from '../../state/session';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
-import { href, route } from '../../ui/router';
+import { go, route } from '../../ui/router';
 
 const BUTTONS = { upvote: 'up', downvote: 'down' } as const;
 
@@ -16,6 +17,11 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
   const [error, setError] = useState<unknown>();
   const why = whyNot(report);
   const vote = async (type: VoteType) => {
+    if (!session.value) {
+      handOver({ vote: { report: report.id, type } });
+      go('sign-in', { to: route.value.path.join('/') });
+      return;
+    }
     setBusy(true);
     setError(
       await open.vote(type).then(
@@ -25,13 +31,20 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
     );
     setBusy(false);
   };
+  useEffect(() => {
+    // Pressed before signing in; the same vote again would withdraw it.
+    const intended = intendedVote.value;
+    if (intended?.report !== report.id) return;
+    intendedVote.value = undefined;
+    if (why === undefined && report.my_vote !== intended.type) void vote(intended.type);
+  }, [report.id]);
   return (
     <section class="votes" aria-labelledby="votes">
       <h2 id="votes" class="hidden">
         {t('votes')}
       </h2>
       <p class="total">
-        <output aria-live="polite">{number(report.score)}</output> <span class="quiet">{t('score')}</span>
+        <output aria-live="polite">{number(report.score)}</output> <span class="quiet">{tn('score', report.score)}</span>
       </p>
       {(['upvote', 'downvote'] as const).map((type) => (
         <button
@@ -46,7 +59,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
         </button>
       ))}
       {why && <span class="quiet">{why}</span>}
-      {!session.value && <a href={href('sign-in', { to: route.value.path.join('/') })}>{t('vote.sign-in')}</a>}
+      {!session.value && !why && <span class="quiet">{t('vote.sign-in')}</span>}
       {report.my_vote && !why && <span class="quiet">{t('vote.withdraw-hint')}</span>}
       <Fault error={error} />
     </section>
@@ -54,7 +67,6 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
 }
 
 function whyNot(report: Report): string | undefined {
-  if (!session.value) return '';
   if (report.mine) return t('problem.own-report');
   if (report.closed) return t('problem.report-closed');
   return undefined;

@@ -1,13 +1,12 @@
 import { useEffect } from 'preact/hooks';
 
 import type { Report } from '../../api/client';
-import { number, t } from '../../lang/i18n';
-import type { Point } from '../../map/plot';
+import { number, t, tn } from '../../lang/i18n';
 import type { ReportList } from '../../state/list';
 import { Badge } from '../../ui/badge';
-import { Icon } from '../../ui/icons';
+import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
-import { href } from '../../ui/router';
+import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
 
 /** The pages of a list of reports that were loaded. */
@@ -18,6 +17,11 @@ export function Cards({ list, empty }: { list: ReportList; empty: string }) {
   return (
     <div aria-busy={state === 'loading'} class="cards-box">
       <Fault error={list.error.value} retry={() => void list.more()} />
+      {list.waiting.value > 0 && (
+        <button type="button" class="fresh" onClick={() => void list.showWaiting()}>
+          {tn('reports.fresh', list.waiting.value)}
+        </button>
+      )}
       {reports.length === 0 && state !== 'failed' && <p class="empty">{state === 'ready' ? empty : t('loading')}</p>}
       <ul class="cards">
         {reports.map((report) => (
@@ -38,30 +42,26 @@ function markUsable(): void {
   if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
 
+/** The whole card leads to the report; it says where, which is what tells reports apart. */
 function Card({ report }: { report: Report }) {
   return (
     <li class="card">
-      <span class="score" title={t('score')}>
-        <Icon name="up" />
-        <span class="hidden">{t('score')}</span> {number(report.score)}
-      </span>
       <div>
-        <a href={href(`reports/${report.id}`)}>{report.title}</a>
+        <a href={href(`reports/${report.id}`)} class="whole">
+          {report.title}
+        </a>
+        {report.address && <p class="where">{report.address}</p>}
         <p class="meta">
           <Badge status={report.status} />
-          <span>{report.category_name}</span>
+          <span>{categoryName(report.category_name)}</span>
           <Time at={report.created_at} />
-          {report.mine && <span>{t('report.mine')}</span>}
+          <span>
+            {number(report.score)} {tn('score', report.score)}
+          </span>
+          {report.mine && route.value.path[0] !== 'mine' && <span>{t('report.mine')}</span>}
           {report.mine && report.privacy_level === 'anonymous' && <span>{t('privacy.anonymous')}</span>}
         </p>
       </div>
     </li>
-  );
-}
-
-/** The reports that have a position, as points of a map. */
-export function located(reports: Report[]): Point[] {
-  return reports.flatMap(({ id, title, status, latitude, longitude }) =>
-    latitude === undefined || longitude === undefined ? [] : [{ id, label: title, status, latitude, longitude }],
   );
 }

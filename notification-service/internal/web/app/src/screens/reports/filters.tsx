@@ -4,6 +4,7 @@ import { t } from '../../lang/i18n';
 import { categories } from '../../state/categories';
 import type { Filters } from '../../state/list';
 import { STATUSES } from '../../ui/badge';
+import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { setQuery } from '../../ui/router';
 
@@ -24,7 +25,7 @@ export function FilterBar({ filters }: { filters: Filters }) {
           <option value="">{t('category.all')}</option>
           {categories.value.map(({ id, name }) => (
             <option key={id} value={id}>
-              {name}
+              {categoryName(name)}
             </option>
           ))}
         </select>
@@ -42,11 +43,9 @@ export function FilterBar({ filters }: { filters: Filters }) {
           </label>
         ))}
       </fieldset>
-      {narrowed && (
-        <button type="button" class="link" onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}>
-          {t('filters.clear')}
-        </button>
-      )}
+      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}>
+        {t('filters.clear')}
+      </button>
     </form>
   );
 }

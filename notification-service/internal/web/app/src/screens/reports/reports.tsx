@@ -1,13 +1,30 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { render } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import type { Status } from '../../api/client';
+import { must, reportService, type MapPoints, type Status } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { debounce } from '../../live/batch';
+import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import type { Plot, Point } from '../../map/plot';
+import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
+import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
-import { go, route, setQuery } from '../../ui/router';
+import { Fault } from '../../ui/problem';
+import { href, route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
-import { Cards, located } from './cards';
+import { Cards } from './cards';
+
+/** What the map shows. */
+interface Area {
+  bbox: string;
+  zoom: number;
+}
+
+/** New reports are put on the map together. */
+const REFRESH_MS = 2_000;
+const REFRESH_APART_MS = 10_000;
 
 /** Kept between visits of the screen, which then shows it at once. */
 const list = createList('all');
@@ -30,7 +47,7 @@ export function preloadReports(): void {
 
 /** All reports, as a list and on a map. */
 export function ReportsScreen() {
-  const [view, setView] = useState<'list' | 'map'>('list');
+  const view = route.value.query.get('view') === 'map' ? 'map' : 'list';
   const wanted = filters();
   useEffect(() => list.watch(), []);
   useEffect(() => list.load(wanted), [JSON.stringify(wanted)]);
@@ -40,7 +57,7 @@ export function ReportsScreen() {
         <h1 tabIndex={-1}>{t('reports')}</h1>
         <div class="views" role="group" aria-label={t('view')}>
           {(['list', 'map'] as const).map((each) => (
-            <button key={each} type="button" aria-pressed={view === each} onClick={() => setView(each)}>
+            <button key={each} type="button" aria-pressed={view === each} onClick={() => setQuery({ view: each === 'map' ? each : '' })}>
               <Icon name={each} /> {t(`view.${each}`)}
             </button>
           ))}
@@ -52,35 +69,79 @@ export function ReportsScreen() {
           <Cards list={list} empty={t('reports.none')} />
         </section>
         <section aria-label={t('view.map')} class="beside">
-          <AreaMap bbox={wanted.bbox} />
+          <AreaMap filters={wanted} />
         </section>
       </div>
     </>
   );
 }
 
-/** The map of the list. On request the list is narrowed to the area shown. */
-function AreaMap({ bbox }: { bbox: string }) {
-  const shown = useRef('');
-  const points = located(list.reports.value);
-  const narrow = (on: boolean) => setQuery({ bbox: on ? shown.current : '' });
+/** The map of what the filters let pass, which is more than the list has loaded. On request the list is narrowed to the area shown. */
+function AreaMap({ filters }: { filters: Filters }) {
+  const plot = useRef<Plot | undefined>(undefined);
+  const [shown, setShown] = useState<Area>();
+  const [found, setFound] = useState<MapPoints>();
+  const [error, setError] = useState<unknown>();
+  const { status, category, q } = filters;
+  const wanted = JSON.stringify({ status, category, q });
+  const read = () => {
+    if (!shown) return;
+    const query = { ...shown, status, category, ...(q && { q }) };
+    must(reportService.GET('/map/points', { params: { query } })).then((points) => {
+      setError(undefined);
+      setFound(points);
+    }, setError);
+  };
+  useEffect(read, [wanted, JSON.stringify(shown)]);
+  useEffect(() => {
+    const again = debounce(read, REFRESH_MS, REFRESH_APART_MS);
+    return watchFeed({ onEvents: (events) => events.some(({ type }) => type !== 'report.vote.received') && again(), onGap: again });
+  }, [wanted, JSON.stringify(shown)]);
+  // What was searched for is looked at, wherever it is in the city.
+  const first = useRef(wanted);
+  useEffect(() => {
+    if (wanted === first.current) return;
+    first.current = wanted;
+    if (list.state.value === 'ready') plot.current?.lookAt(list.reports.value.flatMap(located), true);
+  }, [list.reports.value]);
+  const points = useMemo(() => found?.points.map(({ title, ...point }) => ({ ...point, label: title })), [found]);
   return (
     <>
       <Map
         label={t('map.of-reports')}
-        points={points}
-        onOpen={(id) => go(`reports/${id}`)}
-        onMove={(area) => {
-          shown.current = area;
-          if (route.value.query.has('bbox')) setQuery({ bbox: area });
+        {...(points && { points })}
+        {...(found && { clusters: found.clusters })}
+        onReady={(made) => (plot.current = made)}
+        popup={describePoint}
+        onMove={(bbox, zoom) => {
+          setShown({ bbox, zoom });
+          if (route.value.query.has('bbox')) setQuery({ bbox });
         }}
       />
+      <Fault error={error} retry={read} />
       <div class="bar map-bar">
         <label class="check">
-          <input type="checkbox" checked={bbox !== ''} onChange={(event) => narrow(event.currentTarget.checked)} />
+          <input
+            type="checkbox"
+            checked={filters.bbox !== ''}
+            onChange={(event) => setQuery({ bbox: event.currentTarget.checked ? (shown?.bbox ?? '') : '' })}
+          />
           {t('map.only-here')}
         </label>
       </div>
     </>
   );
+}
+
+/** What matters of a report, in the map's popup. */
+function describePoint(point: Point): HTMLElement {
+  const element = document.createElement('div');
+  render(
+    <div class="popup">
+      <a href={href(`reports/${point.id}`)}>{point.label}</a>
+      <Badge status={point.status} />
+    </div>,
+    element,
+  );
+  return element;
 }

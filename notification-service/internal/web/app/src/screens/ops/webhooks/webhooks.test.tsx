@@ -12,6 +12,7 @@ import { EndpointList } from './list';
 import { localTime, RecoverForm } from './recover-form';
 import { RotateForm } from './rotate-form';
 import { milliseconds, successRate } from './state';
+import { Router } from '../../../ui/router';
 
 const ID = '0198c0de-0000-7000-8000-000000000001';
 
@@ -64,7 +65,7 @@ function delivery(part: Partial<Delivery> = {}): Delivery {
 
 let root: HTMLElement;
 const show = async (what: ComponentChild) => {
-  await act(() => render(what, root));
+  await act(() => render(<Router>{what}</Router>, root));
   await act(settled); // what it reads once it is there
 };
 const button = (name: string) => [...root.querySelectorAll('button')].find((each) => each.textContent === name);
@@ -143,7 +144,7 @@ test('registers an endpoint, shows its secret once, and tries it out', async () 
   expect(onClose).not.toHaveBeenCalled();
   await click('Send a test');
   expect(post.mock.lastCall?.[0]).toBe('/admin/webhooks/{id}/test');
-  expect(location.hash).toBe(`#/ops/webhooks/${ID}/7`);
+  expect(location.pathname).toBe(`/ops/webhooks/${ID}/7`);
 });
 
 test('says what is wrong beside the field', async () => {

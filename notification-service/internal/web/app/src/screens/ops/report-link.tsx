@@ -1,0 +1,9 @@
+import type { DeadLetter } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { href } from '../../ui/router';
+
+/** A link to the report that a message is about, if its body says which. */
+export function ReportLink({ letter: { body } }: { letter: DeadLetter }) {
+  const id = typeof body === 'object' && body !== null && 'report_id' in body ? body.report_id : undefined;
+  return typeof id === 'string' && id !== '' ? <a href={href(`reports/${encodeURIComponent(id)}`)}>{t('report')}</a> : null;
+}

@@ -1,0 +1,13 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+/** What the shown screen is about, where its own name does not say it. */
+export const subject = signal<string | undefined>();
+
+/** Names the tab, and with it the entry in the browser's history, after what is shown. */
+export function useSubject(text: string | undefined): void {
+  useEffect(() => {
+    subject.value = text;
+    return () => (subject.value = undefined);
+  }, [text]);
+}

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// cityBounds are those of the map that comes with the project.
+const cityBounds = "106.777,-6.604,106.934,-6.444"
+
+// startCity returns a stack that has the map of Bogor.
+func startCity(t *testing.T) *stack {
+	t.Helper()
+	c := prepareStack(t)
+	for _, p := range []*process{c.report, c.notification} {
+		p.env["MAP_BOUNDS"] = cityBounds
+		p.env["PAGE_MAP_FILE"] = filepath.Join(root(), "deploy", "map", "bogor.pmtiles")
+		p.env["PAGE_MAP_CENTER"] = "106.7995,-6.5950,15"
+	}
+	c.notification.start()
+	c.report.start()
+	c.awaitReady()
+	return c
+}
+
+// inBogor returns a report at so many thousandths of a degree from the city's middle.
+func inBogor(title string, east, north float64) client.NewReport {
+	report := draft(title)
+	report.Latitude, report.Longitude = new(-6.5950+north/1000), new(106.7995+east/1000)
+	return report
+}
+
+// The map shows streets of the city, with whom they are owed to, and asks
+// nobody else for them; a place on it becomes an address.
+func TestPageMapOfTheCity(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(360, 740))
+	page.do(
+		mapShown,
+		browser.See(".attribution a", "OpenStreetMap contributors"),
+		browser.Click("button", "Use the map’s centre"),
+		browser.See("[role=status]", "Chosen: -6.595, 106.7995"),
+		browser.Until(`[...document.querySelectorAll('label')].find((l) => l.textContent.includes('Address')).control.value !== ''`),
+	)
+	foreign, err := browser.Ask[[]string](page.Tab, `performance.getEntriesByType('resource').map((e) => new URL(e.name).origin).filter((o) => o !== location.origin && o !== 'null')`)
+	if err != nil || len(foreign) > 0 {
+		t.Errorf("the map asked %q (error: %v)", foreign, err)
+	}
+	page.checkFaults()
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, c.gateway.URL+"/map/city.pmtiles", http.NoBody))
+	req.Header.Set("Range", "bytes=0-6")
+	resp := must(http.DefaultClient.Do(req))
+	defer func() { _ = resp.Body.Close() }()
+	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusPartialContent || string(body) != "PMTiles" {
+		t.Errorf("the file's first bytes: got %d %q (error: %v)", resp.StatusCode, body, err)
+	}
+}
+
+// A position outside of the city is refused, with the bounds in words; on the
+// page a device that is elsewhere is told so.
+func TestPositionOutsideOfTheCity(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	_, err := ana.CreateReport(t.Context(), draft("In another city"), "Idempotency-Key", uuid.NewString())
+	problem, ok := errors.AsType[*client.Error](err)
+	if !ok || problem.Status != http.StatusBadRequest {
+		t.Fatalf("a report in Bandung: got %v, want 400", err)
+	}
+	if len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/latitude" {
+		t.Errorf("errors %+v, want one at /latitude", problem.Errors)
+	}
+	if _, err := ana.CreateReport(t.Context(), inBogor("In the city", 0, 0), "Idempotency-Key", uuid.NewString()); err != nil {
+		t.Errorf("a report in Bogor: %v", err)
+	}
+}
+
+// The map shows the whole city and not the loaded list: in clusters from afar,
+// one by one from near, and what matters of each in a popup.
+func TestPageMapShowsAll(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range 160 {
+		in := inBogor(fmt.Sprintf("Report %d", i), float64(i%16)/4, float64(i/16)/4)
+		if _, err := ana.CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := c.reader(nil).open("", browser.Width(1280, 800))
+	page.do(
+		browser.Until(`document.querySelectorAll('.card').length === 50`),
+		browser.Until(`[...document.querySelectorAll('.cluster')].reduce((sum, e) => sum + Number(e.textContent), 0) === 160`),
+		browser.Click("input[type=checkbox]", ""),
+	)
+	points, err := browser.Ask[int](page.Tab, `fetch('/map/points?zoom=16&bbox=106.7990,-6.5955,106.8001,-6.5944').then((r) => r.json()).then(({ points }) => points.length)`)
+	if err != nil || points != 9 {
+		t.Errorf("a square of the city has %d points (error: %v), want 9", points, err)
+	}
+	page.checkFaults()
+}

@@ -29,7 +29,8 @@ native_up() {
 native_build() {
   say "building the services"
   (cd "$root" && go build -o "$state/bin/" \
-    ./report-service/cmd/report-service ./notification-service/cmd/notification-service ./migrations/cmd/migrate) 9>&-
+    ./report-service/cmd/report-service ./notification-service/cmd/{notification-service,delivery-worker} \
+    ./migrations/cmd/migrate) 9>&-
 }
 
 # native_servers starts PostgreSQL and RabbitMQ and makes what the services
@@ -101,8 +102,8 @@ native_stop() {
   case ${1:-} in
     gateway) gateway_down ;;
     postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
-    report-[1-9]* | notification-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, postgres, rabbitmq, report-NUMBER or notification-NUMBER, got '${1:-}'" ;;
+    report-[1-9]* | notification-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
+    *) die "stop: want gateway, postgres, rabbitmq, report-NUMBER, notification-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
   esac
 }
 

@@ -1,16 +1,30 @@
 # shellcheck shell=bash
-# The replicas of both services. Replica 1 listens on the base port, each
-# further one 100 above: 3002, 3102, 3202 … The same holds for the ports of what
-# only operators may see: 3012, 3112 …
+# The replicas of both services and of the delivery worker. Replica 1 listens on
+# the base port, each further one 100 above: 3002, 3102, 3202 … The same holds for
+# the ports of what only operators may see: 3012, 3112 … The worker has no other.
 
 replicas=${REPLICAS:-1}
 report_port=${REPORT_PORT:-3002}
 notification_port=${NOTIFICATION_PORT:-3003}
 report_operations_port=${REPORT_OPERATIONS_PORT:-$((report_port + 10))}
 notification_operations_port=${NOTIFICATION_OPERATIONS_PORT:-$((notification_port + 10))}
+delivery_operations_port=${DELIVERY_OPERATIONS_PORT:-$((notification_operations_port + 1))}
+delivery_port=$delivery_operations_port
+
+# program prints what a replica runs: program report|notification|delivery
+program() {
+  case $1 in
+    delivery) echo delivery-worker ;;
+    *) echo "$1-service" ;;
+  esac
+}
+
+# secrets_folder prints where a replica's secrets are. The worker is a part of
+# notification-service, and has its.
+secrets_folder() { echo "$native_dir/secrets/${1/delivery/notification}"; }
 
 # replica_port prints a port of a replica:
-# replica_port report|notification NUMBER [operations]
+# replica_port report|notification|delivery NUMBER [operations]
 replica_port() {
   local base=$1${3:+_$3}_port
   echo $((${!base} + 100 * ($2 - 1)))
@@ -21,7 +35,7 @@ replica_port() {
 services_up() {
   local service number
   [[ $replicas =~ ^[1-9][0-9]?$ ]] || die "REPLICAS: want a number from 1 to 99, got '$replicas'"
-  for service in report notification; do
+  for service in report notification delivery; do
     for number in $(seq "$replicas"); do
       replica_up "$service" "$number"
     done
@@ -38,25 +52,26 @@ replica_up() {
   port=$(replica_port "$1" "$2")
   operations=$(replica_port "$1" "$2" operations)
   mapfile -t environment < <(service_environment "$1" "$port" "$operations")
-  stamp=$({ printf '%s\n' "${environment[@]}"; settings; secrets_of "$1"; cat "$state/bin/$1-service"; } | cksum)
+  stamp=$({ printf '%s\n' "${environment[@]}"; settings; secrets_of "$1"; cat "$state/bin/$(program "$1")"; } | cksum)
   if running "$pidfile" && [[ $stamp == "$(cat "$native_dir/$name.stamp" 2>/dev/null)" ]]; then
     return
   fi
   replica_stop "$name"
-  port_open "$port" && port_taken "$port" "${1^^}_PORT"
   port_open "$operations" && port_taken "$operations" "${1^^}_OPERATIONS_PORT"
+  port_open "$port" && port_taken "$port" "${1^^}_PORT"
   say "starting $name on port $port"
-  start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$1-service"
+  start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$(program "$1")"
   wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }
 
 # service_environment prints what a replica is told, one NAME=value a line:
-# service_environment report|notification PORT OPERATIONS_PORT
+# service_environment report|notification|delivery PORT OPERATIONS_PORT
 # Secrets go by file, so that no process list shows them; what the caller's
 # environment holds of them is taken away.
 service_environment() {
-  local secrets=$native_dir/secrets/$1 name
+  local secrets name
+  secrets=$(secrets_folder "$1")
   for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
     {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL; do
     printf '%s=\n' "$name"
@@ -69,12 +84,15 @@ service_environment() {
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}" \
     "MAP_BOUNDS=${MAP_BOUNDS-106.777,-6.604,106.934,-6.444}" "PAGE_MAP_FILE=${PAGE_MAP_FILE-$root/deploy/map/bogor.pmtiles}" \
     "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}"
+  if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
+    printf '%s\n' "WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true}" "WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-127.0.0.0/8}"
+  fi
 }
 
 # secrets_of prints what the files contain that a service reads its secrets from:
 # their names stay while addresses and keys in them change.
 secrets_of() {
-  cat "$native_dir/secrets/$1/"*
+  cat "$(secrets_folder "$1")"/*
   if [[ -n ${AUTH_JWT_SECRET_FILE:-} ]]; then
     cat "$AUTH_JWT_SECRET_FILE"
   fi
@@ -90,7 +108,7 @@ settings() {
 # replicas_running prints the names of the replicas that have a pid file.
 replicas_running() {
   local pidfile
-  for pidfile in "$native_dir"/{report,notification}-*.pid; do
+  for pidfile in "$native_dir"/{report,notification,delivery}-*.pid; do
     [[ -e $pidfile ]] && basename "$pidfile" .pid
   done
   return 0

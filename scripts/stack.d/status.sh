@@ -17,6 +17,9 @@ native_status() {
         "operations $(replica_port "$service" "$number" operations)" /readyz || well=1
     done
   done
+  for number in $(seq "$replicas"); do
+    status_line "delivery-$number" "$(replica_port delivery "$number")" '' /readyz || well=1
+  done
   status_line gateway "$gateway_port" "TLS $gateway_tls_port" || well=1
   return "$well"
 }

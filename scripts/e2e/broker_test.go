@@ -64,19 +64,29 @@ func (c *stack) publish(ch *amqp.Channel, key event.Key, msg amqp.Publishing) {
 // tests that publish past the relay, which would wait by itself.
 func (c *stack) awaitConsumers() {
 	c.t.Helper()
+	var queues []string
+	for _, key := range event.Keys() {
+		queues = append(queues, topology.Queue(key))
+	}
+	c.awaitConsumersOf(queues...)
+}
+
+// awaitConsumersOf returns when each of the queues is there and has a consumer.
+func (c *stack) awaitConsumersOf(queues ...string) {
+	c.t.Helper()
 	conn, err := amqp.Dial(c.brokerURL)
 	if err != nil {
 		c.t.Fatalf("dial broker: %v", err)
 	}
 	defer func() { _ = conn.Close() }()
-	for _, key := range event.Keys() {
-		eventually(c.t, topology.Queue(key)+" is consumed", func(context.Context) bool {
+	for _, queue := range queues {
+		eventually(c.t, queue+" is consumed", func(context.Context) bool {
 			ch, err := conn.Channel() // a queue that is not there closes it
 			if err != nil {
 				return false
 			}
 			defer func() { _ = ch.Close() }()
-			q, err := ch.QueueDeclarePassive(topology.Queue(key), true, false, false, false, nil)
+			q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 			return err == nil && q.Consumers > 0
 		})
 	}

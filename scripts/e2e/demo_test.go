@@ -15,6 +15,7 @@ var lastLine = regexp.MustCompile(`^expected=([1-9]\d*) once=(\d+) lost=0 double
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
+	c.startWorker()
 	for range 2 {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "demo"), "-gateway", c.gateway.URL).CombinedOutput()
 		if err != nil {

@@ -25,15 +25,15 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaries = dir
-	for module, pkg := range map[string]string{
-		"report-service":       "./cmd/report-service",
-		"notification-service": "./cmd/notification-service",
-		"scripts":              "./cmd/demo",
+	for module, packages := range map[string][]string{
+		"report-service":       {"./cmd/report-service"},
+		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
+		"scripts":              {"./cmd/demo"},
 	} {
-		build := exec.Command("go", "build", "-race", "-o", dir+string(filepath.Separator), pkg)
+		build := exec.Command("go", append([]string{"build", "-race", "-o", dir + string(filepath.Separator)}, packages...)...)
 		build.Dir = filepath.Join(root(), module)
 		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", pkg, err, out)
+			fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", packages, err, out)
 			return 1
 		}
 	}

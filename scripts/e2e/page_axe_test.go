@@ -3,6 +3,7 @@ package e2e
 import (
 	_ "embed"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -31,6 +32,16 @@ func TestPageAccessible(t *testing.T) {
 	move(t, olga, report, "in_progress", "A crew is on its way.")
 	file(t, ben, "Another one")
 	c.publish(c.channel(), event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
+
+	other := openOtherSystem(t)
+	other.register(c, oskar)
+	for _, action := range []string{"/rotate", "/test"} {
+		if err := oskar.Do(t.Context(), http.MethodPost, other.path+action, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.await(1)
+	webhook := "ops" + strings.TrimPrefix(other.path, "/admin")
 
 	detail := "reports/" + report.ID.String()
 	panel := browser.Click(".bell", "Notifications")
@@ -66,8 +77,14 @@ func TestPageAccessible(t *testing.T) {
 		{"replay", oskar, "ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
 		{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
 		{"edit", oskar, "ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
+		{"webhooks", oskar, "ops/webhooks", []browser.Action{browser.See(".rows a", "Other system")}},
+		{"new webhook", oskar, "ops/webhooks", []browser.Action{browser.Click("button", "Add an endpoint"), browser.Click("summary", "Which reports"), browser.See("label", "Area")}},
+		{"webhook", oskar, webhook, []browser.Action{browser.See(".rows a", "webhook.test")}},
+		{"new secret", oskar, webhook, []browser.Action{browser.Click("button", "New secret"), browser.See("label", "Hours")}},
+		{"recover", oskar, webhook, []browser.Action{browser.Click("button", "Recover"), browser.See("label", "From")}},
+		{"delivery", oskar, webhook, []browser.Action{browser.Click(".rows a", "webhook.test"), browser.Click("summary", "Request and answer"), browser.See("pre", "webhook-id")}},
 		{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
-		{"audit", oskar, "ops/audit", []browser.Action{browser.See(".empty", "Nothing")}},
+		{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "webhook_create")}},
 	}
 	enter := c.reader
 	for _, s := range screens {

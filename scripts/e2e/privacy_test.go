@@ -27,6 +27,7 @@ type canary struct {
 	screen  *screen
 	reports []client.Report
 	wires   []*spy // copies of all that goes through the exchanges
+	other   *otherSystem
 }
 
 // An anonymous reporter is never exposed: nobody else's answer, no message,
@@ -39,6 +40,7 @@ func TestPrivacyCanary(t *testing.T) {
 	c.makeTrouble()
 	c.screen.check(want)
 	c.searchAnswers()
+	c.searchWebhooks()
 	c.searchWires()
 	c.searchTables()
 	c.searchProcesses()
@@ -55,6 +57,8 @@ func releaseCanary(t *testing.T) *canary {
 		c.wires = append(c.wires, c.spyOn(exchange))
 	}
 	c.screen = watch(t, c.user)
+	c.other = openOtherSystem(t)
+	c.other.register(c.stack, c.userOf("operator", "operator"))
 	return c
 }
 
@@ -143,6 +147,9 @@ var selfDescriptions = []string{
 // the canary.
 func (c *canary) searchAnswers() {
 	values := c.pathValues()
+	for _, path := range selfDescriptions {
+		c.searchOperations(c.worker, path)
+	}
 	for _, p := range []*process{c.report, c.notification} {
 		operations := c.describe(p).operations(values)
 		for _, path := range selfDescriptions {
@@ -207,6 +214,7 @@ func (c *canary) pathValues() map[string][]string {
 		{c.reportDB, `select id::text from reports union select id::text from outbox_messages limit 12`},
 		{c.notificationDB, `select id::text from notifications limit 4`},
 		{c.notificationDB, `select id::text from dead_letters union select id::text from replays`},
+		{c.notificationDB, `select id::text from webhook_endpoints union all (select id::text from deliveries limit 4)`},
 	} {
 		rows, err := source.db.Query(c.t.Context(), source.sql)
 		if err != nil {
@@ -221,6 +229,15 @@ func (c *canary) pathValues() map[string][]string {
 		}
 	}
 	return values
+}
+
+// searchWebhooks looks at what another system was told.
+func (c *canary) searchWebhooks() {
+	c.other.await(4 * len(c.reports)) // filed, two votes, moved
+	requests, _ := c.other.seen()
+	for _, request := range requests {
+		c.leaks.check("a webhook", []byte(request))
+	}
 }
 
 // searchWires looks at what went through the broker, and at what lies there
@@ -327,6 +344,7 @@ func tables(t *testing.T, db *pgxpool.Pool) []string {
 // searchProcesses reads everything that the services wrote, at the level
 // debug.
 func (c *canary) searchProcesses() {
+	c.leaks.check("the log of "+c.worker.path, []byte(c.worker.log.String()))
 	for _, p := range []*process{c.report, c.notification} {
 		log := p.log.String()
 		c.leaks.check("the log of "+p.path, []byte(log))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ type process struct {
 
 func newProcess(t *testing.T, name string, env map[string]string) *process {
 	p := &process{t: t, path: filepath.Join(binaries, name), env: env}
+	p.log.parts = 2 // for everyone, and for operators
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
@@ -80,8 +82,10 @@ func (p *process) launch() (serving <-chan struct{}) {
 // url returns where the service serves; it is another one after each start.
 func (p *process) url() string { return "http://" + p.log.addr("") }
 
-// operations returns where it serves operators.
-func (p *process) operations() string { return "http://" + p.log.addr("operations") }
+// operations returns where it serves operators, who are all that the worker serves.
+func (p *process) operations() string {
+	return "http://" + cmp.Or(p.log.addr("operations"), p.log.addr(""))
+}
 
 // kill ends the service as a crash would.
 func (p *process) kill() { p.signal(syscall.SIGKILL) }
@@ -115,6 +119,7 @@ type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	line    bytes.Buffer
+	parts   int               // how many serve
 	where   map[string]string // by the part that serves
 	serving chan struct{}     // closed once all parts do
 }
@@ -148,7 +153,7 @@ func (o *output) noticeLocked() {
 		return
 	}
 	o.where[entry.Part] = entry.Addr
-	if len(o.where) == 2 {
+	if len(o.where) == o.parts {
 		close(o.serving)
 	}
 }

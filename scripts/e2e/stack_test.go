@@ -25,7 +25,7 @@ const (
 	secret   = "e2e-secret-e2e-secret-e2e-secret"
 )
 
-// A stack is both services, their databases, their broker and a gateway, of one test.
+// A stack is both services with the worker, their databases, their broker and a gateway, of one test.
 type stack struct {
 	*client.Client // nobody's, through the gateway
 	t              *testing.T
@@ -34,6 +34,7 @@ type stack struct {
 	brokerURL, managementURL string
 	keyring                  *event.Keyring
 	report, notification     *process
+	worker                   *process // sends webhooks; started where they matter
 	gateway                  *httptest.Server
 	backups                  string // a folder
 }
@@ -58,6 +59,8 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 		"RABBITMQ_URL": brokerURL, "RABBITMQ_MANAGEMENT_URL": managementURL,
 		"RELAY_LEASE":  "3s", // a killed relay's shards are free after it
 		"DRAIN_WINDOW": "2s",
+		// Receivers of webhooks are on this machine.
+		"WEBHOOK_ALLOW_HTTP": "true", "WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
 		// Tests do in seconds what people do in hours.
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
@@ -67,6 +70,8 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 	}
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
 	c.notification = newProcess(t, "notification-service", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
+	c.worker = newProcess(t, "delivery-worker", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
+	c.worker.log.parts = 1
 	c.gateway = httptest.NewServer(c.proxy())
 	t.Cleanup(c.gateway.Close)
 	c.Client = client.New(c.gateway.URL)

@@ -115,6 +115,8 @@ func play(t *testing.T, author person) world {
 	}
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	olgas, feed := watch(t, olga), c.listenToFeed()
+	other := openOtherSystem(t)
+	other.register(c, pavel)
 
 	// Each files a report under his name, one of them a third one without. All
 	// that happens waits for what happened before, so that the order is no chance.
@@ -134,6 +136,7 @@ func play(t *testing.T, author person) world {
 		reports = append(reports, report)
 		olgas.await(i + 1)
 		feed.await(t, i+1)
+		other.await(i + 1)
 	}
 	annsReport, benesReport, anonymous := reports[0], reports[1], reports[2]
 	for _, p := range []person{ann, bene} {
@@ -153,6 +156,7 @@ func play(t *testing.T, author person) world {
 		reader.screen.await(reader.seen)
 		events++
 		feed.await(t, events)
+		other.await(events)
 	}
 	for _, voteType := range []string{"upvote", "downvote"} {
 		for _, report := range reports {
@@ -175,7 +179,10 @@ func play(t *testing.T, author person) world {
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
 	broken := c.message(event.VoteReceivedKey, anonymous.ID, author.id, `{"report_id":`)
-	c.publish(c.channel(), event.VoteReceivedKey, broken)
+	// To one queue: which of two archives its dead letter first is chance.
+	if err := c.channel().PublishWithContext(t.Context(), "", topology.Queue(event.VoteReceivedKey), false, false, broken); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the dead letter is archived", func(ctx context.Context) bool {
 		var archived int
 		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&archived)
@@ -187,6 +194,15 @@ func play(t *testing.T, author person) world {
 
 	w := c.observe(reports, map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
+	requests, _ := other.seen()
+	for _, request := range requests {
+		w["the other system"] = append(w["the other system"], withoutChance(request))
+	}
+	for line := range strings.Lines(c.worker.log.String()) {
+		w["log of the worker"] = append(w["log of the worker"], withoutChance(line))
+	}
+	slices.Sort(w["log of the worker"])
+	w["log of the worker"] = slices.Compact(w["log of the worker"])
 	for exchange, s := range through {
 		seen, _ := s.all()
 		for _, d := range seen {
@@ -218,6 +234,7 @@ func (c *stack) observe(reports []client.Report, readers map[string]*client.Clie
 	w["the operator"] = c.answers(operator, []string{
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
+		"/admin/webhooks", "/admin/deliveries/1",
 	})
 	w.readTables(c.t, c.reportDB, "reporters")
 	w.readTables(c.t, c.notificationDB, "streams")
@@ -367,14 +384,16 @@ var chance = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`), constant("TIME")},
 	{regexp.MustCompile(`Content-Length: \d+\r\n`), constant("")},
 	{regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]+ GMT`), constant("DATE")},
-	{regexp.MustCompile(`("(timestamp|at|duration_ms|seq|processed_at)": ?)\d+(\.\d+)?`), constant(`"NUMBER"`)},
+	{regexp.MustCompile(`("(timestamp|at|duration_ms|p95_ms|seq|processed_at)": ?)\d+(\.\d+)?`), constant(`"NUMBER"`)},
+	{regexp.MustCompile(`v1,[A-Za-z0-9+/]{43}=`), constant("SIGNATURE")},
+	{regexp.MustCompile(`(?i)"webhook-timestamp":\[?"\d+`), constant("SECONDS")},
 	// Which notifications share a reader can be seen in the database that knows
 	// the readers; see docs/decisions.
 	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
 	{regexp.MustCompile(`"session_lock": -?\d+`), constant(`"LOCK"`)},
 	{regexp.MustCompile(`"origin": "[^"]*"`), constant(`"DATABASE"`)},
 	// The shard and the order in the table depend on the report's random id.
-	{regexp.MustCompile(`"(shard|id)": ?\d+`), constant(`"PLACE"`)},
+	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},
 	{regexp.MustCompile(`"bytes":\d+,`), constant("")},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), constant("ADDRESS")},
 }

@@ -85,27 +85,33 @@ func (a *audit) missing() []sight {
 // reports that other people file meanwhile, is not in it.
 type result struct {
 	expected, once, lost, doubled int
-	p50, p99                      time.Duration
+	p50, p99                      time.Duration // from request to screen
+	webhookP50                    time.Duration // from request to the other system
 }
 
 func (a *audit) result() result {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := result{expected: len(a.expected)}
-	var took []time.Duration
+	var screens, webhooks []time.Duration
 	for s, start := range a.expected {
-		switch times := a.came[s]; len(times) {
+		times := a.came[s]
+		switch len(times) {
 		case 0:
 			r.lost++
+			continue
 		case 1:
 			r.once++
-			took = append(took, times[0].Sub(start))
 		default:
 			r.doubled++
-			took = append(took, times[0].Sub(start))
+		}
+		if took := times[0].Sub(start); s.screen == receiverName {
+			webhooks = append(webhooks, took)
+		} else {
+			screens = append(screens, took)
 		}
 	}
-	r.p50, r.p99 = stats.Median(took), stats.Percentile(took, 99)
+	r.p50, r.p99, r.webhookP50 = stats.Median(screens), stats.Percentile(screens, 99), stats.Median(webhooks)
 	return r
 }
 

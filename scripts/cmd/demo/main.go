@@ -2,6 +2,9 @@
 // vote, an official works, and everybody's notifications arrive live. It
 // holds the streams open like browsers do and counts what arrived.
 //
+// Another system of the city is told of every change by a webhook, and counts as
+// one more screen.
+//
 // It ends with 0 only if every notification came exactly once.
 package main
 
@@ -41,6 +44,7 @@ func main() {
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	gateway := flags.String("gateway", cmp.Or(getenv("GATEWAY_URL"), "http://127.0.0.1:8080"), "address of the stack; or set GATEWAY_URL")
+	address := flags.String("receiver", cmp.Or(getenv("DEMO_RECEIVER"), "127.0.0.1"), "address of this machine at which webhooks reach it; or set DEMO_RECEIVER")
 	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -59,17 +63,23 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	screens, dark := context.WithCancel(ctx)
 	defer dark()
 	a := newAudit()
-	everyone, err := enter(screens, city, a)
+	other, err := receive(ctx, city, *address, a)
 	if err != nil {
 		return err
+	}
+	everyone, err := enter(screens, city, a)
+	if err != nil {
+		return errors.Join(err, other.close())
 	}
 	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
+	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
 	err = p.perform(ctx, sample, ids)
 	dark()
 	everyone.streams.Wait()
-	return p.finish(err, *gateway)
+	err = errors.Join(err, other.close())
+	return p.finish(errors.Join(err, other.tell(out)), *gateway)
 }
 
 // perform does everything, then waits for what is late.
@@ -103,9 +113,10 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 func (p *play) finish(err error, gateway string) error {
 	r := p.audit.result()
 	missing, doubled, disordered := p.unruly()
-	fmt.Fprintf(p.out, "\n%d notifications expected: %d came exactly once, %d were lost, %d came twice.\n",
+	fmt.Fprintf(p.out, "\n%d notifications and events expected: %d came exactly once, %d were lost, %d came twice.\n",
 		r.expected, r.once, r.lost, r.doubled)
-	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100.\n", millis(r.p50), millis(r.p99))
+	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100. From request to the other system: %s ms for half of them.\n",
+		millis(r.p50), millis(r.p99), millis(r.webhookP50))
 	if missing+doubled+disordered > 0 {
 		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n", missing, doubled, disordered)
 		err = errors.Join(err, errPromise)

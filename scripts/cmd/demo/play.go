@@ -50,6 +50,7 @@ func (p *play) act(ctx context.Context, who, what, screen, typ string, do func()
 	}
 	s := sight{screen, typ, id, version}
 	p.audit.expect(s, start)
+	p.audit.expect(sight{receiverName, typ, id, version}, start)
 	waiting, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	shown := "not yet"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -23,11 +24,7 @@ func (h *handler) fail(work context.Context, j *job, err error) {
 	f := failure.Record{Queue: h.queue, Class: failure.Classify(err), Text: failure.Describe(err), At: time.Now()}
 	retries := failure.Retries(j.d.Headers)
 	h.stats.failed.add(1)
-	line := h.log.Warn().Str("queue", h.queue).Str("message_id", clip(j.d.MessageId)).
-		Str("class", string(f.Class)).Str("error", f.Text).Int("retries", retries)
-	if trace, ok := j.d.Headers[event.TraceHeader].(string); ok {
-		line = line.Str("traceparent", clip(trace))
-	}
+	line := h.about(h.log.Warn(), j).Str("class", string(f.Class)).Str("error", f.Text).Int("retries", retries)
 	if f.Class.Retryable() && retries < len(h.schedule) {
 		delay := h.schedule[retries]
 		line.Dur("delay", delay).Msg("handling a message failed, will retry")
@@ -76,6 +73,16 @@ func (h *handler) finish(work context.Context, j *job) {
 	if err := h.store.finish(ctx, h.queue, j.msg.ID); err != nil {
 		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("deleting the starts of a message failed, upkeep will")
 	}
+}
+
+// about adds to a log line what the job's message, and the request that it came
+// of, are found by.
+func (h *handler) about(line *zerolog.Event, j *job) *zerolog.Event {
+	if !line.Enabled() {
+		return line
+	}
+	return line.Str("queue", h.queue).Str("message_id", clip(j.d.MessageId)).
+		Str("trace_id", event.TraceID(j.d.Headers[event.TraceHeader]))
 }
 
 // clip shortens what anyone may have written into a message before it is

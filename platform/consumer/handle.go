@@ -144,6 +144,9 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) {
 		case err == nil:
 			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
 			h.acks.done(now...)
+			for _, j := range now {
+				h.about(h.log.Debug(), j).Msg("message handled")
+			}
 		case len(now) == 1:
 			h.fail(work, now[0], err)
 		default:

@@ -26,6 +26,21 @@ const TraceHeader = "traceparent"
 // effect, in Unix milliseconds. Before that it waits.
 const NotBeforeHeader = "x-not-before"
 
+// tracePattern is how a trace context begins, in every version
+// (https://www.w3.org/TR/trace-context/#traceparent-header).
+var tracePattern = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-`)
+
+// TraceID returns the id of the trace in the value of a TraceHeader, by which logs
+// of both services know a request, or "" if there is none: anyone with rights at
+// the broker can write a header.
+func TraceID(header any) string {
+	text, _ := header.(string)
+	if m := tracePattern.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // ErrSealed says that a sealed recipient does not open: it was altered, it
 // belongs to another report, or its key is not in the Keyring.
 var ErrSealed = errors.New("sealed recipient does not open")

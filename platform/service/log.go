@@ -17,6 +17,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
+// timeFormat is RFC 3339 with milliseconds: what one request does in two services
+// happens within a few of them.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// zerolog has one format for the whole process.
+func init() { zerolog.TimeFieldFormat = timeFormat }
+
 // NewLogger returns the logger of a service: one JSON object a line. level is
 // a level of zerolog, such as "info"; what it does not know counts as info,
 // since the configuration has checked it before.

@@ -175,7 +175,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: city.test\r\nContent-Length: 2\r\n\r\n")
-		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Errorf("%s: %v, want an answer", tt.request, err)
@@ -275,6 +275,9 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// millisecondTime is that of a log line.
+var millisecondTime = regexp.MustCompile(`"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)"`)
+
 func TestNewLogger(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]int{"debug": 3, "info": 2, "error": 1, "nonsense": 2, "": 2} {
@@ -285,6 +288,9 @@ func TestNewLogger(t *testing.T) {
 		log.Error().Msg("m")
 		if got := strings.Count(out.String(), `"service":"report"`); got != want {
 			t.Errorf("level %q: %d lines, want %d", level, got, want)
+		}
+		if got := len(millisecondTime.FindAllString(out.String(), -1)); got != want {
+			t.Errorf("%d of %d lines have a time with milliseconds:\n%s", got, want, &out)
 		}
 	}
 }

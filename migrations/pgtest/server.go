@@ -109,7 +109,16 @@ func (s *Server) Stop() { s.end(syscall.SIGINT) } // "fast shutdown"
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
 // Pause freezes the server and every connection to it, until Resume.
-func (s *Server) Pause() { s.signalAll(syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	s.t.Helper()
+	err := devserver.Freeze(s.cmd.Process.Pid) // first, so that it starts no more workers
+	if err == nil {
+		err = devserver.Freeze(s.own.Processes()...)
+	}
+	if err != nil {
+		s.t.Fatalf("pgtest: pause: %v", err)
+	}
+}
 
 // Resume lets a paused server go on.
 func (s *Server) Resume() { s.signalAll(syscall.SIGCONT) }

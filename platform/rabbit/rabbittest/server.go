@@ -125,7 +125,13 @@ func (s *Server) Destroy() {
 }
 
 // Pause freezes the node and every connection to it, until Resume.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+	if err := devserver.Freeze(s.cmd.Process.Pid); err != nil {
+		s.t.Fatalf("rabbittest: pause: %v", err)
+	}
+}
 
 // Resume lets a paused node go on.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
 // asProcess is the environment variable that makes the test binary the service.
@@ -78,6 +79,14 @@ func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 	}
 }
 
+// freeze stops the process, and returns once it stands still.
+func freeze(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := devserver.Freeze(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A replica freezes. Its clients give up, repeat at another what they asked
 // for, and then change their minds. Once the replica goes on, it must not make
 // a change that was given up: what the other accepted later counts.
@@ -93,7 +102,7 @@ func TestFrozenReplicaOverwritesNothing(t *testing.T) {
 		voters[i], reports[i] = other.token("resident"), other.filed()
 	}
 
-	signal(t, cmd, syscall.SIGSTOP)
+	freeze(t, cmd)
 	var wg sync.WaitGroup
 	for i := range clients {
 		path := "/reports/" + reports[i].String()
@@ -157,7 +166,7 @@ func TestFrozenPastTheDeadline(t *testing.T) {
 		return err == nil && waiting
 	})
 
-	signal(t, cmd, syscall.SIGSTOP)
+	freeze(t, cmd)
 	if err := lock.Rollback(t.Context()); err != nil { // the lock is the frozen replica's now
 		t.Fatal(err)
 	}

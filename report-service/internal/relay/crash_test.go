@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -67,7 +68,9 @@ func TestPausedPastItsLease(t *testing.T) {
 
 	paused := startChild(t, pool.Config().ConnString(), url, relay.Defaults().Lease)
 	waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
-	paused.signal(t, syscall.SIGSTOP)
+	if err := devserver.Freeze(paused.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
 	pausedAt := time.Now()
 	start(t, pool, url)
 	arrived.wait(t, rows) // the successor takes over and finishes

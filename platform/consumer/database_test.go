@@ -36,7 +36,11 @@ type databaseHarness struct {
 	published int
 }
 
-func newDatabaseHarness(t *testing.T) *databaseHarness {
+// patientApply is far above what a transaction takes on a busy machine: one that
+// is over while the database answers is the message's own failure.
+const patientApply = 3 * time.Second
+
+func newDatabaseHarness(t *testing.T, applyTimeout time.Duration) *databaseHarness {
 	t.Helper()
 	server := pgtest.StartServer(t)
 	pool, err := pgxpool.New(t.Context(), server.Create(migrations.Notification))
@@ -46,7 +50,7 @@ func newDatabaseHarness(t *testing.T) *databaseHarness {
 	t.Cleanup(pool.Close)
 	b := &databaseHarness{Harness: consumertest.On(t, rabbittest.Vhost(t), pool), server: server}
 	b.effect = &counting{Effect: consumertest.Effect(b.Pool)}
-	b.Start(consumertest.WithEffect(b.effect), consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = 500 * time.Millisecond }))
+	b.Start(consumertest.WithEffect(b.effect), consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = applyTimeout }))
 	b.WaitSubscribed(1)
 	return b
 }
@@ -83,7 +87,7 @@ func (b *databaseHarness) recovered(t *testing.T, after string) {
 
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	b := newDatabaseHarness(t)
+	b := newDatabaseHarness(t, patientApply)
 	b.publish(200)
 	for _, fault := range []struct {
 		name        string
@@ -104,7 +108,7 @@ func TestDatabaseAway(t *testing.T) {
 
 func TestDatabaseAwayForTwoMinutes(t *testing.T) {
 	t.Parallel()
-	b := newDatabaseHarness(t)
+	b := newDatabaseHarness(t, patientApply)
 	b.publish(200)
 	over := time.After(2 * time.Minute)
 	b.server.Stop()
@@ -118,7 +122,7 @@ func TestDatabaseAwayForTwoMinutes(t *testing.T) {
 
 func TestDatabaseRestartedUnderLoad(t *testing.T) {
 	t.Parallel()
-	b := newDatabaseHarness(t)
+	b := newDatabaseHarness(t, patientApply)
 	for range 3 {
 		b.publish(500)
 		b.server.Stop()
@@ -129,7 +133,7 @@ func TestDatabaseRestartedUnderLoad(t *testing.T) {
 
 func TestDatabaseLocked(t *testing.T) {
 	t.Parallel()
-	b := newDatabaseHarness(t)
+	b := newDatabaseHarness(t, 500*time.Millisecond)
 	tx, err := b.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

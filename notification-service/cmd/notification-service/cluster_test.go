@@ -251,7 +251,7 @@ func (p *publisher) newVote(user string) amqp.Publishing {
 }
 
 func (p *publisher) send(ctx context.Context, v amqp.Publishing) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a broker that stops may not answer
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a broker that stops may not answer
 	defer cancel()
 	return p.pub.PublishWait(ctx, event.Topology{}.Exchange(), string(event.VoteReceivedKey), v)
 }

@@ -12,7 +12,9 @@ import (
 )
 
 // After 100,000 notifications to one stream, while clients of its user come and
-// go, neither memory nor goroutines are left.
+// go, neither memory nor goroutines are left. What is kept for reuse grows until
+// the busiest moment there was, and how busy a round gets is the machine's: so
+// the heap may grow in some rounds, and does in all of them if anything is left.
 func TestMemoryReturns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -23,16 +25,24 @@ func TestMemoryReturns(t *testing.T) {
 			h.churn(10_000) // warm: pools, buffers, the ring
 			h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
 			before, routines := heap(), runtime.NumGoroutine()
-			h.churn(100_000)
-			h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
-			if clients, subscribers, slots := h.hub.Held(); clients+subscribers+slots > 0 {
-				t.Errorf("the hub keeps %d clients, %d subscribers and %d slots, want none", clients, subscribers, slots)
-			}
-			h.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
-			after := heap()
-			t.Logf("heap %d KB before, %d KB after", before>>10, after>>10)
-			if after > before+4<<20 {
-				t.Errorf("the heap grew from %d KB to %d KB", before>>10, after>>10)
+			const rounds = 5
+			for round := range rounds {
+				h.churn(100_000)
+				h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
+				h.eventually("the hub keeps none of them", func() bool {
+					clients, subscribers, slots := h.hub.Held()
+					return clients+subscribers+slots == 0
+				})
+				h.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
+				after := heap()
+				t.Logf("heap %d KB before, %d KB after", before>>10, after>>10)
+				if after <= before+4<<20 {
+					return
+				}
+				before = after
+				if round == rounds-1 {
+					t.Errorf("the heap grew by more than 4 MB in each of %d rounds", rounds)
+				}
 			}
 		})
 	}

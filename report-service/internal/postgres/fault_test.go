@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -165,7 +164,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 	server.Start()
 	f.eventually("the pool serves again", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, err := f.Vote(ctx, id, bob.ID, report.Upvote)
 		return err == nil

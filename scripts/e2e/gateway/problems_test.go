@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
@@ -103,7 +102,7 @@ func TestGatewayProblemsAreDocumented(t *testing.T) {
 // the answer with its whole body.
 func (g gateway) send(t *testing.T, request string) (*http.Response, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(g.URL, "http://"))
 	if err != nil {

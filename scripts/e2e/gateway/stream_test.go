@@ -87,7 +87,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 		{"TLS", g.TLSURL, "HTTP/2.0", ""},
 		{"behind another nginx", front(t, g), "HTTP/1.1", "gzip"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		for _, path := range []string{"/notifications/stream", "/feed/stream"} {
 			req, err := http.NewRequestWithContext(ctx, "GET", tt.url+path, nil)

@@ -105,10 +105,13 @@ func Nginx(t testing.TB, dir string, log io.Writer) (pid int, stop func()) {
 	return cmd.Process.Pid, stop
 }
 
+// patience ends a wait that has failed. Nothing is measured by it.
+const patience = time.Minute
+
 // Await returns once url is answered.
 func Await(t testing.TB, client *http.Client, url string) {
 	t.Helper()
-	for deadline := time.After(30 * time.Second); ; {
+	for deadline := time.After(patience); ; {
 		res, err := client.Get(url)
 		if err == nil {
 			res.Body.Close()

@@ -65,6 +65,7 @@ func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 	g.Client.CloseIdleConnections()
 	g.Stop()
 	type line struct {
+		Time     string `json:"time"`
 		Upstream string `json:"upstream"`
 		Status   string `json:"upstream_status"`
 		Connect  string `json:"upstream_connect_seconds"`
@@ -74,6 +75,9 @@ func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 		var l line
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%s: %v", text, err)
+		}
+		if _, err := time.Parse("2006-01-02T15:04:05.000Z07:00", l.Time); err != nil {
+			t.Errorf("%q is no time with milliseconds: %v", l.Time, err)
 		}
 		if l.Upstream == want && l.Status == "502, 200" && connected.MatchString(l.Connect) {
 			return

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -103,22 +104,30 @@ func See(selector, text string) Action {
 	return Until(find(selector, text))
 }
 
-// Until waits until a JavaScript expression is true, also across a reload.
+// Until waits until a JavaScript expression is true, also across a reload, and in
+// a page that the browser kept for the way back: whoever waits inside of a page
+// has to know it, and of a page that is shown again the browser tells nothing.
 func Until(expression string) Action {
-	poll := chromedp.Poll[chromedp.Void]("Boolean("+expression+")",
-		chromedp.WithPollingInterval(pollInterval), chromedp.WithPollingTimeout(0))
+	ask := chromedp.Evaluate[bool]("Boolean(" + expression + ")")
 	return Action{"wait for " + expression, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		for {
-			_, err := poll(ctx, t)
-			if err == nil || ctx.Err() != nil {
-				return chromedp.Void{}, err
+			yes, err := ask(ctx, t)
+			if err == nil && yes {
+				return chromedp.Void{}, nil
 			}
-			select { // the page it asked is gone
+			select { // an error says that the page is gone, or not there yet
 			case <-ctx.Done():
+				return chromedp.Void{}, errors.Join(ctx.Err(), err)
 			case <-time.After(pollInterval):
 			}
 		}
 	}}
+}
+
+// InEachDocument runs JavaScript in every document that the tab loads from now
+// on, before the page's own.
+func InEachDocument(script string) Action {
+	return command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // Width sets how wide the window is; below 600 it is a phone.

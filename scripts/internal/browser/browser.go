@@ -12,14 +12,13 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
 // Patience ends a wait that has failed. Nothing passes or fails by how long it
 // takes below it.
-const Patience = 60 * time.Second
+const Patience = 2 * time.Minute
 
 // sessionCookie is what POST /session sets.
 const sessionCookie = "cityconnect_session"
@@ -117,7 +116,7 @@ func (p *Person) Open(address string, first ...Action) (*Tab, error) {
 	if err := chromedp.Do(ctx); err != nil { // not under a deadline, which would end the tab
 		return nil, fmt.Errorf("open a tab: %w", err)
 	}
-	first = append(first, command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: recorder}))
+	first = append(first, InEachDocument(recorder))
 	return tab, tab.Do(append(first, Go(p.base+"/"+address))...)
 }
 

@@ -42,7 +42,7 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, ...options 
       made = createPlot(element.current, {
         label,
         popup: popup && ((point) => latest.current.popup!(point)),
-        onMove: onMove && ((bbox, zoom) => latest.current.onMove?.(bbox, zoom)),
+        onMove: onMove && ((...moved) => latest.current.onMove?.(...moved)),
         onCenter: onCenter && ((position) => latest.current.onCenter?.(position)),
       });
       setPlot(made);

@@ -29,8 +29,8 @@ export interface PlotOptions {
   label: string;
   /** What is shown when a point was chosen. */
   popup?: ((point: Point) => HTMLElement) | undefined;
-  /** The map has come to rest at another area. */
-  onMove?: ((bbox: string, zoom: number) => void) | undefined;
+  /** The map has come to rest at another area, where the reader moved it or by itself. */
+  onMove?: ((bbox: string, zoom: number, byReader: boolean) => void) | undefined;
   /** The map's centre is what is chosen; called when it has come to rest after the reader moved it. */
   onCenter?: ((position: Position) => void) | undefined;
 }
@@ -81,16 +81,16 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     const within = (value: number, most: number) => Math.min(most, Math.max(-most, value)).toFixed(5);
     return [within(sw.lng, 180), within(sw.lat, 90), within(ne.lng, 180), within(ne.lat, 90)].join(',');
   };
-  const rested = () => {
+  const rested = (byReader: boolean) => {
     element.dataset.rests = 'true';
-    onMove?.(area(), Math.max(0, Math.floor(map.getZoom())));
+    onMove?.(area(), Math.max(0, Math.floor(map.getZoom())), byReader);
   };
   // Reports do not wait for the tiles.
-  queueMicrotask(rested);
+  queueMicrotask(() => rested(false));
   map.on('moveend', (event) => {
-    rested();
-    // What the program moved is no choice of the reader.
-    if ('originalEvent' in event && event.originalEvent) onCenter?.(rounded(map.getCenter()));
+    const byReader = 'originalEvent' in event && Boolean(event.originalEvent);
+    rested(byReader);
+    if (byReader) onCenter?.(rounded(map.getCenter()));
   });
   if (onCenter) {
     element.classList.add('picks');

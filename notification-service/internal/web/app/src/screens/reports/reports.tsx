@@ -113,9 +113,9 @@ function AreaMap({ filters }: { filters: Filters }) {
         {...(found && { clusters: found.clusters })}
         onReady={(made) => (plot.current = made)}
         popup={describePoint}
-        onMove={(bbox, zoom) => {
+        onMove={(bbox, zoom, byReader) => {
           setShown({ bbox, zoom });
-          if (route.value.query.has('bbox')) setQuery({ bbox });
+          if (byReader && route.value.query.has('bbox')) setQuery({ bbox });
         }}
       />
       <Fault error={error} retry={read} />

@@ -56,9 +56,12 @@ for architecture in amd64 arm64; do
   pack "$work/$name" "$release/$name.tar.gz"
 done
 cp deploy/third-party-notices.txt "$release/"
-if ! (cd notification-service/internal/web/app && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) \
-  >"$release/page-$version.cdx.json" 2>"$work/sbom.log"; then
+# npm names what has a version; the page has that of the commit alone.
+cp -r "$work/first/notification-service/internal/web/app" "$work/page"
+if ! (cd "$work/page" && npm pkg set version=0.0.0 &&
+  npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) >"$release/page-$version.cdx.json" 2>"$work/sbom.log"; then
   rm "$release/page-$version.cdx.json"
+  cat "$work/sbom.log" >&2
   echo 'release: the page has no bill of materials; npm 10 makes it'
 fi
 (cd "$release" && sha256sum -- * >SHA256SUMS)

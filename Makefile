@@ -55,7 +55,8 @@ test-quick: ## only the tests whose code changed
 
 fuzz: ## 100,000 requests made from each OpenAPI document, valid and broken; FUZZ_SEED repeats a run
 	@eval "$$(scripts/stack test-up)" && FUZZ_REQUESTS=$${FUZZ_REQUESTS:-100000} FUZZ_SEED=$${FUZZ_SEED:-$$RANDOM} \
-	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e
+	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e | \
+	awk '/^requests=/ { sums = $$0; next } { print } END { print sums }'
 
 lint: ## formatting, vet, linters, shell scripts, known vulnerabilities
 	@scripts/lint.sh
@@ -100,7 +101,7 @@ bench-delays: ## messages that wait until a time, beside binary delay levels
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
 	@scripts/bench.sh webhooks
 
-chaos: ## 200 kills, pauses and stops of every process while people use the stack
+chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh
 
 chaos-stream: ## three minutes of kills, cuts and restarts under the live streams

@@ -26,7 +26,7 @@ demo() (
 )
 
 # faults breaks every kind of process once, while people use a stack.
-faults() { scripts/chaos.sh -faults 16 -rate 15; }
+faults() { scripts/chaos.sh -faults 26 -rate 15; }
 
 # The checks use the processor while the tests wait for their servers.
 nice scripts/lint.sh >.stack/logs/lint.log 2>&1 &
@@ -65,7 +65,7 @@ stacks=$!
 # Tests wait for servers much of the time: more of them at once than processors.
 # Vet is among the checks already, and nobody debugs these programs: leaving
 # out both saves a fifth of the time until the first test runs.
-flags=(-race -timeout 10m -parallel 6 -vet=off -ldflags=-w)
+flags=(-race -timeout 1h -parallel 6 -vet=off -ldflags=-w)
 failed=0
 go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
 wait "$page" || failed=1

@@ -1,7 +1,9 @@
+//go:build linux
+
 // Command chaos breaks a running native stack at random while people use it,
-// and counts. It kills, pauses, stops and restarts every kind of process: both
-// services, RabbitMQ, PostgreSQL and single backends of it, nginx and single
-// workers of it.
+// and counts. It kills, stops and pauses every kind of process, and cuts their
+// connections: both services, RabbitMQ, PostgreSQL and single backends of it,
+// nginx and single workers of it.
 //
 // Residents file reports and vote, officials move reports, and everybody's
 // notifications arrive on live streams that reconnect as browsers do. At the end
@@ -10,7 +12,11 @@
 //
 // The faults follow from -seed alone. The last line has the sums as name=value
 // pairs; above it stands, by kind of fault, how long it took until something new
-// was on a screen again, and until nothing was late any more.
+// was on a screen again, and until nothing was late any more. A start of the
+// stack that failed and had to be repeated is said, and counted as failed_starts.
+//
+// It reads /proc, and takes sockets of other processes: it runs on Linux, with the
+// rights to debug them.
 package main
 
 import (
@@ -106,6 +112,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		t.act(acting, o.rate)
 	}()
 
+	began := time.Now()
 	var recoveries []recovery
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	order := make([]string, 0, o.faults)
@@ -134,7 +141,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	printRecoveries(out, recoveries)
-	fmt.Fprintln(out, sum.String()+fmt.Sprintf(" faults=%d seed=%d", len(recoveries), o.seed))
+	fmt.Fprintf(out, "%s failed_starts=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, len(recoveries), o.seed, time.Since(began).Seconds())
 	if !sum.good() {
 		return errPromise
 	}

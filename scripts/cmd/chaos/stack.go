@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -14,12 +16,18 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
 const (
-	// Pauses are longer than the heartbeats, so that a paused process is noticed.
-	minPause, maxPause = 8 * time.Second, 20 * time.Second
+	// A pause is shorter than any heartbeat, so that nobody notices and the process
+	// wakes up with all that it had, or longer than all of them, so that others
+	// have taken over. Either is as likely as the other.
+	minShortPause, maxShortPause = time.Second, 4 * time.Second
+	minLongPause, maxLongPause   = 10 * time.Second, 20 * time.Second
 	// restoreTries bounds how often the stack is asked to start what is missing.
+	// Each try but the first is counted as a failed start.
 	restoreTries = 5
 )
 
@@ -27,30 +35,45 @@ const (
 type stack struct {
 	dir     string // has a pid file for each process
 	program string // scripts/stack
+
+	failedStarts int // how often it was asked in vain to start what is missing
 }
 
 // A fault breaks something, and brings it back before it returns.
 type fault func(ctx context.Context, s *stack, random *rand.Rand) error
 
+// A target is what a fault breaks: the processes, the first one first.
+type target func(s *stack, random *rand.Rand) ([]int, error)
+
 // kinds has every kind of fault. "report" and "notification" are one replica,
 // chosen at random.
 var kinds = map[string]fault{
-	"report-kill":           end("report", syscall.SIGKILL),
-	"report-stop":           end("report", syscall.SIGTERM),
-	"report-pause":          pause("report"),
-	"notification-kill":     end("notification", syscall.SIGKILL),
-	"notification-stop":     end("notification", syscall.SIGTERM),
-	"notification-pause":    pause("notification"),
-	"rabbitmq-kill":         end("rabbitmq", syscall.SIGKILL),
-	"rabbitmq-stop":         end("rabbitmq", syscall.SIGTERM),
-	"rabbitmq-pause":        pause("rabbitmq"),
-	"postgres-kill":         end("postgres", syscall.SIGKILL),
-	"postgres-stop":         end("postgres", syscall.SIGINT),
-	"postgres-pause":        pause("postgres"),
-	"postgres-backend-kill": killChild("postgres", "postgres: "),
-	"gateway-kill":          end("gateway", syscall.SIGKILL),
-	"gateway-stop":          end("gateway", syscall.SIGTERM),
-	"gateway-worker-kill":   killChild("gateway", "nginx: worker"),
+	"report-kill":            end("report", syscall.SIGKILL),
+	"report-stop":            end("report", syscall.SIGTERM),
+	"report-pause":           pause(whole("report")),
+	"report-cut":             cut(whole("report")),
+	"notification-kill":      end("notification", syscall.SIGKILL),
+	"notification-stop":      end("notification", syscall.SIGTERM),
+	"notification-pause":     pause(whole("notification")),
+	"notification-cut":       cut(whole("notification")),
+	"rabbitmq-kill":          end("rabbitmq", syscall.SIGKILL),
+	"rabbitmq-stop":          end("rabbitmq", syscall.SIGTERM),
+	"rabbitmq-pause":         pause(whole("rabbitmq")),
+	"rabbitmq-cut":           cut(whole("rabbitmq")),
+	"postgres-kill":          end("postgres", syscall.SIGKILL),
+	"postgres-stop":          end("postgres", syscall.SIGINT),
+	"postgres-pause":         pause(whole("postgres")),
+	"postgres-cut":           cut(whole("postgres")),
+	"postgres-backend-kill":  kill(child("postgres", "postgres: ")),
+	"postgres-backend-pause": pause(child("postgres", "postgres: ")),
+	"postgres-backend-cut":   cut(child("postgres", "postgres: ")),
+	"gateway-kill":           end("gateway", syscall.SIGKILL),
+	"gateway-stop":           end("gateway", syscall.SIGTERM),
+	"gateway-pause":          pause(whole("gateway")),
+	"gateway-cut":            cut(whole("gateway")),
+	"gateway-worker-kill":    kill(child("gateway", "nginx: worker")),
+	"gateway-worker-pause":   pause(child("gateway", "nginx: worker")),
+	"gateway-worker-cut":     cut(child("gateway", "nginx: worker")),
 }
 
 func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
@@ -75,32 +98,86 @@ func end(name string, sig syscall.Signal) fault {
 	}
 }
 
-// pause stops the process and its children for a while.
-func pause(name string) fault {
+// pause stops the processes for a while.
+func pause(what target) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
-		pid, err := s.pid(name, random)
+		pids, err := what(s, random)
 		if err != nil {
 			return err
 		}
-		family := append([]int{pid}, children(pid)...)
-		for _, p := range family {
-			_ = syscall.Kill(p, syscall.SIGSTOP) // a backend may have ended meanwhile
+		length := minShortPause + rand.N(maxShortPause-minShortPause)
+		if random.IntN(2) == 0 {
+			length = minLongPause + rand.N(maxLongPause-minLongPause)
 		}
-		err = sleep(ctx, minPause+rand.N(maxPause-minPause))
-		for _, p := range family {
-			_ = syscall.Kill(p, syscall.SIGCONT)
+		if err = devserver.Freeze(pids...); err == nil {
+			err = sleep(ctx, length)
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended meanwhile
 		}
 		return err
 	}
 }
 
-// killChild kills one child whose command line begins with title. Its parent
-// sees to the rest.
-func killChild(name, title string) fault {
+// kill kills a process whose parent sees to the rest.
+func kill(what target) fault {
 	return func(_ context.Context, s *stack, random *rand.Rand) error {
-		pid, err := s.pid(name, random)
+		pids, err := what(s, random)
 		if err != nil {
 			return err
+		}
+		return syscall.Kill(pids[0], syscall.SIGKILL)
+	}
+}
+
+// cut ends all connections of the processes, in the middle of what they carry.
+// Whoever opened them has to open others.
+func cut(what target) fault {
+	return func(_ context.Context, s *stack, random *rand.Rand) error {
+		pids, err := what(s, random)
+		if err != nil {
+			return err
+		}
+		spared, err := s.port("epmd")
+		if err != nil {
+			return err
+		}
+		sockets, err := connections(pids[0], spared) // of one network
+		if err != nil {
+			return err
+		}
+		sum := 0
+		for _, pid := range pids {
+			n, err := cutConnections(pid, sockets)
+			if err != nil {
+				return fmt.Errorf("cut the connections of %d: %w", pid, err)
+			}
+			sum += n
+		}
+		if sum == 0 {
+			return fmt.Errorf("processes %v have no connections", pids)
+		}
+		return nil
+	}
+}
+
+// whole is a process and its children.
+func whole(name string) target {
+	return func(s *stack, random *rand.Rand) ([]int, error) {
+		pid, err := s.pid(name, random)
+		if err != nil {
+			return nil, err
+		}
+		return append([]int{pid}, children(pid)...), nil
+	}
+}
+
+// child is one child, chosen at random, whose command line begins with title.
+func child(name, title string) target {
+	return func(s *stack, random *rand.Rand) ([]int, error) {
+		pid, err := s.pid(name, random)
+		if err != nil {
+			return nil, err
 		}
 		candidates := slices.DeleteFunc(children(pid), func(child int) bool {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
@@ -108,9 +185,9 @@ func killChild(name, title string) fault {
 			return err != nil || !strings.HasPrefix(string(line), title) || name == "postgres" && !strings.Contains(string(line), "127.0.0.1")
 		})
 		if len(candidates) == 0 {
-			return fmt.Errorf("%s has no child %q", name, title)
+			return nil, fmt.Errorf("%s has no child %q", name, title)
 		}
-		return syscall.Kill(candidates[random.IntN(len(candidates))], syscall.SIGKILL)
+		return candidates[random.IntN(len(candidates)):][:1], nil
 	}
 }
 
@@ -132,14 +209,34 @@ func (s *stack) pid(name string, random *rand.Rand) (int, error) {
 	return pid, nil
 }
 
-// restore has the stack start what is missing.
+// port returns a port of the stack's servers, such as that of epmd.
+func (s *stack) port(name string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(s.dir, "ports"))
+	if err != nil {
+		return 0, fmt.Errorf("read the ports of the native stack: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+"_port="); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, fmt.Errorf("the native stack has no port of %s", name)
+}
+
+// restore has the stack start what is missing. A start that fails and succeeds
+// when it is repeated is a fault of the stack's own: it is said and counted.
 func (s *stack) restore(ctx context.Context) error {
 	var errs error
-	for range restoreTries {
+	for try := range restoreTries {
 		out, err := exec.CommandContext(ctx, s.program, "up").CombinedOutput()
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.failedStarts++
+		fmt.Fprintf(os.Stderr, "\nchaos: %s up failed, try %d of %d: %v\n%s", s.program, try+1, restoreTries, err, out)
 		errs = errors.Join(errs, fmt.Errorf("%s up: %w: %s", s.program, err, out))
 		if err := sleep(ctx, time.Second); err != nil {
 			return err

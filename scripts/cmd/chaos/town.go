@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -37,6 +39,7 @@ type town struct {
 
 	mu      sync.Mutex
 	reports []*report
+	asking  map[*time.Time]struct{} // when the requests on their way were sent first
 	changes map[shown]*change
 	seen    map[shown]int
 	lateAt  time.Time // when the last notification that took long was shown
@@ -75,7 +78,7 @@ type change struct{ asked, shown time.Time }
 func enter(ctx context.Context, gateway string) (*town, error) {
 	t := &town{
 		city: client.New(gateway), ended: make(chan error, residents+1),
-		changes: make(map[shown]*change), seen: make(map[shown]int),
+		asking: make(map[*time.Time]struct{}), changes: make(map[shown]*change), seen: make(map[shown]int),
 	}
 	signIn := func(name, role string) (*client.Client, error) {
 		user, err := t.city.SignIn(ctx, name, role, "")
@@ -286,6 +289,15 @@ func (t *town) accept(r *report, asked time.Time, version int64, once bool) {
 // repeat sends a request until it is answered with success, and reports whether
 // the first one was.
 func (t *town) repeat(ctx context.Context, request func(context.Context) error) (once bool) {
+	asked := time.Now()
+	t.mu.Lock()
+	t.asking[&asked] = struct{}{}
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.asking, &asked)
+	}()
 	for attempt := 0; ; attempt++ {
 		attemptCtx, cancel := context.WithTimeout(ctx, attemptTimeout)
 		err := request(attemptCtx)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,8 +29,10 @@ import (
 const (
 	// fuzzRequests are sent to each service unless FUZZ_REQUESTS says otherwise.
 	fuzzRequests = 3000
-	// fuzzClients send at the same time.
-	fuzzClients = 6
+	// fuzzClients send to each service at the same time.
+	fuzzClients = 16
+	// fuzzFailures end a run: what follows is more of the same.
+	fuzzFailures = 20
 	// slowAnswer is when a request counts as hanging. It is far above what any
 	// machine needs.
 	slowAnswer = 30 * time.Second
@@ -39,7 +43,9 @@ const (
 // never the service's fault: no 5xx, no broken connection, and each refusal is a
 // documented problem that shows nothing internal.
 //
-// The requests follow from FUZZ_SEED alone; a failure prints it.
+// Both services are asked at the same time, by several clients each. What each
+// of them sends follows from FUZZ_SEED alone; a failure prints it. The sums are
+// printed as name=value pairs.
 func TestAPIFuzz(t *testing.T) {
 	t.Parallel()
 	requests := int(numberFrom(t, "FUZZ_REQUESTS", fuzzRequests))
@@ -51,10 +57,12 @@ func TestAPIFuzz(t *testing.T) {
 		file(t, ana, fmt.Sprint("Pothole ", i))
 	}
 	problems := documentedProblems(t)
-	for _, p := range []*process{c.report, c.notification} {
-		t.Run(filepath.Base(p.path), func(t *testing.T) {
+	began := time.Now()
+	var sums fuzzSums
+	t.Run("services", func(t *testing.T) { // returns once both have
+		for _, p := range []*process{c.report, c.notification} {
 			f := &fuzzer{
-				stack: c, process: p, doc: c.describe(p), problems: problems,
+				stack: c, process: p, doc: c.describe(p), problems: problems, sums: &sums,
 				tokens: []string{
 					"", ana.Token(), c.userOf("carl", "resident").Token(), c.userOf("olga", "official").Token(),
 					c.userOf("pavel", "operator").Token(), c.userOf("pavel", "operator").Token(),
@@ -62,9 +70,30 @@ func TestAPIFuzz(t *testing.T) {
 				},
 			}
 			f.operations = f.doc.operations(f.pathValues())
-			f.run(t, requests, uint64(seed))
-		})
-	}
+			t.Run(filepath.Base(p.path), func(t *testing.T) {
+				t.Parallel()
+				f.run(t, requests, uint64(seed))
+			})
+		}
+	})
+	fmt.Printf("%s seed=%d seconds=%.0f\n", &sums, seed, time.Since(began).Seconds())
+}
+
+// fuzzSums are the account of a run.
+type fuzzSums struct {
+	requests, accepted, refused  atomic.Int64
+	serverErrors, undocumented   atomic.Int64
+	connections, resets, noReply atomic.Int64
+}
+
+// String returns the line that other programs read. Reconnects follow streams,
+// which the clients close, and refusals after which a service closes. Resets are
+// connections that it broke while a request was on them, also if the request was
+// sent again and answered.
+func (s *fuzzSums) String() string {
+	return fmt.Sprintf("requests=%d accepted=%d refused=%d status_5xx=%d undocumented=%d reconnects=%d resets=%d unanswered=%d",
+		s.requests.Load(), s.accepted.Load(), s.refused.Load(), s.serverErrors.Load(), s.undocumented.Load(),
+		max(0, s.connections.Load()-2*fuzzClients), s.resets.Load(), s.noReply.Load())
 }
 
 func numberFrom(t *testing.T, variable string, otherwise int64) int64 {
@@ -105,29 +134,45 @@ type fuzzer struct {
 	operations []operation
 	problems   map[string]int
 	tokens     []string
+	client     *http.Client
+	sums       *fuzzSums
 }
 
 func (f *fuzzer) run(t *testing.T, requests int, seed uint64) {
-	var sent, accepted atomic.Int64
+	transport := &http.Transport{MaxIdleConnsPerHost: fuzzClients}
+	defer transport.CloseIdleConnections()
+	f.client = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	var sent, accepted, failures atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range fuzzClients {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(worker)))
-			for sent.Add(1) <= int64(requests) && !t.Failed() {
+			for sent.Add(1) <= int64(requests) && failures.Load() < fuzzFailures {
 				r := f.request(random)
 				status, err := f.send(t.Context(), r)
 				if err != nil {
+					failures.Add(1)
 					t.Errorf("%v\nrequest: %s", err, r)
 				}
-				if status/100 == 2 {
+				f.sums.requests.Add(1)
+				switch status / 100 {
+				case 2, 3:
 					accepted.Add(1)
+					f.sums.accepted.Add(1)
+				case 4:
+					f.sums.refused.Add(1)
+				case 5:
+					f.sums.serverErrors.Add(1)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	// Requests that are all refused at the door prove little about what is behind.
-	if share := float64(accepted.Load()) / float64(requests); share < 0.05 && !t.Failed() {
+	if share := float64(accepted.Load()) / float64(requests); share < 0.03 && !t.Failed() {
 		t.Errorf("%.1f %% of the requests were accepted: the test proves nothing about the handlers", 100*share)
 	}
 }
@@ -290,29 +335,60 @@ var internals = regexp.MustCompile(`SQLSTATE|strconv\.|pgconn|pgx|goroutine |\.g
 func (f *fuzzer) send(ctx context.Context, r fuzzed) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, slowAnswer)
 	defer cancel()
+	tries := 0 // net/http sends a request again whose connection broke
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		tries++
+		if !c.Reused {
+			f.sums.connections.Add(1)
+		}
+	}})
 	req, err := http.NewRequestWithContext(ctx, r.method, f.process.url()+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return 0, nil // nothing that could be sent
 	}
 	req.Header = r.header
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := f.client.Do(req)
 	if err != nil {
+		f.sums.noReply.Add(1)
 		return 0, fmt.Errorf("no answer: %w", err)
 	}
+	if tries > 1 {
+		f.sums.resets.Add(1)
+		err = errors.New("the service broke the connection before it answered")
+	}
 	defer func() { _ = resp.Body.Close() }()
+	if err == nil {
+		err = f.check(r, resp)
+	}
+	return resp.StatusCode, err
+}
+
+// check returns an error if the answer is not as documented.
+func (f *fuzzer) check(r fuzzed, resp *http.Response) error {
 	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if mediaType == "text/event-stream" {
-		return resp.StatusCode, nil // it goes on; closing it is the client's right
+		return nil // it goes on; closing it is the client's right
 	}
 	answer, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return resp.StatusCode, fmt.Errorf("answer %d broke off: %w", resp.StatusCode, err)
+		f.sums.noReply.Add(1)
+		return fmt.Errorf("answer %d broke off: %w", resp.StatusCode, err)
 	case resp.StatusCode >= http.StatusInternalServerError:
-		return resp.StatusCode, fmt.Errorf("answered %d %.300s", resp.StatusCode, answer)
+		return fmt.Errorf("answered %d %.300s", resp.StatusCode, answer)
 	case resp.StatusCode < http.StatusBadRequest || r.method == http.MethodHead:
-		return resp.StatusCode, nil
+		return nil
 	}
+	err = f.checkProblem(resp, mediaType, answer)
+	if err != nil {
+		f.sums.undocumented.Add(1)
+	}
+	return err
+}
+
+// checkProblem returns an error unless the answer is a documented problem that
+// shows nothing internal.
+func (f *fuzzer) checkProblem(resp *http.Response, mediaType string, answer []byte) error {
 	var problem struct {
 		Type   string
 		Title  string
@@ -321,18 +397,18 @@ func (f *fuzzer) send(ctx context.Context, r fuzzed) (status int, err error) {
 	if err := json.Unmarshal(answer, &problem); err != nil || mediaType != "application/problem+json" {
 		// What net/http refuses before any handler is said in docs/problems.md.
 		if mediaType == "text/plain" && resp.Header.Get("X-Request-Id") == "" {
-			return resp.StatusCode, nil
+			return nil
 		}
-		return resp.StatusCode, fmt.Errorf("answered %d %s %.300q, want application/problem+json", resp.StatusCode, mediaType, answer)
+		return fmt.Errorf("answered %d %s %.300q, want application/problem+json", resp.StatusCode, mediaType, answer)
 	}
 	name := problem.Type[strings.LastIndexByte(problem.Type, '#')+1:]
 	if f.problems[name] != resp.StatusCode || problem.Status != resp.StatusCode {
-		return resp.StatusCode, fmt.Errorf("answered %d %s, documented with status %d", resp.StatusCode, name, f.problems[name])
+		return fmt.Errorf("answered %d %s, documented with status %d", resp.StatusCode, name, f.problems[name])
 	}
 	if found := internals.Find(answer); found != nil {
-		return resp.StatusCode, fmt.Errorf("the answer shows %q: %.300s", found, answer)
+		return fmt.Errorf("the answer shows %q: %.300s", found, answer)
 	}
-	return resp.StatusCode, nil
+	return nil
 }
 
 // pathValues returns what can stand in the paths of the documents.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,20 +48,7 @@ func TestErasureCanary(t *testing.T) {
 		page, err := c.user.Notifications(ctx, "", 10)
 		return err == nil && len(page.Notifications) == 3
 	})
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	page := make(chan error, 1)
-	open := make(chan struct{})
-	go func() {
-		first := true
-		page <- (&client.Stream{Client: c.user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond, Handle: func(ssetest.Event) {
-			if first {
-				close(open)
-			}
-			first = false
-		}}).Run(ctx)
-	}()
-	<-open
+	page := openPage(t, c.user)
 
 	// On their way while he is erased: messages to him, one that names him, and
 	// two that will be dead letters, of which one has him in its body.
@@ -85,16 +73,7 @@ func TestErasureCanary(t *testing.T) {
 	c.report.kill()
 	c.report.start()
 	// The notifications database, by the command, while no replica runs.
-	erase := exec.CommandContext(t.Context(), c.notification.path, "erase")
-	erase.Stdin = strings.NewReader(c.user.ID + "\n")
-	for name, value := range c.notification.env {
-		erase.Env = append(erase.Env, name+"="+value)
-	}
-	output, err := erase.CombinedOutput()
-	if err != nil {
-		t.Fatalf("notification-service erase: %v\n%s", err, output)
-	}
-	c.leaks.check("what the command wrote", output)
+	c.eraseByCommand()
 	c.notification.start()
 	c.awaitReady()
 	done := c.awaitErasure(pavel, "/admin/reports/erasures", func(e erasure) bool { return e.State == "done" })
@@ -123,28 +102,78 @@ func TestErasureCanary(t *testing.T) {
 	if _, err := c.user.CreateReport(t.Context(), draft("Once more")); client.StatusOf(err) != http.StatusUnauthorized {
 		t.Errorf("his token files a report: %v", err)
 	}
-	for _, r := range []client.Report{public, anonymous} {
-		seen, err := ben.Report(t.Context(), r.ID)
+	checkWhatStays(t, ben, []client.Report{public, anonymous}, bens)
+
+	c.searchAllTables()
+	c.searchPlainAnswers()
+	c.searchProcesses()
+	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
+}
+
+// eraseByCommand erases the canary from the notifications database.
+func (c *canary) eraseByCommand() {
+	c.t.Helper()
+	erase := exec.CommandContext(c.t.Context(), c.notification.path, "erase")
+	erase.Stdin = strings.NewReader(c.user.ID + "\n")
+	for name, value := range c.notification.env {
+		erase.Env = append(erase.Env, name+"="+value)
+	}
+	output, err := erase.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("notification-service erase: %v\n%s", err, output)
+	}
+	c.leaks.check("what the command wrote", output)
+}
+
+// openPage opens the stream of a page, and returns what will say why it ended.
+func openPage(t *testing.T, user *client.Client) <-chan error {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	t.Cleanup(leave)
+	ended := make(chan error, 1)
+	open := make(chan struct{})
+	first := sync.OnceFunc(func() { close(open) })
+	go func() {
+		ended <- (&client.Stream{
+			Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
+			Handle: func(ssetest.Event) { first() },
+		}).Run(ctx)
+	}()
+	select {
+	case <-open:
+	case err := <-ended:
+		t.Fatalf("the page's stream ends before it has begun: %v", err)
+	}
+	return ended
+}
+
+// checkWhatStays sees that the reports of whoever was erased are anonymous, with
+// the votes of others, and that his vote on another's report counts.
+func checkWhatStays(t *testing.T, other *client.Client, his []client.Report, others client.Report) {
+	t.Helper()
+	for _, r := range his {
+		seen, err := other.Report(t.Context(), r.ID)
 		if err != nil || seen.ReporterName != "" || seen.PrivacyLevel != "anonymous" || seen.Mine || seen.MyVote == "none" {
-			t.Errorf("his report is %+v (error %v), want an anonymous one with Ben's vote", seen, err)
+			t.Errorf("his report is %+v (error %v), want an anonymous one with the other's vote", seen, err)
 		}
 	}
-	if seen := must(ben.Report(t.Context(), bens.ID)); seen.Score != -1 {
-		t.Errorf("Ben's report has the score %d, want -1: his vote counts", seen.Score)
+	if seen, err := other.Report(t.Context(), others.ID); err != nil || seen.Score != -1 {
+		t.Errorf("the other's report has the score %d (error %v), want -1: his vote counts", seen.Score, err)
 	}
+}
 
+// searchAllTables searches both databases, private tables included.
+func (c *canary) searchAllTables() {
+	c.t.Helper()
 	for database, db := range map[string]*pgxpool.Pool{"reports": c.reportDB, "notifications": c.notificationDB} {
-		for _, table := range tables(t, db) {
+		for _, table := range tables(c.t, db) {
 			var text string
-			if err := db.QueryRow(t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+table+` r`).Scan(&text); err != nil {
-				t.Fatalf("read %s: %v", table, err)
+			if err := db.QueryRow(c.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+table+` r`).Scan(&text); err != nil {
+				c.t.Fatalf("read %s: %v", table, err)
 			}
 			c.leaks.check(database+", table "+table, []byte(text))
 		}
 	}
-	c.searchPlainAnswers()
-	c.searchProcesses()
-	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
 }
 
 // releaseLoneCanary is a canary without a screen or spies, who may be erased.

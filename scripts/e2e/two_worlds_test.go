@@ -164,36 +164,68 @@ func play(t *testing.T, author person) world {
 			await(report)
 		}
 	}
-	for _, act := range []struct {
-		method, path string
-		body         any
-	}{
-		{http.MethodPut, "/reports/" + anonymous.ID.String() + "/assignment", map[string]any{"assignee": map[string]string{"id": "olga", "name": "Olga"}}},
-		{http.MethodPost, "/reports/" + anonymous.ID.String() + "/notes", map[string]string{"text": "Ask the neighbours"}},
-		{http.MethodPut, "/reports/" + benesReport.ID.String() + "/duplicate-of", map[string]any{"original": anonymous.ID}},
-	} {
-		if err := olga.Do(t.Context(), act.method, act.path, act.body, nil); err != nil {
-			t.Fatalf("%s %s: %v", act.method, act.path, err)
-		}
-	}
+	work(t, olga, anonymous, benesReport)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
-	broken := c.message(event.VoteReceivedKey, anonymous.ID, author.id, `{"report_id":`)
-	// To one queue: which of two archives its dead letter first is chance.
-	if err := c.channel().PublishWithContext(t.Context(), "", topology.Queue(event.VoteReceivedKey), false, false, broken); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the dead letter is archived", func(ctx context.Context) bool {
-		var archived int
-		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&archived)
-		return err == nil && archived == 1
-	})
+	c.breakMessage(anonymous, author)
 	for _, p := range []person{ann, bene} {
 		residents[p].load(c, reports)
 	}
 
 	w := c.observe(reports, map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
+	w.addOtherSystem(c, other)
+	for exchange, s := range through {
+		w.addExchange(exchange, s)
+	}
+	return w
+}
+
+// addExchange adds what went through an exchange.
+func (w world) addExchange(name string, s *spy) {
+	seen, _ := s.all()
+	for _, d := range seen {
+		w["exchange "+name] = append(w["exchange "+name], describeDelivery(d))
+	}
+	slices.Sort(w["exchange "+name]) // three queues, two replicas' connections: the order is chance
+}
+
+// breakMessage publishes a message about author's report that nobody
+// understands, and waits until it is a dead letter.
+func (c *stack) breakMessage(report client.Report, author person) {
+	c.t.Helper()
+	broken := c.message(event.VoteReceivedKey, report.ID, author.id, `{"report_id":`)
+	// To one queue: which of two archives its dead letter first is chance.
+	if err := c.channel().PublishWithContext(c.t.Context(), "", topology.Queue(event.VoteReceivedKey), false, false, broken); err != nil {
+		c.t.Fatal(err)
+	}
+	eventually(c.t, "the dead letter is archived", func(ctx context.Context) bool {
+		var archived int
+		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&archived)
+		return err == nil && archived == 1
+	})
+}
+
+// work is what an official does of which no resident learns.
+func work(t *testing.T, olga *client.Client, report, duplicate client.Report) {
+	t.Helper()
+	for _, act := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPut, "/reports/" + report.ID.String() + "/assignment", map[string]any{"assignee": map[string]string{"id": "olga", "name": "Olga"}}},
+		{http.MethodPost, "/reports/" + report.ID.String() + "/notes", map[string]string{"text": "Ask the neighbours"}},
+		{http.MethodPut, "/reports/" + duplicate.ID.String() + "/duplicate-of", map[string]any{"original": report.ID}},
+	} {
+		if err := olga.Do(t.Context(), act.method, act.path, act.body, nil); err != nil {
+			t.Fatalf("%s %s: %v", act.method, act.path, err)
+		}
+	}
+}
+
+// addOtherSystem adds what another system was told, and what the worker that
+// told it has logged.
+func (w world) addOtherSystem(c *stack, other *otherSystem) {
 	requests, _ := other.seen()
 	for _, request := range requests {
 		w["the other system"] = append(w["the other system"], withoutChance(request))
@@ -203,14 +235,6 @@ func play(t *testing.T, author person) world {
 	}
 	slices.Sort(w["log of the worker"])
 	w["log of the worker"] = slices.Compact(w["log of the worker"])
-	for exchange, s := range through {
-		seen, _ := s.all()
-		for _, d := range seen {
-			w["exchange "+exchange] = append(w["exchange "+exchange], describeDelivery(d))
-		}
-		slices.Sort(w["exchange "+exchange]) // three queues, two replicas' connections: the order is chance
-	}
-	return w
 }
 
 // observe looks at answers, tables and logs.

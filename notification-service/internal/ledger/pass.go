@@ -227,25 +227,7 @@ func (d *Dispatcher) passed(p pass, now time.Time) {
 		}
 	}
 	if p.renewed != nil {
-		lost := make(map[string]bool, len(p.renew))
-		for _, name := range p.renew {
-			lost[name] = true
-		}
-		for _, leased := range p.renewed {
-			delete(lost, leased.Name)
-			if l, ok := d.lanes[leased.Name]; ok { // it is not released since
-				l.until = p.until
-				if len(l.inHand) == 0 { // all is written down; an operator may have changed it
-					l.adopt(leased, now)
-				}
-			}
-		}
-		for name := range lost {
-			if l, ok := d.lanes[name]; ok {
-				l.drop()
-				l.leaving = true
-			}
-		}
+		d.renewed(p, now)
 	}
 	for _, leased := range p.leased {
 		if _, ok := d.lanes[leased.Name]; !ok {
@@ -294,4 +276,28 @@ func (d *Dispatcher) passed(p pass, now time.Time) {
 		}
 	}
 	d.metrics.open.Set(float64(open))
+}
+
+// renewed prolongs the leases that a pass renewed, and gives up the lanes that
+// are another worker's now.
+func (d *Dispatcher) renewed(p pass, now time.Time) {
+	lost := make(map[string]bool, len(p.renew))
+	for _, name := range p.renew {
+		lost[name] = true
+	}
+	for _, leased := range p.renewed {
+		delete(lost, leased.Name)
+		if l, ok := d.lanes[leased.Name]; ok { // it is not released since
+			l.until = p.until
+			if len(l.inHand) == 0 { // all is written down; an operator may have changed it
+				l.adopt(leased, now)
+			}
+		}
+	}
+	for name := range lost {
+		if l, ok := d.lanes[name]; ok {
+			l.drop()
+			l.leaving = true
+		}
+	}
 }

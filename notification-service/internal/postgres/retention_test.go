@@ -74,30 +74,7 @@ func TestRetentionOfNotifications(t *testing.T) {
 		mustApply(t, store, oldMessage(year-time.Hour, s))
 	}
 	age(t, pool)
-	// What is marked one by one, among the old and the young, and a mark that is
-	// far behind, one in the middle of what goes, and one at the end.
-	for i, r := range readers {
-		page, err := store.List(t.Context(), r, nil, false, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i%3 > 0 {
-			cursor := page.View.Cursor()
-			for k := range cursor {
-				cursor[k].Seq -= int64(i%3-1) * old / 2
-			}
-			if _, err := store.MarkAll(t.Context(), r, cursor); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for k, item := range page.Items {
-			if k%7 == 0 {
-				if _, err := store.Mark(t.Context(), r, item.ID, k%2 == 0); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
+	markSome(t, store, readers, old)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
@@ -139,6 +116,42 @@ func TestRetentionOfNotifications(t *testing.T) {
 	if n := count(t, pool, `select count(*) from notifications`); n != len(streams)+3*young*2 {
 		t.Errorf("%d notifications are left, want the %d young ones", n, len(streams)+3*young*2)
 	}
+	checkStreams(t, store, pool, readers)
+}
+
+// markSome marks what readers have one by one, among the old and the young,
+// and gives them a mark that is far behind, one in the middle of what goes, or
+// one at the end.
+func markSome(t *testing.T, store *postgres.Store, readers []notification.Reader, old int64) {
+	t.Helper()
+	for i, r := range readers {
+		page, err := store.List(t.Context(), r, nil, false, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%3 > 0 {
+			cursor := page.View.Cursor()
+			for k := range cursor {
+				cursor[k].Seq -= int64(i%3-1) * old / 2
+			}
+			if _, err := store.MarkAll(t.Context(), r, cursor); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k, item := range page.Items {
+			if k%7 == 0 {
+				if _, err := store.Mark(t.Context(), r, item.ID, k%2 == 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// checkStreams sees that no stream has a gap, and that the count of the unread
+// is that of the list.
+func checkStreams(t *testing.T, store *postgres.Store, pool *pgxpool.Pool, readers []notification.Reader) {
+	t.Helper()
 	if n := count(t, pool, `
 		select count(*) from streams s where last_seq - removed_to <> (select count(*) from notifications where stream_id = s.id)
 		   or (last_seq > removed_to and removed_to + 1 <> (select min(seq) from notifications where stream_id = s.id))`); n != 0 {

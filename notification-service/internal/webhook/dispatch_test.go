@@ -147,7 +147,7 @@ func TestLimitHoldsOverWorkers(t *testing.T) {
 		now++
 		most = max(most, now)
 		mu.Unlock()
-		time.Sleep(time.Millisecond) // requests that take some time
+		<-time.After(time.Millisecond) // requests that take some time
 		mu.Lock()
 		now--
 		mu.Unlock()
@@ -603,7 +603,9 @@ func (w *world) exec(sql string, args ...any) {
 func (w *world) waitFor(sql string, want int) {
 	w.t.Helper()
 	got := -1
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		if err := w.pool.QueryRow(w.t.Context(), sql).Scan(&got); err != nil {
 			w.t.Fatalf("%s: %v", sql, err)
 		}

@@ -120,7 +120,7 @@ func receive(t *testing.T, cmd *exec.Cmd, secret, address string) {
 // freePort returns an address of this machine that nothing listens on.
 func freePort(t *testing.T) (host, port string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

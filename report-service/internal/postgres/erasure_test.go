@@ -70,7 +70,7 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 			f.t.Fatal(err)
 		}
 	}
-	him := report.Official{ID: kanari.ID, Name: kanari.Name}
+	him := report.Official(kanari)
 	for _, err := range []error{
 		f.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &him}, him),
 		f.Note(f.t.Context(), others.ID, "seen", him),

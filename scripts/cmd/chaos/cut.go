@@ -30,7 +30,7 @@ func cutConnections(pid int, sockets map[string]bool) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("open process: %w", err)
 	}
-	defer unix.Close(process)                                         //nolint:errcheck // it was only read
+	defer unix.Close(process)
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/[0-9]*", pid)) // its only error is a wrong pattern
 	for _, link := range links {
 		file, err := os.Readlink(link)

@@ -13,7 +13,7 @@ func TestPageReportAndVote(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	enter := c.reader
-	ana := enter(c.signIn("Ana", "resident")).open("new")
+	ana := enter(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	ana.do(
 		mapShown,
 		browser.Click("button", "Use the map’s centre"),
@@ -54,7 +54,7 @@ func TestPageReportAndVote(t *testing.T) {
 func TestPageDraftSurvives(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
-	page := c.reader(c.signIn("Ana", "resident")).open("new")
+	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	page.do(
 		next,
 		browser.Click(".categories label", "Graffiti"),
@@ -81,7 +81,7 @@ func TestPageDuplicates(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	known := file(t, c.signIn("Ben", "resident"), "Dark crossing")
-	page := c.reader(c.signIn("Ana", "resident")).open("new")
+	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	page.do(
 		mapShown,
 		browser.Click("button", "Use the map’s centre"),
@@ -105,7 +105,7 @@ func TestPageAnonymous(t *testing.T) {
 	c := startStack(t)
 	enter := c.reader
 	const name = "Canary-7f3a91"
-	author := enter(c.signIn(name, "resident")).open("new")
+	author := enter(c.signIn(name, "resident")).open("new", browser.Width(1280, 800))
 	author.do(
 		next,
 		browser.Click(".categories label", "Animals"),

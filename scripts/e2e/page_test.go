@@ -77,8 +77,9 @@ func (p tab) do(actions ...browser.Action) {
 	}
 }
 
-// next goes to the next step of a report.
-var next = browser.Click("button.primary", "Next")
+// next goes to the next step of a report, which scrolls to its heading: a click
+// before that would meet what has moved there.
+var next = browser.Click("button.primary", "Next").Then(browser.Until(`document.activeElement.tagName === 'H2'`))
 
 // unread waits until the bell counts as many.
 func unread(count string) browser.Action {

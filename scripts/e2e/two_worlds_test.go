@@ -415,6 +415,7 @@ var chance = []struct {
 	// the readers; see docs/decisions.
 	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
 	{regexp.MustCompile(`"session_lock": -?\d+`), constant(`"LOCK"`)},
+	{regexp.MustCompile(`"(owner|lease_until)": ("UUID"|"TIME"|null)`), constant(`"LEASE"`)},
 	{regexp.MustCompile(`"origin": "[^"]*"`), constant(`"DATABASE"`)},
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},

@@ -63,6 +63,12 @@ func Click(selector, name string) Action {
 	return Action{fmt.Sprintf("click %s %q", selector, name), chromedp.Click(chromedp.JSPath(find(selector, name)))}
 }
 
+// Then does one action and waits for what comes of it, as a person does who
+// looks before the next one.
+func (a Action) Then(b Action) Action {
+	return Action{a.what + ", " + b.what, chromedp.Steps(a.do, b.do)}
+}
+
 // Fill types text into the field that is labelled so, in place of what is there.
 func Fill(label, text string) Action {
 	control := "(" + find("label", label) + ")?.control"

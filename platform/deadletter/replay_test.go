@@ -224,15 +224,20 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	awaitProgress(h)
 	steer(deadletter.Cancelled)
 	h.EventuallyEqual("dead letters on their way", 0, func() int { return inState(h, deadletter.Replaying) })
-	open, resolved := inState(h, deadletter.Open), inState(h, deadletter.Resolved)
-	t.Logf("cancelled: %d resolved, %d open again", resolved, open)
-	if open == 0 || open+resolved != n+2 {
-		t.Errorf("%d open and %d resolved, want some open and %d in all", open, resolved, n+2)
+	// What was just being sent may have its effect after the end: each number is
+	// of one moment.
+	open := inState(h, deadletter.Open)
+	t.Logf("cancelled: about %d are open again", open)
+	if all := h.Count(`select count(*) from dead_letters where state in ('open', 'resolved')`); open == 0 || all != n+2 {
+		t.Errorf("%d are open, %d open or resolved, want some and %d", open, all, n+2)
 	}
 	if _, err := h.Letters.SetReplayState(t.Context(), "operator", replay.ID, deadletter.Running); !errors.Is(err, deadletter.ErrEnded) {
 		t.Errorf("resuming a cancelled replay: %v, want ErrEnded", err)
 	}
-	h.CheckEffects(resolved)
+	more := h.Count(`select (select count(*) from effects) - (select count(*) from dead_letters where state = 'resolved')`)
+	if more != 0 {
+		t.Errorf("%d more effects than dead letters that are resolved, want as many", more)
+	}
 }
 
 // awaitProgress waits until more is resolved than was.

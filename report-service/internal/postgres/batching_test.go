@@ -117,17 +117,21 @@ func TestLockedReportsAreApart(t *testing.T) {
 func TestTake(t *testing.T) {
 	t.Parallel()
 	deadline := time.Now().Add(time.Minute)
-	late, taken := &request{deadline: deadline}, &request{deadline: deadline}
+	waits := func() bool { return false }
+	late, taken := &request{deadline: deadline, left: waits}, &request{deadline: deadline, left: waits}
 	if !taken.take(deadline.Add(-1)) || !taken.take(deadline.Add(time.Hour)) {
 		t.Error("a request within its deadline is not taken, or not kept")
 	}
 	if late.take(deadline) || late.take(deadline.Add(-1)) || !errors.Is(late.err, errLate) {
 		t.Errorf("a request at its deadline is taken, or its outcome is %v", late.err)
 	}
-	if suspended := (&request{deadline: deadline}); suspended.take(deadline.Round(0)) {
+	if suspended := (&request{deadline: deadline, left: waits}); suspended.take(deadline.Round(0)) {
 		t.Error("a request is taken that the wall clock alone knows to be late")
 	}
-	if !(&request{}).take(deadline) {
+	if (&request{left: func() bool { return true }}).take(deadline) {
+		t.Error("a request is taken whose client has left")
+	}
+	if !(&request{left: waits}).take(deadline) {
 		t.Error("a request without a deadline is not taken")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -75,7 +76,8 @@ type scope struct {
 type request struct {
 	change   change
 	scope    scope
-	deadline time.Time // zero for none
+	deadline time.Time   // zero for none
+	left     func() bool // the caller, or its client
 	state    atomic.Int32
 	locked   bool // its report, by another session
 	err      error
@@ -103,6 +105,11 @@ func (r *request) take(now time.Time) bool {
 	if !r.deadline.IsZero() && (!now.Before(r.deadline) || !now.Round(0).Before(r.deadline.Round(0))) {
 		r.state.CompareAndSwap(waiting, withdrawn)
 		r.err = errLate
+		return false
+	}
+	if r.left() {
+		r.state.CompareAndSwap(waiting, withdrawn)
+		r.err = context.Canceled
 		return false
 	}
 	return r.state.CompareAndSwap(waiting, taken)
@@ -166,6 +173,7 @@ func (c *committer) do(ctx context.Context, ch change) error {
 	}
 	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
 	r.deadline, _ = ctx.Deadline()
+	r.left = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
 	select {
 	case c.requests <- r:
 	case <-ctx.Done():

@@ -14,7 +14,7 @@ const (
 	maxBody = 64 << 10
 	// bodyTimeout ends the reading of a body that trickles in. The server has no
 	// such limit of its own, because it would also end the streams. Together with
-	// requestTimeout it is below writeTimeout, so that there is an answer.
+	// DefaultTimeout it is below writeTimeout, so that there is an answer.
 	bodyTimeout = 10 * time.Second
 	// unreadTimeout is how long an answer waits for a body that nothing has read.
 	// A body that is on its way arrives in that time; without it the client would

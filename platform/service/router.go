@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// requestTimeout bounds what a request may wait for the database. It is below
+// DefaultTimeout bounds what a request may wait for the database. It is below
 // what gateways and clients wait for us.
-const requestTimeout = 15 * time.Second
+const DefaultTimeout = 15 * time.Second
 
 // NewRouter returns a router of the API's version with what every service has
 // around its handlers:
@@ -45,9 +45,9 @@ func headers(version string) func(http.Handler) http.Handler {
 }
 
 // Timeout bounds what h may wait for. Streams have limits of their own.
-func Timeout(h HandlerFunc) HandlerFunc {
+func Timeout(d time.Duration, h HandlerFunc) HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), d)
 		defer cancel()
 		return h(w, r.WithContext(ctx))
 	}

@@ -76,9 +76,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 				open.Add(-1)
 			}
 		},
-		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, conn) // for ClientLeft
-		},
+		ConnContext:       withConn,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,

@@ -96,7 +96,7 @@ func (a *API) Handlers() openapi.Handlers {
 	}
 	for name, h := range handlers {
 		if name != "exportDeadLetters" { // which takes as long as its reader
-			handlers[name] = service.Timeout(h)
+			handlers[name] = service.Timeout(service.DefaultTimeout, h)
 		}
 	}
 	return handlers

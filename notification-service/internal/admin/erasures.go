@@ -20,8 +20,8 @@ type Eraser interface {
 // ErasureHandlers has a handler for each operation about erasures.
 func ErasureHandlers(e Eraser) openapi.Handlers {
 	return openapi.Handlers{
-		"requestErasure": service.Timeout(func(w http.ResponseWriter, r *http.Request) error { return requestErasure(e, w, r) }),
-		"listErasures":   service.Timeout(func(w http.ResponseWriter, r *http.Request) error { return listErasures(e, w, r) }),
+		"requestErasure": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return requestErasure(e, w, r) }),
+		"listErasures":   service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return listErasures(e, w, r) }),
 	}
 }
 

@@ -67,7 +67,7 @@ func (a *Webhooks) Handlers() openapi.Handlers {
 		"resendDelivery":      a.resend,
 	}
 	for name, h := range handlers {
-		handlers[name] = service.Timeout(h)
+		handlers[name] = service.Timeout(service.DefaultTimeout, h)
 	}
 	return handlers
 }

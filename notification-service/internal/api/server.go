@@ -96,10 +96,10 @@ func New(cfg Config) (http.Handler, error) {
 // handlers has a handler for each operation of the document.
 func (s *server) handlers() openapi.Handlers {
 	return openapi.Handlers{
-		"listNotifications":   service.Timeout(s.listNotifications),
-		"countUnread":         service.Timeout(s.countUnread),
-		"markNotification":    service.Timeout(s.markNotification),
-		"markAllRead":         service.Timeout(s.markAllRead),
+		"listNotifications":   service.Timeout(service.DefaultTimeout, s.listNotifications),
+		"countUnread":         service.Timeout(service.DefaultTimeout, s.countUnread),
+		"markNotification":    service.Timeout(service.DefaultTimeout, s.markNotification),
+		"markAllRead":         service.Timeout(service.DefaultTimeout, s.markAllRead),
 		"streamNotifications": s.streamNotifications,
 		"streamFeed":          s.streamFeed,
 		"openSession":         s.Auth.CreateSession,

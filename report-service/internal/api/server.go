@@ -139,14 +139,14 @@ func (s *server) handlers() openapi.Handlers {
 	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
-		"createReport":     limited(reports, withChangeTimeout(s.createReport)),
+		"createReport":     limited(reports, s.createReport),
 		"listMyReports":    s.listMyReports,
 		"listMapPoints":    s.listMapPoints,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
-		"changeStatus":     withChangeTimeout(s.changeStatus),
-		"vote":             limited(votes, withChangeTimeout(s.vote)),
-		"withdrawVote":     limited(votes, withChangeTimeout(s.withdrawVote)),
+		"changeStatus":     s.changeStatus,
+		"vote":             limited(votes, s.vote),
+		"withdrawVote":     limited(votes, s.withdrawVote),
 		"createDevToken":   s.Auth.IssueDevToken,
 
 		"listQueue":       s.listQueue,
@@ -154,7 +154,7 @@ func (s *server) handlers() openapi.Handlers {
 		"getWork":         s.getWork,
 		"assignReport":    s.assignReport,
 		"addNote":         s.addNote,
-		"moveReports":     withChangeTimeout(s.moveReports),
+		"moveReports":     s.moveReports,
 		"listBulkMoves":   s.listBulkMoves,
 		"setDuplicate":    s.setDuplicate,
 		"unsetDuplicate":  s.unsetDuplicate,
@@ -176,20 +176,15 @@ func (s *server) handlers() openapi.Handlers {
 		"listErasures":   s.listErasures,
 	}
 	for id, h := range handlers {
-		if id != "exportReports" { // which takes as long as its reader
-			handlers[id] = service.Timeout(h)
+		switch id {
+		case "exportReports": // it takes as long as its reader
+		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports":
+			handlers[id] = service.Timeout(changeTimeout, h)
+		default:
+			handlers[id] = service.Timeout(service.DefaultTimeout, h)
 		}
 	}
 	return handlers
-}
-
-// withChangeTimeout gives h the deadline of a change.
-func withChangeTimeout(h service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-		defer cancel()
-		return h(w, r.WithContext(ctx))
-	}
 }
 
 // limited refuses what a user does more often than l has it. What failed does

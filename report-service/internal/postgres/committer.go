@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -139,12 +140,15 @@ type committer struct {
 	committed    func(shards.Set)
 	maxLockWaits int
 
-	requests chan *request // unbuffered: what was sent is Run's
-	written  chan *batch
-	ended    chan struct{} // closed when Run returns
+	mu    sync.Mutex
+	came  []*request    // since Run last took them, in the order of their arrival
+	ended bool          // no more are taken
+	wake  chan struct{} // something came, or enough for a batch
+
+	written chan *batch
 
 	// What follows is Run's alone.
-	queue     []*request           // in the order of their arrival
+	queue     []*request           // what waits longer, in the order of arrival
 	locked    []*batch             // those that have yet to wait for a lock
 	subjects  map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
 	commits   int                  // batches under way
@@ -157,8 +161,7 @@ type committer struct {
 func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
 	return &committer{
 		pool: pool, keys: keys, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
-		requests: make(chan *request), written: make(chan *batch), ended: make(chan struct{}),
-		subjects: make(map[uuid.UUID]*batch),
+		wake: make(chan struct{}, 1), written: make(chan *batch), subjects: make(map[uuid.UUID]*batch),
 	}
 }
 
@@ -174,12 +177,19 @@ func (c *committer) do(ctx context.Context, ch change) error {
 	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
 	r.deadline, _ = ctx.Deadline()
 	r.left = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
-	select {
-	case c.requests <- r:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ended:
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
 		return errEnded
+	}
+	c.came = append(c.came, r)
+	n := len(c.came)
+	c.mu.Unlock()
+	if n == 1 || n == maxBatch { // between the two, Run would only wait for more
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
 	}
 	select {
 	case err := <-r.outcome:
@@ -194,7 +204,6 @@ func (c *committer) do(ctx context.Context, ch change) error {
 
 // Run writes what comes until ctx ends, and then what it has.
 func (c *committer) Run(ctx context.Context) error {
-	defer close(c.ended)
 	work := context.WithoutCancel(ctx)
 	slow := time.NewTimer(slowCommit)
 	defer slow.Stop()
@@ -203,29 +212,33 @@ func (c *committer) Run(ctx context.Context) error {
 		for b := c.next(now); b != nil; b = c.next(now) {
 			go c.write(work, b)
 		}
-		if left := slowCommit - now.Sub(c.moved); len(c.queue) > 0 && left > 0 {
+		if left := slowCommit - now.Sub(c.moved); c.commits > 0 && left > 0 {
 			slow.Reset(left)
 		}
 		select {
-		case r := <-c.requests:
-			c.queue = append(c.queue, r)
-			// What else waits to be sent comes along, as much as a batch can have.
-			for more := true; more && len(c.queue) < maxBatch; {
-				select {
-				case r := <-c.requests:
-					c.queue = append(c.queue, r)
-				default:
-					more = false
-				}
-			}
+		case <-c.wake:
 		case b := <-c.written:
 			c.finish(b, time.Now())
 		case <-slow.C: // next has another look
 		case <-end:
 			end = nil
+			c.mu.Lock()
+			c.ended = true
+			c.mu.Unlock()
+			c.gather()
 		}
 	}
 	return nil
+}
+
+// gather takes what came. It is put off until a batch may begin, so that the
+// batch has what comes at the last moment, too.
+func (c *committer) gather() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, c.came...)
+	clear(c.came)
+	c.came = c.came[:0]
 }
 
 // next returns the batch that may begin now, or nil. It has what can go
@@ -237,10 +250,14 @@ func (c *committer) next(now time.Time) *batch {
 		c.lockWaits++
 		return b
 	}
-	full, slow := len(c.queue) >= maxBatch, now.Sub(c.moved) >= slowCommit
-	if len(c.queue) == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
+	c.mu.Lock()
+	waiting := len(c.queue) + len(c.came)
+	c.mu.Unlock()
+	full, slow := waiting >= maxBatch, now.Sub(c.moved) >= slowCommit
+	if waiting == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
 		return nil
 	}
+	c.gather()
 	b := &batch{scopes: make(map[scope]struct{})}
 	passed := make(map[uuid.UUID]bool) // subjects of which an earlier change has to wait
 	rest := c.queue[:0]
@@ -299,6 +316,7 @@ func (c *committer) finish(b *batch, now time.Time) {
 		c.moved = now
 	}
 	if b.err != nil { // each of those that wait would find the same, after as long
+		c.gather()
 		for _, r := range c.queue {
 			r.outcome <- b.err
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // A counting context counts how often it was asked for its end, which a change
-// does when it is handed in, and once more when it waits for its outcome.
+// does once it is handed in and waits for its outcome.
 type counting struct {
 	context.Context
 	asked *atomic.Int64
@@ -36,12 +36,12 @@ func (c counting) Done() <-chan struct{} {
 // are handed in, and returns their outcomes.
 func (f *fixture) together(n int, change func(ctx context.Context, i int) error) []error {
 	f.t.Helper()
-	return f.gather(n, 1, f.start, change)
+	return f.gather(n, f.start, change)
 }
 
-// gather makes changes at the same time, calls release when each has asked so
-// often for the end of its context, and returns their outcomes.
-func (f *fixture) gather(n, asked int, release func(), change func(ctx context.Context, i int) error) []error {
+// gather makes changes at the same time, calls release when all are handed in,
+// and returns their outcomes.
+func (f *fixture) gather(n int, release func(), change func(ctx context.Context, i int) error) []error {
 	f.t.Helper()
 	ctx := counting{f.t.Context(), new(atomic.Int64)}
 	outcomes := make([]error, n)
@@ -49,7 +49,7 @@ func (f *fixture) gather(n, asked int, release func(), change func(ctx context.C
 	for i := range n {
 		wg.Go(func() { outcomes[i] = change(ctx, i) })
 	}
-	f.eventually("the changes wait", func() bool { return ctx.asked.Load() == int64(n*asked) })
+	f.eventually("the changes wait", func() bool { return ctx.asked.Load() == int64(n) })
 	release()
 	wg.Wait()
 	return outcomes
@@ -175,7 +175,7 @@ func TestCallerLeavesWhileHisChangeWaits(t *testing.T) {
 	}
 	leave := make(chan struct{})
 	left := make(chan error, 20)
-	outcomes := f.gather(40, 2, func() {
+	outcomes := f.gather(40, func() {
 		close(leave)
 		for range 20 {
 			if err := <-left; !errors.Is(err, context.Canceled) {
@@ -286,7 +286,7 @@ func TestCrashInMidBatch(t *testing.T) {
 		_, err := f.Vote(ctx, id, fmt.Sprintf("voter-%d", i), report.Upvote)
 		return err
 	}
-	outcomes := f.gather(20, 1, func() {
+	outcomes := f.gather(20, func() {
 		f.start()
 		onlooker.waitForLock(1)
 		server.Kill()

@@ -164,6 +164,13 @@ func (d *Dispatcher) pass(ctx context.Context, p *pass) (err error) {
 	if len(names) == 0 {
 		return nil
 	}
+	return d.claim(ctx, p, names)
+}
+
+// claim claims what is due in leased lanes, and withdraws it where nothing may
+// be sent.
+func (d *Dispatcher) claim(ctx context.Context, p *pass, names []string) (err error) {
+	channel := d.channel.Name()
 	if p.lanes, err = d.channel.Lanes(ctx, names); err != nil {
 		return fmt.Errorf("ask what lanes may send: %w", err)
 	}

@@ -37,6 +37,11 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	if err != nil {
 		return err
 	}
+	if query.Get("brief") == "true" {
+		for i := range page.Reports {
+			page.Reports[i].Description = ""
+		}
+	}
 	if page.Next != nil {
 		service.NextLink(w, r, page.Next.String())
 	}

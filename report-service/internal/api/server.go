@@ -144,6 +144,7 @@ func (s *server) handlers() openapi.Handlers {
 		"listMapPoints":    s.listMapPoints,
 		"getReport":        s.getReport,
 		"getReportHistory": s.getHistory,
+		"previewReport":    s.previewReport,
 		"changeStatus":     s.changeStatus,
 		"vote":             limited(votes, s.vote),
 		"withdrawVote":     limited(votes, s.withdrawVote),

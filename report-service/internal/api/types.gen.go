@@ -776,6 +776,9 @@ type Assignee = string
 // Box Examples: 107.5,-7.0,107.7,-6.8
 type Box = string
 
+// Brief defines model for Brief.
+type Brief = bool
+
 // CategoryFilter defines model for CategoryFilter.
 type CategoryFilter = []int32
 

@@ -159,7 +159,9 @@ func (q *query) filter(f report.Filter) {
 	if f.Reporter != "" {
 		q.and(`p.reporter_id = %s`, f.Reporter)
 	}
-	if len(f.Words) > 0 {
+	if end, ok := report.ReferenceOf(f.Words); ok { // or else it is a word of that form
+		q.and(`(r.search @@ to_tsquery('simple', %s) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
+	} else if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
 	}
 	if len(f.Departments) > 0 {

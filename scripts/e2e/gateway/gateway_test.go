@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -147,6 +148,52 @@ func TestPageAtTheAddressOfItsData(t *testing.T) {
 		if _, got := g.do(t, tt.method, g.URL+tt.path, nil, "Accept", tt.accept); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s %s as %s: got %q from it, want %s", tt.method, tt.path, tt.accept, got, tt.want)
 		}
+	}
+}
+
+// A report's page has its title and its preview without any script. Where there
+// are none, such as while no replica answers, it is the page as it is.
+func TestPageOfAReportNamesIt(t *testing.T) {
+	t.Parallel()
+	const (
+		known, unknown = "0198c0de-0000-7000-8000-000000000001", "0198c0de-0000-7000-8000-000000000002"
+		fragment       = `<title>Dark &lt;crossing&gt; <!--# echo var="remote_addr" --></title>`
+	)
+	reports := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/reports/"+known+"/preview" {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"status":404}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, fragment)
+	})
+	html, err := os.ReadFile("../../../notification-service/internal/web/dist/index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			t.Errorf("%s: the gateway asks for a compressed page, into which nothing can be put", r.URL.Path)
+		}
+		_, _ = w.Write(html)
+	})
+	g, broken := start(t, []string{reports}, []string{pages}), start(t, []string{away}, []string{pages})
+	for _, tt := range []struct{ url, want string }{
+		{g.URL + "/reports/" + known, fragment},
+		{g.URL + "/reports/" + unknown, "<title>CityConnect</title>"},
+		{g.URL + "/reports/abc", "<title>CityConnect</title>"},
+		{broken.URL + "/reports/" + known, "<title>CityConnect</title>"},
+	} {
+		res, got := g.do(t, "GET", tt.url, nil, "Accept", "text/html", "Accept-Encoding", "gzip;q=0, identity")
+		if res.StatusCode != http.StatusOK || strings.Count(got, "<title>") != 1 || !strings.Contains(got, tt.want) || !strings.Contains(got, `<div id="app">`) {
+			t.Errorf("%s: got %d, want %s in it:\n%s", tt.url, res.StatusCode, tt.want, got)
+		}
+	}
+	if res, got := g.do(t, "GET", g.URL+"/gateway/preview/reports/"+known, nil); got != "" {
+		t.Errorf("the preview is at an address of its own: got %d %s, want nothing", res.StatusCode, got)
 	}
 }
 

@@ -1,0 +1,1 @@
+drop index reports_reference;

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// preview is what the head of a report's page has of it, for search engines and
+// for whoever shows a link with a title: they run no script.
+var preview = template.Must(template.New("preview").Parse(`<title>{{.Title}} · CityConnect</title>
+<meta name="description" content="{{.Description}}">
+<meta property="og:type" content="article">
+<meta property="og:site_name" content="CityConnect">
+<meta property="og:title" content="{{.Title}}">
+<meta property="og:description" content="{{.Description}}">
+`))
+
+// previewLetters is how much of a description such programs show.
+const previewLetters = 200
+
+// previewReport handles GET /reports/{id}/preview. The gateway puts the answer
+// into the page at /reports/{id}; it is the same for everyone, and has neither
+// the reporter's name nor the votes.
+func (s *server) previewReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := s.Store.Get(r.Context(), pathID(r), "")
+	if err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	if err := preview.Execute(&body, struct{ Title, Description string }{view.Title, previewText(view)}); err != nil {
+		return fmt.Errorf("write preview: %w", err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body.Bytes()) // a client that left is no fault of ours
+	return nil
+}
+
+// previewText says in a line what the report is about and where.
+func previewText(v report.View) string {
+	parts := []string{v.Category.Name}
+	for _, part := range []string{v.Address, strings.Join(strings.Fields(v.Description), " ")} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := []rune(strings.Join(parts, " · "))
+	if len(text) > previewLetters {
+		return string(text[:previewLetters-1]) + "…"
+	}
+	return string(text)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -55,8 +56,15 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.follow(h.feed)
-	first := append(appendEvent(appendRetry(nil, retryLost.random()), eventReady, []byte("{}")), '\n')
-	h.serve(r.Context(), w, r, c, first)
+	h.serve(r.Context(), w, r, c, nil) // ready comes once it has joined
+}
+
+// feedReady returns the first bytes of the feed: how long nothing has happened,
+// so that a page that was away no longer than that has missed nothing. It is
+// asked when the client has joined, and says too little rather than too much.
+func (h *Hub) feedReady() []byte {
+	quiet := max(0, time.Now().UnixMilli()-h.feedAt.Load())
+	return append(appendEvent(appendRetry(nil, retryLost.random()), eventReady, fmt.Appendf(nil, `{"quiet_ms":%d}`, quiet)), '\n')
 }
 
 // newClient returns a client that ends before expires, or only with its
@@ -83,8 +91,14 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	}
 	c.conn = conn
 	h.metrics.opened(c.kind)
-	if err = conn.Write(firstFrames); err == nil {
+	if len(firstFrames) > 0 {
+		err = conn.Write(firstFrames)
+	}
+	if err == nil {
 		err = h.join(ctx, c)
+	}
+	if err == nil && c.kind == kindFeed { // what it was offered meanwhile waits: it counts as scheduled
+		err = conn.Write(h.feedReady())
 	}
 	if errors.Is(err, errLost) { // what follows its cursor is gone, so it is reset first
 		if err = h.reset(ctx, c); err == nil {

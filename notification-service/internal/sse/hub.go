@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,7 +35,8 @@ type Hub struct {
 	transport  transport.Transport
 	wheel      *timerWheel
 	feed       *topic
-	incomplete *topicSet // waiting for a repair
+	feedAt     atomic.Int64 // when the feed had its last event, in milliseconds; at first, when the hub began
+	incomplete *topicSet    // waiting for a repair
 	compareNow chan struct{}
 
 	mu          sync.Mutex
@@ -57,6 +59,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		topics:     make(map[notification.Stream]*topic),
 		clients:    make(map[*client]struct{}),
 	}
+	h.feedAt.Store(time.Now().UnixMilli())
 	if cfg.Writer == Shared {
 		h.transport = transport.NewShared(cfg.WriteTimeout, h.transport)
 	}
@@ -92,6 +95,9 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 			h.metrics.fanoutLag.Observe(time.Since(committed).Seconds())
 			h.accept(t, n, committed)
 		}
+	}
+	if len(b.Feed) > 0 { // before the first client is told: see feedReady
+		h.feedAt.Store(time.Now().UnixMilli())
 	}
 	for _, d := range b.Feed {
 		f, err := feedFrame(d, committed)

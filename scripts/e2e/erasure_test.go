@@ -44,6 +44,7 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, public, "upvote")
 	vote(t, ben, anonymous, "downvote")
 	move(t, olga, public, "in_progress", "Seen")
+	follow(t, c.user, bens)
 	eventually(t, "he has his notifications", func(ctx context.Context) bool {
 		page, err := c.user.Notifications(ctx, "", 10)
 		return err == nil && len(page.Notifications) == 3

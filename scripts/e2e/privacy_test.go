@@ -77,6 +77,10 @@ func (c *canary) fileAnonymously() (want []sight) {
 		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
 		want = append(want, move(c.t, olga, report, "in_progress", "Seen"))
 	}
+	// Who follows a report is as private as who filed one.
+	bens := file(c.t, ben, "Followed")
+	follow(c.t, c.user, bens)
+	want = append(want, move(c.t, olga, bens, "in_progress", "Seen"))
 	c.screen.await(len(want))
 	return want
 }

@@ -143,9 +143,17 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	events := len(reports)
+	// The author follows a report of carl's, and carl the anonymous one.
+	carls := must(carl.CreateReport(t.Context(), draft("A dark square"), "Idempotency-Key", uuid.NewString()))
+	follow(t, residents[author].Client, carls)
+	follow(t, carl, anonymous)
+	olgas.await(len(reports) + 1)
+	feed.await(t, len(reports)+1)
+	other.await(len(reports) + 1)
+
+	events := len(reports) + 1
 	await := func(report client.Report) {
-		reader := residents[author]
+		reader := residents[author] // of the anonymous one, and of carl's, which the author follows
 		switch report.ID {
 		case annsReport.ID:
 			reader = residents[ann]
@@ -167,18 +175,28 @@ func play(t *testing.T, author person) world {
 	work(t, olga, anonymous, benesReport)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
+	move(t, olga, carls, "in_progress", "Seen")
+	await(carls)
 	c.breakMessage(anonymous, author)
 	for _, p := range []person{ann, bene} {
 		residents[p].load(c, reports)
 	}
 
-	w := c.observe(reports, map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
+	w := c.observe(append(reports, carls), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
 	w.addOtherSystem(c, other)
 	for exchange, s := range through {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// follow has user notified of changes of the report's status.
+func follow(t *testing.T, user *client.Client, report client.Report) {
+	t.Helper()
+	if err := user.Do(t.Context(), http.MethodPut, "/me/follows/"+report.ID.String(), nil, nil); err != nil {
+		t.Fatalf("follow a report: %v", err)
+	}
 }
 
 // addExchange adds what went through an exchange.
@@ -241,9 +259,9 @@ func (w world) addOtherSystem(c *stack, other *otherSystem) {
 func (c *stack) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
 	w := world{}
 	for name, user := range readers {
-		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/map/points?zoom=3&bbox=-180,-90,180,90"}
+		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
-			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history")
+			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview")
 		}
 		w[name] = c.answers(user, paths)
 	}

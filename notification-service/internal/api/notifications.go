@@ -89,6 +89,20 @@ func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, UnreadCount{UnreadCount: view.Unread})
 }
 
+// setScope handles PUT /notifications/scope.
+func (s *server) setScope(w http.ResponseWriter, r *http.Request) error {
+	scope, err := service.Decode[NotificationScope](r)
+	if err != nil {
+		return err
+	}
+	who, _ := reader(r)
+	view, err := s.Store.SetOnlyOwn(r.Context(), who, scope.OnlyOwn)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, UnreadCount{UnreadCount: view.Unread})
+}
+
 // parseCursor reads a cursor that may be missing.
 func parseCursor(field, text string) (notification.Cursor, error) {
 	if text == "" {

@@ -207,3 +207,41 @@ func TestRefusals(t *testing.T) {
 		s.do(tt.call, tt.status, nil)
 	}
 }
+
+// What an official follows and wants to hear of is hers on every device.
+func TestFollowsAndScope(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	olga, ann := s.token("olga", auth.Official), s.token("ann", auth.Resident)
+	report := uuid.New()
+	path := "/me/follows/" + report.String()
+	for range 2 {
+		s.do(call{method: "PUT", path: path, token: olga}, 204, nil)
+	}
+	var list api.Follows
+	s.do(call{method: "GET", path: "/me/follows", token: olga}, 200, &list)
+	if len(list.Follows) != 1 || list.Follows[0].ReportID != report {
+		t.Errorf("she follows %v, want %s", list.Follows, report)
+	}
+	s.do(call{method: "GET", path: "/me/follows", token: ann}, 200, &list)
+	if len(list.Follows) != 0 {
+		t.Errorf("ann follows %v, want nothing", list.Follows)
+	}
+	s.do(call{method: "DELETE", path: path, token: olga}, 204, nil)
+	s.do(call{method: "GET", path: "/me/follows", token: olga}, 200, &list)
+	if len(list.Follows) != 0 {
+		t.Errorf("she still follows %v", list.Follows)
+	}
+	s.do(call{method: "PUT", path: "/me/follows/pothole", token: olga}, 400, nil)
+	s.do(call{method: "PUT", path: path}, 401, nil)
+
+	s.do(call{method: "PUT", path: "/notifications/scope", token: olga, body: `{"only_own":true}`}, 200, nil)
+	s.report()
+	var page api.NotificationPage
+	s.do(call{method: "GET", path: "/notifications", token: olga}, 200, &page)
+	if len(page.Notifications) != 0 || page.UnreadCount != 0 || !page.OnlyOwn {
+		t.Errorf("her list is %+v, want nothing, and that she wants only her own", page)
+	}
+	s.do(call{method: "PUT", path: "/notifications/scope", token: ann, body: `{"only_own":true}`}, 403, nil)
+	s.do(call{method: "PUT", path: "/notifications/scope", token: olga, body: `{}`}, 400, nil)
+}

@@ -38,6 +38,10 @@ type Store interface {
 	List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error)
 	Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error)
 	MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error)
+	SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error)
+	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
 }
 
 // Streams answers with live streams.
@@ -100,6 +104,10 @@ func (s *server) handlers() openapi.Handlers {
 		"countUnread":         service.Timeout(service.DefaultTimeout, s.countUnread),
 		"markNotification":    service.Timeout(service.DefaultTimeout, s.markNotification),
 		"markAllRead":         service.Timeout(service.DefaultTimeout, s.markAllRead),
+		"setScope":            service.Timeout(service.DefaultTimeout, s.setScope),
+		"listFollows":         service.Timeout(service.DefaultTimeout, s.listFollows),
+		"follow":              service.Timeout(service.DefaultTimeout, s.follow),
+		"unfollow":            service.Timeout(service.DefaultTimeout, s.unfollow),
 		"streamNotifications": s.streamNotifications,
 		"streamFeed":          s.streamFeed,
 		"openSession":         s.Auth.CreateSession,

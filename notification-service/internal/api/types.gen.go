@@ -497,6 +497,17 @@ type Finding struct {
 	What string `json:"what"`
 }
 
+// Follow defines model for Follow.
+type Follow struct {
+	FollowedAt time.Time `json:"followed_at"`
+	ReportID   uuid.UUID `json:"report_id"`
+}
+
+// Follows defines model for Follows.
+type Follows struct {
+	Follows []Follow `json:"follows"`
+}
+
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	// Area Only reports between two meridians and two parallels, in degrees:
@@ -571,7 +582,15 @@ type NotificationPage struct {
 	// Examples: v1.5f0c2a91.42
 	NextCursor    Cursor         `json:"next_cursor,omitempty,omitzero"`
 	Notifications []Notification `json:"notifications"`
-	UnreadCount   int64          `json:"unread_count"`
+
+	// OnlyOwn The official has said that new reports of the city do not concern him.
+	OnlyOwn     bool  `json:"only_own"`
+	UnreadCount int64 `json:"unread_count"`
+}
+
+// NotificationScope defines model for NotificationScope.
+type NotificationScope struct {
+	OnlyOwn bool `json:"only_own"`
 }
 
 // Problem RFC 9457 problem details.

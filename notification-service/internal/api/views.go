@@ -23,6 +23,7 @@ func pageOf(page notification.Page) (NotificationPage, error) {
 		Notifications: make([]Notification, len(page.Items)),
 		UnreadCount:   page.View.Unread,
 		LastEventID:   page.View.Cursor().String(),
+		OnlyOwn:       page.View.OnlyOwn,
 	}
 	for i, item := range page.Items {
 		var err error

@@ -72,15 +72,17 @@ type Effect struct {
 //
 // The reporter gets votes and status changes, but not the report that he has
 // just filed himself; the officials get that. The public feed gets everything.
+// Who follows the report gets status changes as well, which the store adds: it
+// knows who that is.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{Feed: data}
 	switch {
 	case m.Key() == event.ReportCreatedKey:
-		effect.draft[0] = Draft{Stream: Officials, ID: newID(), Data: data}
+		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data}
 		effect.Drafts = effect.draft[:]
 	case recipient != "":
-		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: newID(), Data: data}
+		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data}
 		effect.Drafts = effect.draft[:]
 	}
 	return effect
@@ -104,5 +106,6 @@ func describe(m event.Message) Data {
 	return data
 }
 
-// newID is ordered by time, which keeps the index on it small and warm.
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+// NewID returns an id for a notification. It is ordered by time, which keeps the
+// index on it small and warm.
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -1,6 +1,29 @@
 package notification
 
-import "github.com/cityconnect/cityconnect/platform/fault"
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+const (
+	// MaxFollows is how many reports somebody can follow: the page asks for each.
+	MaxFollows = 200
+	// MaxFollowers is how many can follow a report: a change of its status is one
+	// transaction, and others wait for its end.
+	MaxFollowers = 5_000
+)
+
+// ErrFollows says that one of the two limits is reached.
+var ErrFollows = fault.New(fault.Conflict, "you follow 200 reports already, or too many follow this one")
+
+// A Follow says that somebody follows a report.
+type Follow struct {
+	ReportID   uuid.UUID
+	FollowedAt time.Time
+}
 
 // ErrNotFound says that there is no such notification for this reader.
 var ErrNotFound = fault.New(fault.NotFound, "no such notification")
@@ -32,6 +55,9 @@ type Head struct {
 type View struct {
 	Heads  []Head // in the order of Reader.Streams
 	Unread int64
+	// OnlyOwn says that the reader wants to hear of nothing but what comes in his
+	// own stream. What comes in the officials' is then neither listed nor counted.
+	OnlyOwn bool
 }
 
 // Cursor returns the position of everything that the view has.

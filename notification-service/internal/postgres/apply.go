@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // applySQL is one statement, and so one transaction and one round trip.
@@ -70,7 +72,11 @@ type Applied struct {
 // Value of a message is its *notification.Effect. The statement does what
 // consumer.Note does, too.
 func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (Applied, error) {
-	args, err := newApplyArgs(batch)
+	followers, err := s.followers(ctx, batch)
+	if err != nil {
+		return Applied{}, err
+	}
+	args, err := newApplyArgs(batch, followers)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -111,25 +117,44 @@ type applyArgs struct {
 	now        time.Time
 }
 
-func newApplyArgs(batch []consumer.Message) (*applyArgs, error) {
+// newApplyArgs adds to the drafts of the batch one for each follower of a report
+// whose status changes. Whoever is told already is told once.
+func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
 	a := &applyArgs{now: time.Now().Truncate(time.Microsecond)} // as exact as a timestamptz
 	for _, m := range batch {
+		effect := effectOf(m)
 		a.ids = append(a.ids, m.ID)
-		for _, d := range effectOf(m).Drafts {
+		for _, d := range effect.Drafts {
 			data, err := json.Marshal(d.Data)
 			if err != nil {
 				return nil, fmt.Errorf("encode notification: %w", err)
 			}
-			a.messageIDs = append(a.messageIDs, m.ID)
-			a.streams = append(a.streams, string(d.Stream))
-			a.draftIDs = append(a.draftIDs, pgtype.UUID{Bytes: d.ID, Valid: true})
-			a.types = append(a.types, string(d.Data.Type))
-			a.reports = append(a.reports, pgtype.UUID{Bytes: d.Data.ReportID, Valid: true})
-			a.versions = append(a.versions, d.Data.ReportVersion)
-			a.data = append(a.data, data)
+			a.add(m.ID, d, data)
+		}
+		if followers == nil || effect.Feed.Type != event.StatusUpdatedKey {
+			continue
+		}
+		data, err := json.Marshal(effect.Feed)
+		if err != nil {
+			return nil, fmt.Errorf("encode notification: %w", err)
+		}
+		for _, stream := range followers[effect.Feed.ReportID] {
+			if !slices.ContainsFunc(effect.Drafts, func(d notification.Draft) bool { return d.Stream == stream }) {
+				a.add(m.ID, notification.Draft{Stream: stream, ID: notification.NewID(), Data: effect.Feed}, data)
+			}
 		}
 	}
 	return a, nil
+}
+
+func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMessage) {
+	a.messageIDs = append(a.messageIDs, messageID)
+	a.streams = append(a.streams, string(d.Stream))
+	a.draftIDs = append(a.draftIDs, pgtype.UUID{Bytes: d.ID, Valid: true})
+	a.types = append(a.types, string(d.Data.Type))
+	a.reports = append(a.reports, pgtype.UUID{Bytes: d.Data.ReportID, Valid: true})
+	a.versions = append(a.versions, d.Data.ReportVersion)
+	a.data = append(a.data, data)
 }
 
 // applied joins what was asked for with the numbers that it got.

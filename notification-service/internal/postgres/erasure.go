@@ -19,7 +19,7 @@ import (
 )
 
 // ErasureSteps returns how a person is erased here: his stream goes, with all
-// that is in it and all that he has read, and his name from dead letters and
+// that is in it, all that he has read and all that he follows, and his name from dead letters and
 // from what operators did. A dead letter about his report stays, because others
 // are told of it, and is for nobody any more.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
@@ -45,11 +45,13 @@ func (s *Store) hashes(streams ...string) (names []string, hashes [][]byte) {
 	if s.erased == nil {
 		return nil, nil
 	}
-	for i, name := range streams {
+	seen := make(map[string]bool, len(streams)) // a report may have thousands of followers
+	for _, name := range streams {
 		user, own := strings.CutPrefix(name, string(notification.UserStream("")))
-		if !own || slices.Contains(streams[:i], name) {
+		if !own || seen[name] {
 			continue
 		}
+		seen[name] = true
 		for _, hash := range s.erased.Hashes(user) {
 			names, hashes = append(names, name), append(hashes, hash)
 		}
@@ -86,6 +88,7 @@ func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (n
 		return "more", removed, nil
 	}
 	for _, sql := range []string{
+		`delete from follows where stream_id = (select id from streams where name = $1)`,
 		`delete from read_marks where reader = (select id from streams where name = $1)`,
 		`delete from streams where name = $1`,
 	} {

@@ -73,7 +73,7 @@ func (s *Store) list(ctx context.Context, reader notification.Reader, before []i
 		from unnest($2::text[], $3::bigint[]) as want (name, before)
 		join streams s on s.name = want.name
 		join streams me on me.name = $1
-		join read_marks m on m.reader = me.id and m.stream_id = s.id
+		join read_marks m on m.reader = me.id and m.stream_id = s.id and not m.muted
 		cross join lateral (
 		  select n.seq, n.id, n.data, n.created_at, coalesce(r.read, n.seq <= m.seq) as read
 		  from notifications n

@@ -156,6 +156,7 @@ func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep tim
 	var removed int64
 	for _, sql := range []string{
 		`delete from notification_reads where reader = any($1)`,
+		`delete from follows where stream_id = any($1)`,
 		`delete from read_marks where reader = any($1)`,
 		`delete from streams where id = any($1)`,
 	} {

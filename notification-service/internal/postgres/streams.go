@@ -42,12 +42,12 @@ func (s *Store) View(ctx context.Context, reader notification.Reader) (notificat
 func (s *Store) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, s.last_seq,
-		  greatest(s.last_seq - greatest(m.seq, s.removed_to), 0) + (
+		  case when m.muted then 0 else greatest(s.last_seq - greatest(m.seq, s.removed_to), 0) + (
 		    select count(*) filter (where not r.read and r.seq <= m.seq)
 		         - count(*) filter (where r.read and r.seq > m.seq)
 		    from notification_reads r
-		    where r.reader = m.reader and r.stream_id = s.id),
-		  m.seen_at > now() - interval '1 day'
+		    where r.reader = m.reader and r.stream_id = s.id) end,
+		  m.muted, m.seen_at > now() - interval '1 day'
 		from unnest($2::text[]) with ordinality as want (name, place)
 		join streams s on s.name = want.name
 		join streams me on me.name = $1
@@ -59,11 +59,12 @@ func (s *Store) view(ctx context.Context, reader notification.Reader) (view noti
 	}
 	var head notification.Head
 	var unread int64
-	var seen bool
+	var muted, seen bool
 	seenToday = true
-	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread, &seen}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread, &muted, &seen}, func() error {
 		view.Heads = append(view.Heads, head)
 		view.Unread += unread
+		view.OnlyOwn = view.OnlyOwn || muted
 		seenToday = seenToday && seen
 		return nil
 	})
@@ -79,6 +80,23 @@ func (s *Store) see(ctx context.Context, reader notification.Reader) {
 	_, _ = s.pool.Exec(ctx, `
 		update read_marks set seen_at = now()
 		where reader = (select id from streams where name = $1) and seen_at < now() - interval '1 day'`, reader.Own())
+}
+
+// SetOnlyOwn sets whether reader wants to hear of nothing but what comes in his
+// own stream, and returns the view after that. What came in the other streams
+// until he wants to hear of them again counts as read.
+func (s *Store) SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error) {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return notification.View{}, err
+	}
+	_, err := s.pool.Exec(ctx, `
+		update read_marks m set muted = $2, seq = case when m.muted and not $2 then s.last_seq else m.seq end
+		from streams s, streams me
+		where me.name = $1 and m.reader = me.id and s.id = m.stream_id and s.id <> me.id`, reader.Own(), only)
+	if err != nil {
+		return notification.View{}, fmt.Errorf("mute streams: %w", err)
+	}
+	return s.View(ctx, reader)
 }
 
 // enrol writes the streams of reader and his marks in them. What is in a shared

@@ -1,0 +1,2 @@
+alter table read_marks drop column muted;
+drop table follows;

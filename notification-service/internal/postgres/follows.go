@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// Follow has reader hear of the report's changes of status from now on. To
+// follow it again changes nothing. Whether there is such a report is not
+// asked: it is in another database.
+func (s *Store) Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return err
+	}
+	// Two requests at once may both find room: the limits keep the work small, and
+	// one more is none.
+	var follows bool
+	err := s.pool.QueryRow(ctx, `
+		with me as (
+		  select id from streams where name = $1
+		), already as (
+		  select from follows f join me on f.stream_id = me.id where f.report_id = $2
+		), fresh as (
+		  insert into follows (stream_id, report_id)
+		  select id, $2 from me
+		  where (select count(*) from follows f where f.stream_id = me.id) < $3
+		    and (select count(*) from follows f where f.report_id = $2) < $4
+		  on conflict do nothing
+		  returning 1
+		)
+		select exists (select from already) or exists (select from fresh)`,
+		reader.Own(), report, notification.MaxFollows, notification.MaxFollowers).Scan(&follows)
+	if err != nil {
+		return fmt.Errorf("follow report: %w", err)
+	}
+	if !follows {
+		return notification.ErrFollows
+	}
+	return nil
+}
+
+// Unfollow undoes Follow.
+func (s *Store) Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
+	_, err := s.pool.Exec(ctx, `
+		delete from follows where report_id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), report)
+	if err != nil {
+		return fmt.Errorf("unfollow report: %w", err)
+	}
+	return nil
+}
+
+// Follows lists the reports that reader follows, the latest first.
+func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
+	rows, err := s.pool.Query(ctx, `
+		select f.report_id, f.followed_at from follows f join streams s on s.id = f.stream_id
+		where s.name = $1 order by f.followed_at desc, f.report_id`, reader.Own())
+	if err != nil {
+		return nil, fmt.Errorf("list follows: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[notification.Follow])
+	if err != nil {
+		return nil, fmt.Errorf("list follows: %w", err)
+	}
+	return list, nil
+}
+
+// followers returns the streams of those who follow the reports whose status
+// the batch changes. For other batches it asks nothing: votes are many, and
+// followers do not hear of them.
+func (s *Store) followers(ctx context.Context, batch []consumer.Message) (map[uuid.UUID][]notification.Stream, error) {
+	var reports []uuid.UUID
+	for _, m := range batch {
+		if data := effectOf(m).Feed; data.Type == event.StatusUpdatedKey {
+			reports = append(reports, data.ReportID)
+		}
+	}
+	if len(reports) == 0 {
+		return nil, nil
+	}
+	rows, err := s.pool.Query(ctx, `
+		select f.report_id, s.name from follows f join streams s on s.id = f.stream_id where f.report_id = any($1)`, reports)
+	if err != nil {
+		return nil, fmt.Errorf("read followers: %w", err)
+	}
+	streams := make(map[uuid.UUID][]notification.Stream)
+	var report uuid.UUID
+	var stream notification.Stream
+	_, err = pgx.ForEachRow(rows, []any{&report, &stream}, func() error {
+		streams[report] = append(streams[report], stream)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read followers: %w", err)
+	}
+	return streams, nil
+}

@@ -1,0 +1,179 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// moved returns the message of a change of status.
+func moved(report uuid.UUID, recipient string) consumer.Message {
+	m := &event.StatusUpdate{
+		Subject:   event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
+		NewStatus: event.InProgress,
+	}
+	return consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, recipient)}
+}
+
+func mustFollow(t *testing.T, store *postgres.Store, reader notification.Reader, report uuid.UUID) {
+	t.Helper()
+	if err := store.Follow(t.Context(), reader, report); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who follows a report is told when its status changes, once: also whoever
+// filed it, and when the message comes again.
+func TestFollowersAreTold(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	report, other := uuid.New(), uuid.New()
+	bob := notification.Reader{UserID: "bob"}
+	for _, reader := range []notification.Reader{ann, bob, olga} {
+		mustFollow(t, store, reader, report)
+	}
+	mustFollow(t, store, bob, report) // again
+	mustFollow(t, store, ann, other)
+	mustFollow(t, store, olga, other)
+	if err := store.Unfollow(t.Context(), olga, other); err != nil {
+		t.Fatal(err)
+	}
+
+	first, second := moved(report, "ann"), moved(other, "")
+	vote := message(ann.Own())
+	vote.Value.(*notification.Effect).Feed.ReportID = report
+	applied := mustApply(t, store, first, second, vote)
+	got := places(applied.Batch.Notifications)
+	slices.Sort(got)
+	want := []string{"user:ann:1", "user:ann:2", "user:ann:3", "user:bob:1", "user:olga:1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("told were %v, want %v", got, want)
+	}
+	if again := mustApply(t, store, first, second, vote); again.Seen != 3 || len(again.Batch.Notifications) != 0 {
+		t.Errorf("the messages came again: %d seen and %v told, want 3 and nobody", again.Seen, places(again.Batch.Notifications))
+	}
+	page, err := store.List(t.Context(), bob, nil, true, 10)
+	if err != nil || len(page.Items) != 1 || page.View.Unread != 1 {
+		t.Errorf("bob's list is %+v (error %v), want one that is unread", page, err)
+	}
+	list, err := store.Follows(t.Context(), ann)
+	if err != nil || len(list) != 2 || list[0].ReportID != other || list[1].ReportID != report {
+		t.Errorf("ann follows %v (error %v), want the latest first", list, err)
+	}
+}
+
+// Nobody follows more than the page asks for, and no report has more followers
+// than a transaction should.
+func TestFollowsHaveLimits(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	report := uuid.New()
+	for range notification.MaxFollows - 1 {
+		mustFollow(t, store, ann, uuid.New())
+	}
+	mustFollow(t, store, ann, report)
+	mustFollow(t, store, ann, report) // which she does
+	if err := store.Follow(t.Context(), ann, uuid.New()); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("one too many: %v, want a conflict", err)
+	}
+	mustExec(t, pool, `insert into streams (name) select 'user:f' || n from generate_series(2, $1) n`, notification.MaxFollowers)
+	mustExec(t, pool, `insert into follows (stream_id, report_id) select id, $1 from streams where name like 'user:f%'`, report)
+	if err := store.Follow(t.Context(), olga, report); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("one follower too many: %v, want a conflict", err)
+	}
+	if applied := mustApply(t, store, moved(report, "")); len(applied.Batch.Notifications) != notification.MaxFollowers {
+		t.Errorf("%d are told, want %d", len(applied.Batch.Notifications), notification.MaxFollowers)
+	}
+}
+
+// What somebody follows goes with him: when he is erased, and when he has not
+// come for as long as his marks are kept.
+func TestFollowsGoWithTheirReader(t *testing.T) {
+	t.Parallel()
+	t.Run("erased", func(t *testing.T) {
+		t.Parallel()
+		e := newErasing(t)
+		report := uuid.New()
+		mustFollow(t, e.Store, kanari, report)
+		mustFollow(t, e.Store, ann, report)
+		e.erase()
+		if got := places(mustApply(t, e.Store, moved(report, "")).Batch.Notifications); !slices.Equal(got, []string{"user:ann:1"}) {
+			t.Errorf("told were %v, want ann alone", got)
+		}
+		if err := e.Follow(t.Context(), kanari, report); err == nil {
+			t.Error("he follows a report after he was erased")
+		}
+		wantFollows(t, e.pool, 1)
+	})
+	t.Run("away", func(t *testing.T) {
+		t.Parallel()
+		store, pool := newStore(t)
+		mustFollow(t, store, ann, uuid.New())
+		mustFollow(t, store, olga, uuid.New())
+		mustExec(t, pool, `update read_marks set seen_at = now() - interval '2 years' where reader = (select id from streams where name = 'user:ann')`)
+		if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantFollows(t, pool, 1)
+	})
+}
+
+func wantFollows(t *testing.T, pool *pgxpool.Pool, want int) {
+	t.Helper()
+	if n := count(t, pool, `select count(*) from follows`); n != want {
+		t.Errorf("%d follows are kept, want %d", n, want)
+	}
+}
+
+// An official who wants to hear of what concerns him alone finds nothing else
+// in his list and in the count, and nothing to catch up on when he wants all of
+// it again. Others are not concerned.
+func TestOnlyOwn(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	other := notification.Reader{UserID: "oskar", Official: true}
+	view := func(reader notification.Reader) string {
+		t.Helper()
+		page, err := store.List(t.Context(), reader, nil, false, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d listed, %d unread, only own %t", len(page.Items), page.View.Unread, page.View.OnlyOwn)
+	}
+	set := func(only bool) {
+		t.Helper()
+		if _, err := store.SetOnlyOwn(t.Context(), olga, only); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view(other)
+	set(true)
+	set(true) // again
+	mustApply(t, store, message(olga.Own()), message(notification.Officials), message(notification.Officials))
+	for _, step := range []struct {
+		reader notification.Reader
+		want   string
+	}{{olga, "1 listed, 1 unread, only own true"}, {other, "2 listed, 2 unread, only own false"}} {
+		if got := view(step.reader); got != step.want {
+			t.Errorf("%s: %s, want %s", step.reader.UserID, got, step.want)
+		}
+	}
+	set(false)
+	if got, want := view(olga), "3 listed, 1 unread, only own false"; got != want {
+		t.Errorf("after she wants all again: %s, want %s", got, want)
+	}
+	mustApply(t, store, message(notification.Officials))
+	if got, want := view(olga), "4 listed, 2 unread, only own false"; got != want {
+		t.Errorf("after one more: %s, want %s", got, want)
+	}
+}

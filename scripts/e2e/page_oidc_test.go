@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -60,21 +61,72 @@ func TestPageOpenIDConnect(t *testing.T) {
 	page.do(browser.Go(c.gateway.URL+"/mine"), browser.Click("button.primary", "Continue"), browser.See("[role=alert]", "Signing in failed"))
 }
 
+// The session is renewed before its token ends, by the provider and without the
+// user, who goes on writing. When the provider knows nobody any more, the
+// session ends at its time with words, and what was written is still there.
+func TestPageRenewsItsSession(t *testing.T) {
+	t.Parallel()
+	provider := newProvider(t)
+	provider.lifetime = 30 * time.Second
+	c := prepareStack(t)
+	for _, p := range []*process{c.report, c.notification} {
+		p.env["AUTH_MODE"], p.env["AUTH_JWT_SECRET"] = "jwt", ""
+		p.env["AUTH_ISSUER"], p.env["AUTH_JWKS_URL"] = provider.URL, provider.URL+"/keys"
+	}
+	c.notification.env["PAGE_OIDC_CLIENT_ID"] = clientID
+	c.notification.start()
+	c.report.start()
+	c.awaitReady()
+	reader := c.reader(nil)
+	page := reader.open("new?step=3")
+	page.do(
+		browser.Click(".tools button", "Menu"), browser.Click("dialog a", "Sign in"), browser.Click("button.primary", "Continue"),
+		browser.See(".who", "Ana of the city"), live,
+		browser.Go(c.gateway.URL+"/new?step=3"), live,
+		browser.Fill("What is wrong?", "Written across renewals"),
+		browser.Until(`(globalThis.sameDocument = true)`),
+	)
+	second := reader.open("mine") // which does not renew it once more
+	before := provider.renewals()
+	eventually(t, "the session is renewed twice", func(context.Context) bool { return provider.renewals() >= before+2 })
+	page.do(browser.Until(`globalThis.sameDocument && document.querySelector('input[required]').value === 'Written across renewals'`), browser.See(".who", "Ana of the city"))
+	kept, err := browser.Ask[string](page.Tab, `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range provider.issued() {
+		if strings.Contains(kept, token) {
+			t.Errorf("a token is within a script's reach: %s", kept)
+		}
+	}
+	second.checkFaults()
+	second.Close()
+	page.checkFaults()
+
+	provider.refuse()
+	page.do(browser.See(".banner", "Your session has ended"))
+	provider.accept()
+	page.do(browser.Click(".banner a", "Sign in"), browser.Click("button.primary", "Continue"), browser.See(".who", "Ana of the city"),
+		browser.Until(`document.querySelector('input[required]')?.value === 'Written across renewals'`))
+}
+
 // A provider is as much of an OpenID provider as the flow needs.
 type provider struct {
 	*httptest.Server
 	t   *testing.T
 	key *rsa.PrivateKey
 
-	mu      sync.Mutex
-	pending map[string]url.Values // authorization requests by code
-	tokens  []string
-	refuses bool
+	mu       sync.Mutex
+	pending  map[string]url.Values // authorization requests by code
+	tokens   []string
+	refuses  bool
+	renewed  int
+	lifetime time.Duration // of a token
 }
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
-	p := &provider{t: t, key: must(rsa.GenerateKey(rand.Reader, 2048)), pending: make(map[string]url.Values)}
+	p := &provider{t: t, lifetime: time.Hour, key: must(rsa.GenerateKey(rand.Reader, 2048)), pending: make(map[string]url.Values)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.discover)
 	mux.HandleFunc("GET /keys", p.keys)
@@ -90,6 +142,20 @@ func (p *provider) refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = true
+}
+
+// accept undoes refuse.
+func (p *provider) accept() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = false
+}
+
+// renewals returns how often a token was given without asking the user.
+func (p *provider) renewals() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.renewed
 }
 
 func (p *provider) issued() []string {
@@ -148,15 +214,18 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	if request.Get("prompt") == "none" {
+		p.renewed++
+	}
 	access := p.sign(jwt.MapClaims{"aud": audience, "name": "Ana of the city", "role": "resident"})
 	id := p.sign(jwt.MapClaims{"aud": clientID, "nonce": request.Get("nonce")})
 	p.tokens = append(p.tokens, access, id)
-	answer(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 3600, "id_token": id})
+	answer(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(p.lifetime.Seconds()), "id_token": id})
 }
 
 func (p *provider) sign(claims jwt.MapClaims) string {
 	claims["iss"], claims["sub"] = p.URL, "ana"
-	claims["iat"], claims["exp"] = time.Now().Unix(), time.Now().Add(time.Hour).Unix()
+	claims["iat"], claims["exp"] = time.Now().Unix(), time.Now().Add(p.lifetime).Unix()
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 	token.Header["kid"] = "1"
 	return must(token.SignedString(p.key))

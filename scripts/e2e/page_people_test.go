@@ -21,7 +21,7 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 	page.signIn("Maria", "Resident")
 	page.do(
 		browser.Go(c.gateway.URL+"/reports/"+known.ID.String()),
-		browser.Click("button", "Follow"),
+		browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"),
 		browser.Go(c.gateway.URL+"/new"),
 		next,
 		browser.Click(".categories label", "Other"),

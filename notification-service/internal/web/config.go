@@ -79,12 +79,13 @@ func (c Config) settings(sign auth.Config) settings {
 // policy lets the page load and reach its own origin alone, and beyond it only
 // the identity provider that the city named. The map draws in a worker.
 func (c Config) policy(sign auth.Config) string {
-	connect := "'self'"
+	connect, frame := "'self'", ""
 	if c.settings(sign).Auth.Mode == "oidc" {
 		connect += " " + origin(sign.Issuer)
+		frame = "frame-src 'self' " + origin(sign.Issuer) + "; " // where the session is renewed
 	}
 	return "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; " +
-		"worker-src 'self'; manifest-src 'self'; connect-src " + connect + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"worker-src 'self'; manifest-src 'self'; connect-src " + connect + "; " + frame + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
 // origin returns the scheme and host of a URL, and nothing for anything else.

@@ -52,6 +52,10 @@ type page struct {
 	mapFile string
 }
 
+// renewPath is where the identity provider answers when the page renews its
+// session.
+const renewPath = "/renew.html"
+
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway brings here who asks for
 // HTML.
@@ -77,6 +81,9 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", p.policy)
+	if name == renewPath { // the page itself has it in a frame
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'self'")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Permissions-Policy", "geolocation=(self), camera=(), microphone=()")

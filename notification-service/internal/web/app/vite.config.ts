@@ -55,8 +55,8 @@ export default defineConfig({
     lightningcss: { targets: { chrome: version(111), firefox: version(114), safari: version(16, 4) } },
   },
   server: {
-    // A test reads the lists of problems and of categories.
-    fs: { allow: ['.', '../../../../docs', '../../../../migrations'] },
+    // Tests read the lists of problems and of categories, and the reasons that the services write down.
+    fs: { allow: ['.', '../../../../docs', '../../../../migrations', '../../../../platform', '../../notifier', '../../webhook'] },
     proxy: Object.fromEntries(
       ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map'].map((path) => [
         path,

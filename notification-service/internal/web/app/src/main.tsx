@@ -9,11 +9,12 @@ import { preloadReports } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
 import { loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
-import { announceFollowed } from './state/followed';
+import { shareFollowed } from './state/followed';
 import { subscribeToNotifications, loadNotifications } from './state/notifications';
 import { draft } from './state/draft';
 import { takeOver } from './state/handover';
 import { intendedVote } from './state/report';
+import { keepSession } from './state/renewal';
 import { loadSession, recheckSession, session } from './state/session';
 import { loadPage } from './start';
 import { reloadPage } from './ui/reload';
@@ -35,13 +36,14 @@ async function start(): Promise<void> {
   // Someone else may have signed in while this page was in the back/forward cache.
   window.addEventListener('pageshow', ({ persisted }) => persisted && session.value && void recheckSession());
   subscribeToFeed();
-  announceFollowed();
   if (session.value) {
+    shareFollowed();
     subscribeToNotifications();
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});
   }
   startLive();
+  keepSession();
   // Last: it fetches the page's files once more, to keep them.
   if (import.meta.env.PROD && 'serviceWorker' in navigator) navigator.serviceWorker.register('/sw.js').catch(() => {});
 }

@@ -11,7 +11,7 @@ export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offl
 export const connection = signal<Connection>({ state: 'connecting', since: new Date() });
 
 type Listener = (event: StreamEvent) => void;
-type Change = 'session' | 'notifications';
+type Change = 'session' | 'notifications' | 'followed';
 
 const listeners: Record<StreamName, Set<Listener>> = { notifications: new Set(), feed: new Set() };
 const changeListeners = new Set<(what: Change) => void>();

@@ -26,7 +26,7 @@ export type StreamName = 'notifications' | 'feed';
 export type TabMessage =
   | { kind: 'event'; stream: StreamName; event: StreamEvent }
   | { kind: 'live'; live: boolean }
-  | { kind: 'changed'; what: 'session' | 'notifications' }
+  | { kind: 'changed'; what: 'session' | 'notifications' | 'followed' }
   | { kind: 'session-ended' };
 
 /** Hello asks the leader for a heartbeat. */

@@ -2,14 +2,15 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Report } from '../api/client';
 import { t } from '../lang/i18n';
-import { followed } from '../state/followed';
+import { followed, loadFollowed } from '../state/followed';
 import { createList, noFilters } from '../state/list';
 import { Badge } from '../ui/badge';
+import { Fault } from '../ui/problem';
 import { href } from '../ui/router';
 import { Time } from '../ui/time';
 import { Cards } from './reports/cards';
 
-const list = createList('mine');
+const list = createList('mine', 'brief');
 
 /** The user's own reports, also the anonymous ones, and those that the user follows. */
 export function MineScreen() {
@@ -27,13 +28,23 @@ export function MineScreen() {
   );
 }
 
+/** Each is fetched by itself: so many at a time. */
+const AT_ONCE = 20;
+
 function Followed() {
   const [reports, setReports] = useState<Report[]>([]);
-  const ids = followed.value;
+  const [most, setMost] = useState(AT_ONCE);
+  const [error, setError] = useState<unknown>();
+  const load = () => loadFollowed().then(() => setError(undefined), setError);
+  useEffect(() => void load(), []);
+  const all = followed.value ?? [];
   useEffect(() => {
-    const each = ids.map((id) => must(reportService.GET('/reports/{id}', { params: { path: { id } } })).catch(() => undefined));
+    const each = all
+      .slice(0, most)
+      .map((id) => must(reportService.GET('/reports/{id}', { params: { path: { id } } })).catch(() => undefined));
     void Promise.all(each).then((found) => setReports(found.filter((report) => report !== undefined)));
-  }, [ids]);
+  }, [followed.value, most]);
+  if (error) return <Fault error={error} retry={() => void load()} />;
   if (reports.length === 0) return null;
   return (
     <section class="stack">
@@ -49,6 +60,11 @@ function Followed() {
           </li>
         ))}
       </ul>
+      {all.length > most && (
+        <button type="button" class="wide" onClick={() => setMost(most + AT_ONCE)}>
+          {t('more')}
+        </button>
+      )}
     </section>
   );
 }

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 
 import type { Notification } from '../api/client';
 import { number, t, tn } from '../lang/i18n';
-import { loadOlder, mark, markAll, markReport, notifications, older, unread } from '../state/notifications';
+import { loadOlder, mark, markAll, markReport, notifications, older, onlyOwn, setOnlyOwn, unread } from '../state/notifications';
+import { session } from '../state/session';
 import { describe } from '../ui/describe';
 import { Icon } from '../ui/icons';
 import { Modal } from '../ui/modal';
@@ -27,6 +28,24 @@ export function Panel({ onClose }: { onClose(): void }) {
           <Icon name="check" /> {t('notifications.read-all')}
         </button>
       </div>
+      {session.value?.role === 'official' && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={onlyOwn.value}
+            onChange={(e) => {
+              const only = e.currentTarget.checked;
+              e.currentTarget.checked = onlyOwn.value; // until the server has it
+              void act(setOnlyOwn(only));
+            }}
+          />
+          <span>
+            {t('notifications.only-own')}
+            <br />
+            <small class="quiet">{t('notifications.only-own-hint')}</small>
+          </span>
+        </label>
+      )}
       <Fault error={error} />
       {shown.length === 0 && <p class="empty">{t(unreadOnly ? 'notifications.none-unread' : 'notifications.none')}</p>}
       <ul class="groups">

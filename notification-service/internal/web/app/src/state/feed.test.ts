@@ -1,8 +1,14 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import type { FeedEvent } from '../api/client';
-import { report } from '../testing/api';
-import { applyEvents } from './feed';
+import { reportService, type FeedEvent } from '../api/client';
+import type { StreamEvent } from '../live/stream';
+import { ok, report, serve } from '../testing/api';
+
+const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));
+vi.mock('../live/live', () => ({ onStream: (_: string, listener: (event: StreamEvent) => void) => (streams.feed = listener) }));
+
+import { applyEvents, subscribeToFeed } from './feed';
+import { createList, noFilters } from './list';
 
 const event = (part: Partial<FeedEvent>): FeedEvent => ({
   type: 'report.vote.received',
@@ -42,5 +48,50 @@ describe('a report after events', () => {
   test('does not go back when events come in the wrong order', () => {
     const events = [event({ report_version: 4, score: 4 }), event({ report_version: 3, score: 3 })];
     expect(applyEvents(report(), events)).toMatchObject({ version: 4, score: 4 });
+  });
+});
+
+describe('how often the list is asked for', () => {
+  beforeEach(() => void vi.useFakeTimers({ now: performance.timeOrigin }));
+  let stop = () => {};
+  afterEach(() => {
+    stop();
+    vi.useRealTimers();
+  });
+
+  /** Opens the page, which is live after two seconds, and returns how often it has asked for the list by then. */
+  async function open() {
+    const get = serve(reportService, 'GET', () => ok({ reports: [] }));
+    subscribeToFeed();
+    const list = createList('all');
+    stop = list.watch();
+    list.load(noFilters);
+    await vi.advanceTimersByTimeAsync(2_000);
+    return get;
+  }
+  const ready = async (quiet_ms: number) => {
+    streams.feed({ type: 'ready', data: { quiet_ms }, id: '' });
+    await vi.advanceTimersByTimeAsync(30_000);
+  };
+
+  test('is once at the start, where nothing has happened meanwhile', async () => {
+    const get = await open();
+    await ready(60_000);
+    expect(get).toHaveBeenCalledTimes(1);
+  });
+
+  test('is twice, where something has', async () => {
+    const get = await open();
+    await ready(500);
+    expect(get).toHaveBeenCalledTimes(2);
+  });
+
+  test('is no more when the connection comes back, unless something has happened while it was away', async () => {
+    const get = await open();
+    await ready(60_000);
+    await ready(120_000); // half a minute later, and nothing has happened since before the first
+    expect(get).toHaveBeenCalledTimes(1);
+    await ready(10_000);
+    expect(get).toHaveBeenCalledTimes(2);
   });
 });

@@ -13,6 +13,9 @@ interface Watcher {
 /** All open pages have the same gap; they fetch within this time, at random. */
 const SPREAD_MS = 500;
 
+/** What was on its way when something was heard last may have been lost with the connection. */
+const ON_ITS_WAY_MS = 2_000;
+
 const watchers = new Set<Watcher>();
 
 /** Passes all events to watcher until the returned function is called. */
@@ -28,9 +31,14 @@ export function subscribeToFeed(): void {
   const gap = debounce(() => {
     for (const watcher of watchers) watcher.onGap();
   }, SPREAD_MS);
+  // What is shown first was fetched after the page began.
+  let heardAt = performance.timeOrigin - ON_ITS_WAY_MS;
   onStream('feed', ({ type, data }) => {
+    const awayMs = Date.now() - heardAt;
+    heardAt = Date.now() - ON_ITS_WAY_MS;
     if (type === 'notification') events(data as FeedEvent);
-    else gap();
+    // Where nothing has happened for longer, nothing was missed.
+    else if (type === 'reset' || !((data as { quiet_ms?: number }).quiet_ms! > awayMs)) gap();
   });
 }
 

@@ -1,29 +1,52 @@
-/** Reports of others that the user follows, kept in this browser alone. */
-import type { FeedEvent } from '../api/client';
-import { describe } from '../ui/describe';
-import { href } from '../ui/router';
-import { watchFeed } from './feed';
+/**
+ * Reports of others that the user follows. The server keeps them, so that they
+ * are the same on every device, and notifies of changes of status as of the
+ * user's own reports.
+ */
+import { signal } from '@preact/signals';
+
+import { must, notificationService } from '../api/client';
+import { announceChange, onChange } from '../live/live';
 import { userData } from './storage';
-import { toast } from './toasts';
 
-/** My reports fetches each of them. */
-const MAX_FOLLOWED = 200;
+/** The latest first; absent until they are known. */
+export const followed = signal<string[] | undefined>();
 
-export const followed = userData<string[]>('followed', () => []);
+/** What earlier versions of the page kept in this browser. */
+const kept = userData<string[]>('followed', () => []);
 
-export function follow(id: string, on: boolean): void {
-  const others = followed.value.filter((other) => other !== id);
-  followed.value = on ? [id, ...others].slice(0, MAX_FOLLOWED) : others;
+let loading: Promise<void> | undefined;
+
+/** Fetches them once, when a screen first shows them. */
+export function loadFollowed(): Promise<void> {
+  return (loading ??= load().catch((error: unknown) => {
+    loading = undefined;
+    throw error;
+  }));
 }
 
-/** Announces changes of status of followed reports while the page is visible. */
-export function announceFollowed(): void {
-  const onEvents = (events: FeedEvent[]) => {
-    if (document.visibilityState !== 'visible') return;
-    for (const event of events) {
-      if (event.type !== 'report.status.updated' || !followed.value.includes(event.report_id)) continue;
-      toast(`${event.report_title}: ${describe(event)}`, href(`reports/${event.report_id}`));
-    }
-  };
-  watchFeed({ onEvents, onGap: () => {} });
+async function load(): Promise<void> {
+  for (const id of kept.value.toReversed()) await put(id).catch(() => {}); // one that is too many is given up
+  kept.value = [];
+  const { follows } = await must(notificationService.GET('/me/follows'));
+  followed.value = follows.map(({ report_id }) => report_id);
+}
+
+const put = (report_id: string) => must(notificationService.PUT('/me/follows/{report_id}', { params: { path: { report_id } } }));
+
+export async function follow(report_id: string, on: boolean): Promise<void> {
+  if (on) await put(report_id);
+  else await must(notificationService.DELETE('/me/follows/{report_id}', { params: { path: { report_id } } }));
+  if (followed.value) {
+    const others = followed.value.filter((other) => other !== report_id);
+    followed.value = on ? [report_id, ...others] : others;
+  }
+  announceChange('followed');
+}
+
+/** Keeps them as other tabs change them. */
+export function shareFollowed(): void {
+  onChange((what) => {
+    if (what === 'followed' && loading) void load().catch(() => {});
+  });
 }

@@ -281,4 +281,50 @@ describe('while it is watched', () => {
     await later();
     expect(get).toHaveBeenCalledTimes(2); // nobody watches any more
   });
+
+  test('new reports are fetched, and not the page that is shown already', async () => {
+    const all = many(100, 50);
+    const get = serve(reportService, 'GET', (_, { params }) => page(all.slice(0, Number(params?.query?.limit)), 'next'));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    all.unshift(...many(102, 2)); // one of the two has no event yet
+    happens({ type: 'report.created', report_id: 'r102' });
+    await later();
+    expect([get.mock.lastCall?.[1].params?.query?.limit, ids(list).length, ids(list)[0], list.next.value]).toEqual([3, 52, 'r102', 'next']);
+    expect(new Set(ids(list)).size).toBe(52);
+    stop();
+  });
+
+  test('no report is left out where more were filed than the feed has told of', async () => {
+    const all = many(100, 50);
+    serve(reportService, 'GET', (_, { params }) => page(all.slice(0, Number(params?.query?.limit)), 'next'));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    all.unshift(...many(110, 10));
+    happens({ type: 'report.created', report_id: 'r110' });
+    await later();
+    expect(ids(list)).toEqual(all.slice(0, 50).map(({ id }) => id));
+    stop();
+  });
+
+  test('a page that is left open does not grow without end', async () => {
+    let newest = 100;
+    serve(reportService, 'GET', (_, { params }) => page(many(newest, Number(params?.query?.limit)), 'next'));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    for (let i = 0; i < 30; i++) {
+      newest += 10;
+      for (let n = 0; n < 10; n++) happens({ type: 'report.created', report_id: `r${newest - n}` });
+      await vi.advanceTimersByTimeAsync(13_000);
+      expect(ids(list)[0]).toBe(`r${newest}`);
+      expect(ids(list).length).toBeLessThanOrEqual(102);
+    }
+    stop();
+  });
 });

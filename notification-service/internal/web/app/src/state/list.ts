@@ -21,10 +21,13 @@ const PAGE_SIZE = 50;
 const REFRESH_MS = 2_000;
 /** Who has scrolled further than this is reading. */
 const READING_PX = 200;
-/** A page of reports has up to 77 kB: where many are filed, it is not fetched for each of them. */
+/** Where many are filed, they are not fetched one by one. */
 const REFRESH_APART_MS = 10_000;
+/** So many more than the feed has told of: reports come to the list a moment before their events. */
+const AHEAD = 2;
 
-export function createList(of: 'all' | 'mine') {
+/** A brief list has no descriptions. */
+export function createList(of: 'all' | 'mine', size?: 'brief') {
   const reports = signal<Report[]>([]);
   const next = signal<string | undefined>();
   const state = signal<'loading' | 'ready' | 'failed'>('loading');
@@ -36,10 +39,16 @@ export function createList(of: 'all' | 'mine') {
   let requests = 0;
   /** Counts lists: what was asked of the one before is not shown. A first page that is asked for meanwhile takes nothing from further ones. */
   let loads = 0;
+  /** Further pages were asked for: a fresh first one is put before them. */
+  let further = false;
+  /** What happened since the last refresh: how many reports were filed, and whether more than that. */
+  let filed = 0;
+  let moreChanged = false;
 
-  const fetchPage = (cursor?: string) => {
+  const fetchPage = (limit: number, cursor?: string) => {
     const query = {
-      limit: PAGE_SIZE,
+      limit,
+      ...(size && { brief: true }),
       status: filters.status,
       category: filters.category,
       ...(filters.q && { q: filters.q }),
@@ -51,16 +60,16 @@ export function createList(of: 'all' | 'mine') {
     return must(reportService.GET('/reports', { params: { query: all } }));
   };
 
-  const fetchInto = async (cursor: string | undefined, merge: (page: Report[]) => Report[]) => {
+  const fetchInto = async (cursor: string | undefined, merge: (page: Report[]) => Report[], limit = PAGE_SIZE) => {
     const asked = loads;
     const request = cursor ? requests : ++requests;
     const isStale = () => asked !== loads || (!cursor && request !== requests);
     try {
-      const page = await fetchPage(cursor);
+      const page = await fetchPage(limit, cursor);
       if (isStale()) return;
       batch(() => {
-        // A fresh first page leaves the pages behind it where they are.
-        if (cursor || reports.value.length <= PAGE_SIZE) next.value = page.next_cursor;
+        // A fresh first page, or a part of it, leaves what is behind it where it is.
+        if (cursor || (!further && limit === PAGE_SIZE)) next.value = page.next_cursor;
         reports.value = merge(page.reports);
         state.value = 'ready';
         error.value = undefined;
@@ -85,12 +94,40 @@ export function createList(of: 'all' | 'mine') {
     next.value = undefined;
     state.value = 'loading';
     loads++;
+    further = false;
     void fetchInto(undefined, (page) => page);
   };
-  const more = () => fetchInto(next.value, (page) => uniqueById([...reports.value, ...page]));
-  const refresh = () =>
-    fetchInto(undefined, (page) => (reports.value.length > PAGE_SIZE ? mergeFirstPage(reports.value, page, filters.oldestFirst) : page));
-  const refreshSoon = debounce(() => void refresh(), REFRESH_MS, REFRESH_APART_MS);
+  const more = () => {
+    further = true;
+    return fetchInto(next.value, (page) => uniqueById([...reports.value, ...page]));
+  };
+  const refresh = () => fetchInto(undefined, (page) => (further ? mergeFirstPage(reports.value, page, filters.oldestFirst) : page));
+  /** Fetches what was filed since, and no more, while that is a small part of a page. */
+  const refreshFiled = async () => {
+    const limit = filed + AHEAD;
+    const known = new Set(reports.value.map(({ id }) => id));
+    let overlaps = true as boolean;
+    const merge = (page: Report[]) => {
+      overlaps = page.length < limit || page.some(({ id }) => known.has(id));
+      return overlaps ? mergeFirstPage(reports.value, page, false) : reports.value;
+    };
+    await fetchInto(undefined, merge, limit);
+    if (!overlaps) await refresh();
+  };
+  const refreshSoon = debounce(
+    () => {
+      const part = !moreChanged && newestFirst() && reports.value.length > 0 && reports.value.length + filed <= 2 * PAGE_SIZE;
+      void (part && filed + AHEAD < PAGE_SIZE ? refreshFiled() : refresh());
+      filed = 0;
+      moreChanged = false;
+    },
+    REFRESH_MS,
+    REFRESH_APART_MS,
+  );
+  const refreshAllSoon = () => {
+    moreChanged = true;
+    refreshSoon();
+  };
 
   /** Whether a report that there was may now be on the list, or no longer. */
   const addsOrRemoves = ({ type }: FeedEvent) => type === 'report.status.updated' && filters.status.length > 0;
@@ -99,11 +136,14 @@ export function createList(of: 'all' | 'mine') {
   const onEvents = (events: FeedEvent[]) => {
     const changed = reports.value.map((report) => applyEvents(report, events));
     if (changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
-    const filed = events.filter(({ type }) => type === 'report.created').length;
+    const created = events.filter(({ type }) => type === 'report.created').length;
     // What somebody reads must not be pushed away by what is put above it.
-    if (filed > 0 && newestFirst() && window.scrollY > READING_PX) waiting.value += filed;
-    else if (filed > 0) refreshSoon();
-    if (events.some(addsOrRemoves)) refreshSoon();
+    if (created > 0 && newestFirst() && window.scrollY > READING_PX) waiting.value += created;
+    else if (created > 0) {
+      filed += created;
+      refreshSoon();
+    }
+    if (events.some(addsOrRemoves)) refreshAllSoon();
   };
 
   return {
@@ -121,7 +161,7 @@ export function createList(of: 'all' | 'mine') {
       window.scrollTo(0, 0);
     },
     /** Keeps the list current until the returned function is called. */
-    watch: () => watchFeed({ onEvents, onGap: refreshSoon }),
+    watch: () => watchFeed({ onEvents, onGap: refreshAllSoon }),
   };
 }
 

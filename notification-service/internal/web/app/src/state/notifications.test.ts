@@ -34,6 +34,7 @@ const listed = (numbers: number[], unread_count: number, last_event_id: string, 
     notifications: numbers.map((n) => notification({ id: `n${n}` })),
     unread_count,
     last_event_id,
+    only_own: false,
     ...(next_cursor && { next_cursor }),
   });
 const arrives = (n: number, part = {}) =>
@@ -135,4 +136,17 @@ test('what comes is announced while the page is looked at, and not twice', () =>
   vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden');
   arrives(4, { report_id: 'r2' });
   expect(toasts.value).toHaveLength(1);
+});
+
+test('an official whom new reports do not concern is not told of them', async () => {
+  const get = serve(service, 'GET', () => listed([], 0, 'v1.a.1'));
+  const put = serve(service, 'PUT', () => ok({ unread_count: 0 }));
+  get.mockImplementation(async () => ok({ notifications: [], unread_count: 0, last_event_id: 'v1.a.1', only_own: true }));
+  await page.setOnlyOwn(true);
+  expect(put.mock.lastCall?.[1].body).toEqual({ only_own: true });
+  expect(live.announceChange).toHaveBeenCalledWith('notifications');
+  arrives(2, { type: 'report.created', report_id: 'r2' });
+  expect([shown(), page.unread.value, toasts.value.length]).toEqual([[], 0, 0]);
+  arrives(3, { type: 'report.status.updated', status: 'resolved' });
+  expect([shown(), page.unread.value, toasts.value.length]).toEqual([['n3'], 1, 1]);
 });

@@ -15,6 +15,8 @@ const PAGE_SIZE = 50;
 /** Newest first. */
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
+/** The official does not want to hear of new reports of the city. */
+export const onlyOwn = signal(false);
 /** Where older ones begin, if there are any. */
 export const older = signal<string | undefined>();
 
@@ -31,6 +33,7 @@ export async function loadNotifications(): Promise<void> {
   batch(() => {
     notifications.value = page.notifications;
     older.value = page.next_cursor;
+    onlyOwn.value = page.only_own;
     setUnread(page.unread_count, page.last_event_id);
     for (const arrival of arrivals) add(arrival);
   });
@@ -79,12 +82,21 @@ export async function markAll(): Promise<void> {
   announceChange('notifications');
 }
 
+/** Sets whether new reports of the city concern the official, on all devices. */
+export async function setOnlyOwn(only: boolean): Promise<void> {
+  await must(notificationService.PUT('/notifications/scope', { body: { only_own: only } }));
+  await loadNotifications();
+  announceChange('notifications');
+}
+
 /** Adds a notification unless it is shown already, and counts it unless it was counted. */
 function add({ notification, id }: Arrival): boolean {
+  const concerns = !onlyOwn.value || notification.type !== 'report.created';
   if (isAhead(id, countedTo)) {
-    unread.value++;
+    if (concerns) unread.value++;
     countedTo = furthest(id, countedTo);
   }
+  if (!concerns) return false;
   if (notifications.value.some((n) => n.id === notification.id)) return false;
   notifications.value = [notification, ...notifications.value].slice(0, MAX_SHOWN);
   if (notifications.value.length === MAX_SHOWN) older.value = undefined;

@@ -41,28 +41,67 @@ async function discover({ issuer, allow }: ReturnType<typeof settings>) {
 const redirectURI = () => `${location.origin}/`;
 
 export async function beginSignIn(address: string): Promise<void> {
-  const config = settings();
-  const server = await discover(config);
-  const pending: PendingSignIn = {
-    state: oauth.generateRandomState(),
-    nonce: oauth.generateRandomNonce(),
-    verifier: oauth.generateRandomCodeVerifier(),
-    address,
-  };
+  const pending: PendingSignIn = { ...secrets(), address };
   sessionStorage.setItem(STORAGE_KEY, JSON.stringify(pending));
-  const url = new URL(server.authorization_endpoint!);
+  location.assign(await authorizationURL(pending, redirectURI()));
+}
+
+type Secrets = Omit<PendingSignIn, 'address'>;
+
+const secrets = (): Secrets => ({
+  state: oauth.generateRandomState(),
+  nonce: oauth.generateRandomNonce(),
+  verifier: oauth.generateRandomCodeVerifier(),
+});
+
+async function authorizationURL(
+  { state, nonce, verifier }: Secrets,
+  redirect_uri: string,
+  more: Record<string, string> = {},
+): Promise<URL> {
+  const config = settings();
+  const url = new URL((await discover(config)).authorization_endpoint!);
   const query = {
     client_id: config.client_id,
-    redirect_uri: redirectURI(),
+    redirect_uri,
     response_type: 'code',
     scope: config.scope,
-    state: pending.state,
-    nonce: pending.nonce,
-    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+    state,
+    nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
+    ...more,
   };
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  location.assign(url);
+  return url;
+}
+
+/** The provider answers at once, or shows a page of its own, which is no answer. */
+const ANSWER_MS = 15_000;
+
+/**
+ * Asks the provider for another token without asking the user, in a frame that
+ * nobody sees. Throws if the provider does not know the user any more.
+ */
+export async function renewToken(): Promise<string> {
+  const asked = secrets();
+  const redirect = `${location.origin}/renew.html`;
+  const url = await authorizationURL(asked, redirect, { prompt: 'none' });
+  const frame = document.createElement('iframe');
+  frame.hidden = true;
+  try {
+    const answer = await new Promise<string>((resolve, reject) => {
+      setTimeout(() => reject(new Error('the identity provider did not answer')), ANSWER_MS);
+      window.addEventListener('message', ({ source, origin, data }) => {
+        if (origin === location.origin && source === frame.contentWindow && typeof data === 'string') resolve(data);
+      });
+      frame.src = url.href;
+      document.body.append(frame);
+    });
+    return await exchange(new URL(redirect + answer), asked, redirect);
+  } finally {
+    frame.remove();
+  }
 }
 
 /** Called when the provider has sent the user back. */
@@ -72,7 +111,7 @@ export async function finishSignIn(): Promise<void> {
   let address = '/sign-in?failed=1';
   try {
     if (pending) {
-      await openSession(await exchange(pending));
+      await openSession(await exchange(new URL(location.href), pending, redirectURI()));
       announceChange('session');
       address = pending.address;
     }
@@ -82,11 +121,11 @@ export async function finishSignIn(): Promise<void> {
   location.replace(address);
 }
 
-async function exchange(pending: PendingSignIn): Promise<string> {
+async function exchange(answer: URL, pending: Secrets, redirect: string): Promise<string> {
   const config = settings();
   const server = await discover(config);
-  const params = oauth.validateAuthResponse(server, config.client, new URL(location.href), pending.state);
-  const response = await oauth.authorizationCodeGrantRequest(server, config.client, oauth.None(), params, redirectURI(), pending.verifier, {
+  const params = oauth.validateAuthResponse(server, config.client, answer, pending.state);
+  const response = await oauth.authorizationCodeGrantRequest(server, config.client, oauth.None(), params, redirect, pending.verifier, {
     ...config.allow,
   });
   const tokens = await oauth.processAuthorizationCodeResponse(server, config.client, response, {

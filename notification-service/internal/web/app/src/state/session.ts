@@ -25,7 +25,8 @@ export function endSession(): void {
   sessionEnded.value = true;
 }
 
-const readSession = async () => (await must(notificationService.GET('/session'))) as Session | undefined;
+/** Asks who is signed in, in any tab. */
+export const readSession = async () => (await must(notificationService.GET('/session'))) as Session | undefined;
 
 /** Throws a Failure if the server does not say who is signed in. */
 export async function loadSession(): Promise<void> {
@@ -62,9 +63,9 @@ export async function recheckSession(): Promise<boolean> {
   }
 }
 
-/** Puts the token into the session cookie. */
-export async function openSession(token: string): Promise<void> {
-  await must(notificationService.POST('/session', { headers: { Authorization: `Bearer ${token}` } }));
+/** Puts the token into the session cookie, and returns whom it speaks for. */
+export async function openSession(token: string): Promise<Session> {
+  return must(notificationService.POST('/session', { headers: { Authorization: `Bearer ${token}` } }));
 }
 
 /** Signs in as anyone, where the development issuer is open. */

@@ -19,7 +19,7 @@ type Handler = (path: string, options: { params?: Record<string, Record<string, 
 /** Lets handle answer all requests of a method to a service, and records them. */
 export function serve(
   service: typeof reportService | typeof notificationService,
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   handle: Handler,
 ) {
   return vi

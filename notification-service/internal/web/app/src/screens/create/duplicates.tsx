@@ -61,7 +61,8 @@ function Duplicate({ report, metres, onVoted }: DuplicateProps) {
     const params = { path: { id: report.id } };
     try {
       await must(reportService.POST('/reports/{id}/vote', { params, body: { vote_type: 'upvote' } }));
-      follow(report.id, true);
+      // The vote counts also if following fails.
+      await follow(report.id, true).catch(() => {});
       toast(t('duplicates.voted'), href(`reports/${report.id}`));
       onVoted();
     } catch (error) {

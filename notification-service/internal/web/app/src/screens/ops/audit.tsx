@@ -1,6 +1,7 @@
 import { must, notificationService, reportService } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { session } from '../../state/session';
+import { act } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
@@ -38,17 +39,17 @@ async function read(): Promise<Entry[]> {
       key: `d${item.id}`,
       at: item.at,
       actor: item.actor,
-      action: item.action,
+      action: act(item.action),
       about: parts({ dead_letter: item.dead_letter_id, queue: item.queue, ...item.detail }),
       ...(item.dead_letter_id && { href: href(`ops/dead-letters/${item.dead_letter_id}`) }),
       ...endpointOf(item.detail),
     })),
-    ...outbox.acts.map((act) => ({
-      key: `o${act.message_id}${act.at}`,
-      at: act.at,
-      actor: act.actor,
-      action: `outbox ${act.action}`,
-      about: parts({ message: act.message_id, routing_key: act.routing_key, reason: act.reason }),
+    ...outbox.acts.map((entry) => ({
+      key: `o${entry.message_id}${entry.at}`,
+      at: entry.at,
+      actor: entry.actor,
+      action: act(`outbox ${entry.action}`),
+      about: parts({ message: entry.message_id, routing_key: entry.routing_key, reason: entry.reason }),
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));

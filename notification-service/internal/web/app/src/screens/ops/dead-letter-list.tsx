@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { cause } from '../../ui/cause';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
@@ -24,13 +25,13 @@ export function DeadLetterList() {
         <Icon name="back" /> {t('dead.groups')}
       </a>
       <Fault error={found.error} retry={found.refresh} />
-      {query.error_group && <h2>{query.error_group}</h2>}
+      {query.error_group && <h2>{cause(query.error_group)}</h2>}
       {found.value && letters.length === 0 && <p class="empty">{t('dead.none')}</p>}
       <ul class="rows">
         {letters.map((letter) => (
           <li key={letter.id}>
             <div>
-              <a href={href(`ops/dead-letters/${letter.id}`)}>{letter.error}</a>
+              <a href={href(`ops/dead-letters/${letter.id}`)}>{cause(letter.error)}</a>
               <p class="meta">
                 <span class="state" data-state={letter.state}>
                   {t(`dead.state.${letter.state}`)}

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter } from '../../api/client';
 import { number, t } from '../../lang/i18n';
+import { cause, failureClass } from '../../ui/cause';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
@@ -24,12 +25,12 @@ export function DeadLetterDetail({ id }: { id: number }) {
       <Fault error={letter.error} retry={letter.refresh} of="message" />
       {found && (
         <>
-          <h2 class="wrap">{found.error}</h2>
+          <h2 class="wrap">{cause(found.error)}</h2>
           <p class="meta">
             <span class="state" data-state={found.state} role="status">
               {t(`dead.state.${found.state}`)}
             </span>
-            <span>{found.error_class}</span>
+            <span>{failureClass(found.error_class)}</span>
             <span>{found.queue}</span>
             <Time at={found.failed_at} full seconds />
             {found.close_reason && <span>{found.close_reason}</span>}
@@ -95,11 +96,11 @@ function Attempts({ letter }: { letter: DeadLetter }) {
       <ol class="timeline">
         {letter.attempts?.map((attempt, i) => (
           <li key={i}>
-            <span class="badge">{attempt.error_class}</span>
+            <span class="badge">{failureClass(attempt.error_class)}</span>
             <small>
               <Time at={attempt.failed_at} full /> · {t('attempts', { count: number(attempt.retries + 1) })}
             </small>
-            <code>{attempt.error}</code>
+            <code>{cause(attempt.error)}</code>
           </li>
         ))}
       </ol>

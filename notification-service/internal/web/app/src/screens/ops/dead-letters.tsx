@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetterGroup } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { cause, failureClass } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href, route } from '../../ui/router';
@@ -71,11 +72,11 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
   return (
     <li>
       <div>
-        <a href={href('ops/dead-letters', { state: 'open', queue, error_class, error_group })}>{error_group}</a>
+        <a href={href('ops/dead-letters', { state: 'open', queue, error_class, error_group })}>{cause(error_group)}</a>
         <p class="meta">
           <strong>{tn('dead.count', group.open)}</strong>
           <span>{queue}</span>
-          <span>{error_class}</span>
+          <span>{failureClass(error_class)}</span>
           <Time at={group.newest} />
         </p>
       </div>

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 
-import { must, notificationService, type DeadLetter, type DeadLetterEdited } from '../../api/client';
+import { Failure, must, notificationService, type DeadLetter, type DeadLetterEdited } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { cause } from '../../ui/cause';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { go } from '../../ui/router';
@@ -31,6 +32,7 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
       setError(failure);
     }
   };
+  const wrong = error instanceof Failure ? error.fault('/body') : undefined;
   const submit = (event: Event) => {
     event.preventDefault();
     void send(changes === undefined);
@@ -58,6 +60,7 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
           </p>
         )}
         <Fault error={error} />
+        {wrong && <p class="fault">{cause(wrong)}</p>}
         {changes && <Diff changes={changes} />}
         <button class="primary" disabled={changes?.length === 0}>
           {t(changes ? 'edit.save' : 'edit.check')}

@@ -1,10 +1,10 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { Failure, type Report } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
-import { follow, followed } from '../../state/followed';
+import { follow, followed, loadFollowed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
 import { createReport } from '../../state/report';
 import { session } from '../../state/session';
@@ -12,7 +12,8 @@ import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
-import { Fault } from '../../ui/problem';
+import { explain, Fault } from '../../ui/problem';
+import { reference } from '../../ui/reference';
 import { goBackTo, href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
@@ -65,7 +66,6 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
 }
 
 function Head({ report }: { report: Report }) {
-  const follows = followed.value.includes(report.id);
   return (
     <header>
       <h1 tabIndex={-1}>{report.title}</h1>
@@ -77,18 +77,37 @@ function Head({ report }: { report: Report }) {
         <span>{report.privacy_level === 'anonymous' ? t('report.by-nobody') : t('report.by', { name: report.reporter_name ?? '' })}</span>
         <Time at={report.created_at} full />
         {report.mine && <strong>{t('report.mine')}</strong>}
+        <span>
+          {t('report.reference')} <code>{reference(report.id)}</code>
+        </span>
       </p>
       <div class="bar">
-        {session.value && !report.mine && (
-          <button type="button" data-on={follows} onClick={() => follow(report.id, !follows)}>
-            <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
-          </button>
-        )}
+        {session.value && !report.mine && <Follow id={report.id} />}
         <button type="button" onClick={() => void share(report)}>
           <Icon name="share" /> {t('report.share')}
         </button>
       </div>
     </header>
+  );
+}
+
+/** Follows the report, or no longer. Whoever filed it hears of it anyway. */
+function Follow({ id }: { id: string }) {
+  const [busy, setBusy] = useState(false);
+  useEffect(() => void loadFollowed().catch(() => {}), []);
+  const follows = followed.value?.includes(id) ?? false;
+  const change = async () => {
+    setBusy(true);
+    await follow(id, !follows).catch((error: unknown) => {
+      const full = error instanceof Failure && error.kind === 'conflict';
+      toast(full ? t('report.follow-full') : explain(error));
+    });
+    setBusy(false);
+  };
+  return (
+    <button type="button" data-on={follows} aria-busy={busy} onClick={() => !busy && void change()}>
+      <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
+    </button>
   );
 }
 

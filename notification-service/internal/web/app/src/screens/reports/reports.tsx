@@ -27,7 +27,7 @@ const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
 
 /** Kept between visits of the screen, which then shows it at once. */
-const list = createList('all');
+const list = createList('all', 'brief');
 
 function filters(): Filters {
   const { query } = route.value;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Webhook } from '../../../api/client';
-import { t } from '../../../lang/i18n';
+import { isWord, language, t } from '../../../lang/i18n';
 import { categories } from '../../../state/categories';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
@@ -120,6 +120,9 @@ function Chip({ name, checked, onChange }: { name: string; checked: boolean; onC
 }
 
 function FieldFault({ error, pointer }: { error: unknown; pointer: string }) {
-  const fault = error instanceof Failure ? error.fault(pointer) : undefined;
+  const said = error instanceof Failure ? error.fault(pointer) : undefined;
+  // The server explains in English.
+  const key = `fault.webhook${pointer}`;
+  const fault = said && language.value !== 'en' && isWord(key) ? t(key) : said;
   return fault ? <small class="fault">{fault}</small> : null;
 }

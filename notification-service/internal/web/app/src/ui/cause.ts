@@ -1,0 +1,43 @@
+import { isWord, t } from '../lang/i18n';
+
+/**
+ * Why a message became a dead letter, in the reader's language. The service
+ * writes the reason down in English, once, and groups by it: here each has its
+ * words. What a database or a program said stays as it is.
+ */
+export function cause(text: string): string {
+  const whole = word(`cause.${text}`);
+  if (whole) return whole;
+  for (const [pattern, say] of patterns) {
+    const found = pattern.exec(text);
+    if (found) return say(found.slice(1));
+  }
+  return text;
+}
+
+const patterns: [RegExp, (parts: string[]) => string][] = [
+  [/^body breaks the contract: (.+?): want (.+)$/, ([field = '', want = '']) => t('cause.contract', { field, want: wanted(want) })],
+  [/^body is not valid JSON at byte (\S+)$/, ([byte = '']) => t('cause.json', { byte })],
+  [/^(\S+) is more than (\S+) days ahead$/, ([field = '', days = '']) => t('cause.ahead', { field, days })],
+  [/^(\S+) is not a time: want Unix milliseconds$/, ([field = '']) => t('cause.contract', { field, want: wanted('Unix milliseconds') })],
+  [/^panic of type (.+) at (.+)$/, ([type = '', place = '']) => t('cause.panic', { type, place })],
+];
+
+function wanted(want: string): string {
+  const among = /^one of (.+)$/.exec(want);
+  return among ? t('want.one-of', { names: among[1] ?? '' }) : (word(`want.${want}`) ?? want);
+}
+
+/** The class of a failure: what helps against it. */
+export function failureClass(name: string): string {
+  return word(`failure-class.${name}`) ?? name;
+}
+
+/** What an operator did. */
+export function act(name: string): string {
+  return word(`act.${name}`) ?? name;
+}
+
+function word(key: string): string | undefined {
+  return isWord(key) ? t(key) : undefined;
+}

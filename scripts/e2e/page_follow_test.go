@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// What a resident follows is hers on every device, and what happened while she
+// was away is under the bell.
+func TestPageFollowsOnEveryDevice(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ben, olga := c.signIn("Ben", "resident"), c.signIn("Olga", "official")
+	report := file(t, ben, "Dark crossing")
+	ana := c.signIn("Ana", "resident")
+	phone := c.reader(ana).open("reports/"+report.ID.String(), browser.Width(360, 740))
+	phone.do(browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"))
+	phone.Close()
+
+	move(t, olga, report, "in_progress", "On Thursday.")
+	desk := c.reader(ana).open("mine")
+	desk.do(
+		browser.See("section a", "Dark crossing"),
+		unread("1"),
+		browser.Click(".bell", ""),
+		browser.See(".group", "On Thursday."),
+		browser.Click(".group a", "Dark crossing"),
+		browser.See("button[data-on=true]", "Following"),
+		allRead,
+		browser.Click("button", "Following"), browser.See("button[data-on=false]", "Follow"),
+	)
+	move(t, olga, report, "resolved", "Done.")
+	desk.do(browser.See(".timeline", "Done."), allRead)
+	desk.checkFaults()
+}
+
+// An official whom new reports do not concern finds none of them under the
+// bell, on any device, and what concerns him is there.
+func TestPageOnlyOwn(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	first := file(t, ana, "Dark crossing")
+	page := c.reader(olga).open("reports/"+first.ID.String(), browser.Width(360, 740))
+	page.do(
+		browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"),
+		browser.Click(".bell", ""), browser.Click("dialog label", "Only what concerns me"),
+		browser.See("dialog .empty", "Nothing yet"), browser.Click("dialog button", "Close"), allRead,
+		browser.Go(c.gateway.URL), live, // where nothing is marked as read by being looked at
+	)
+	for range 3 {
+		file(t, ana, "Another one")
+	}
+	move(t, c.signIn("Oskar", "official"), first, "in_progress", "Seen.")
+	page.do(unread("1"))
+	other := c.reader(olga).open("")
+	other.do(unread("1"), browser.Click(".bell", ""), browser.See(".group", "Seen."),
+		browser.Until(`document.querySelectorAll('dialog .group').length === 1`),
+		browser.Click("dialog label", "Only what concerns me"), browser.See("dialog .group", "Another one"),
+		// What came meanwhile counts as read.
+		unread("1"))
+	page.checkFaults()
+	other.checkFaults()
+}

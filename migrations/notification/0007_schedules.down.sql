@@ -1,0 +1,2 @@
+drop table schedule_runs;
+drop table schedules;

@@ -2,39 +2,32 @@
 //
 // It promises to do so unnoticed: in transactions of few rows and of two
 // seconds at most, one at a time over all replicas, with pauses that leave four
-// fifths of the time to others. It starts by itself, goes on by itself after a
-// failure, and runs again every hour.
+// fifths of the time to others. It is a job of platform/schedule, due every hour.
 package retention
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/platform/backoff"
-	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
 const (
-	// every is how often the tasks begin anew; the first time comes after the
-	// start has calmed down.
-	every      = time.Hour
-	firstAfter = 10 * time.Second
+	every = time.Hour
 	// A transaction that takes longer than timeout is ended, and the next one
 	// is half as large. It is small enough that even one that holds up a writer
 	// is not noticed.
-	timeout                = 2 * time.Second
-	minRows, maxRows       = 50, 1000
-	shortestPause          = 50 * time.Millisecond
-	pausesPerWork          = 4
-	advisoryLock     int64 = 0x72657465 // one number for all tasks: one transaction at a time
+	timeout          = 2 * time.Second
+	minRows, maxRows = 50, 1000
+	shortestPause    = 50 * time.Millisecond
+	pausesPerWork    = 4
 )
 
 // A Task removes one kind of thing.
@@ -46,20 +39,17 @@ type Task struct {
 	Remove func(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error)
 }
 
-// A Sweeper works on the tasks of a database.
-type Sweeper struct {
-	pool    *pgxpool.Pool
-	tasks   []Task
-	log     zerolog.Logger
+// A sweeper works on the tasks of a database.
+type sweeper struct {
+	tasks   []Task // with a period
 	removed *prometheus.CounterVec
 	ended   prometheus.Gauge
 }
 
-// New returns a Sweeper of the database behind pool.
-func New(pool *pgxpool.Pool, tasks []Task, log zerolog.Logger, metrics prometheus.Registerer) *Sweeper {
+// Job returns the job that works on tasks, one after the other.
+func Job(tasks []Task, metrics prometheus.Registerer) schedule.Job {
 	factory := promauto.With(metrics)
-	s := &Sweeper{
-		pool: pool, tasks: tasks, log: log,
+	s := &sweeper{
 		removed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "retention_removed_total", Help: "Rows that were kept for long enough and are removed.",
 		}, []string{"kind"}),
@@ -69,83 +59,61 @@ func New(pool *pgxpool.Pool, tasks []Task, log zerolog.Logger, metrics prometheu
 	}
 	for _, t := range tasks {
 		s.removed.WithLabelValues(t.Kind)
+		if t.Keep != 0 {
+			s.tasks = append(s.tasks, t)
+		}
 	}
-	return s
+	return schedule.Job{Name: "retention", When: schedule.Every(every), Step: s.step}
 }
 
-// Run works until ctx ends.
-func (s *Sweeper) Run(ctx context.Context) error {
-	for wait := firstAfter; backoff.Sleep(ctx, backoff.Jitter(wait)) == nil; wait = every {
-		switch err := s.Sweep(ctx); {
-		case err == nil:
+// A place is how far a run is.
+type place struct {
+	Kind  string `json:"kind"`
+	After int64  `json:"after"`
+	Rows  int    `json:"rows"` // for the next transaction
+}
+
+// step removes some rows of one task.
+func (s *sweeper) step(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
+	began := time.Now()
+	at := place{Rows: maxRows}
+	if run.Cursor != nil {
+		if err := json.Unmarshal(run.Cursor, &at); err != nil {
+			return schedule.Progress{}, fmt.Errorf("read cursor: %w", err)
+		}
+	}
+	// Another version's replica may have begun with other tasks: those that are
+	// not known here are another run's.
+	i := max(0, slices.IndexFunc(s.tasks, func(t Task) bool { return t.Kind == at.Kind }))
+	if i == len(s.tasks) {
+		return schedule.Progress{Last: true}, nil // there is none
+	}
+	task := s.tasks[i]
+	if task.Kind != at.Kind {
+		at.After = 0
+	}
+	rows := max(minRows, at.Rows>>min(run.Failures, 8)) // most likely it took too long
+	// The server's own timeout: cancelling from here would cost the connection.
+	_, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(timeout.Milliseconds()))
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("set timeout: %w", err)
+	}
+	next, removed, err := task.Remove(ctx, tx, time.Duration(task.Keep), at.After, rows)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("remove %s: %w", task.Kind, err)
+	}
+	s.removed.WithLabelValues(task.Kind).Add(float64(removed))
+	at = place{Kind: task.Kind, After: next, Rows: min(maxRows, rows+rows/4)}
+	if next == 0 {
+		if i++; i == len(s.tasks) {
 			s.ended.SetToCurrentTime()
-		case errors.Is(err, errElsewhere):
-			s.log.Debug().Msg("another replica removes what is old, will look again")
-		case ctx.Err() == nil:
-			s.log.Warn().Str("error", pgpool.LogText(err)).Msg("removing what is old failed, will retry")
+			return schedule.Progress{Done: removed, Last: true}, nil
 		}
+		at.Kind = s.tasks[i].Kind
 	}
-	return nil
-}
-
-// errElsewhere says that another replica is at work.
-var errElsewhere = errors.New("another replica is at work")
-
-// Sweep works on all tasks once, until nothing is left.
-func (s *Sweeper) Sweep(ctx context.Context) error {
-	for _, task := range s.tasks {
-		if task.Keep == 0 {
-			continue
-		}
-		if err := s.work(ctx, task); err != nil {
-			return fmt.Errorf("remove %s: %w", task.Kind, err)
-		}
+	cursor, err := json.Marshal(at)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("write cursor: %w", err)
 	}
-	return nil
-}
-
-// work brings one task to its end.
-func (s *Sweeper) work(ctx context.Context, task Task) error {
-	after, limit := int64(0), maxRows
-	for {
-		began := time.Now()
-		next, removed, err := s.step(ctx, task, after, limit)
-		switch {
-		case pgpool.Classify(err) == pgpool.Busy && limit > minRows:
-			limit, next = max(minRows, limit/2), after
-			s.log.Info().Str("kind", task.Kind).Int("rows", limit).Msg("removing what is old took too long, will go on with fewer rows at once")
-		case err != nil:
-			return err
-		case next == 0:
-			s.removed.WithLabelValues(task.Kind).Add(float64(removed))
-			return nil
-		default:
-			s.removed.WithLabelValues(task.Kind).Add(float64(removed))
-			limit = min(maxRows, limit+limit/4)
-		}
-		after = next
-		if err := backoff.Sleep(ctx, max(shortestPause, pausesPerWork*time.Since(began))); err != nil {
-			return err
-		}
-	}
-}
-
-// step is one transaction.
-func (s *Sweeper) step(ctx context.Context, task Task, after int64, limit int) (next, removed int64, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// The server's own timeout: cancelling from here would cost the connection.
-		var alone bool
-		err := tx.QueryRow(ctx, `
-			select set_config('statement_timeout', $1, true) <> '' and pg_try_advisory_xact_lock($2)`,
-			fmt.Sprint(timeout.Milliseconds()), advisoryLock).Scan(&alone)
-		if err != nil {
-			return err
-		}
-		if !alone {
-			return errElsewhere
-		}
-		next, removed, err = task.Remove(ctx, tx, time.Duration(task.Keep), after, limit)
-		return err
-	})
-	return next, removed, err
+	return schedule.Progress{Cursor: cursor, Done: removed, Pause: max(shortestPause, pausesPerWork*time.Since(began))}, nil
 }

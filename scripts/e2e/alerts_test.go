@@ -15,7 +15,7 @@ import (
 func TestAlertsNameMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	rules := string(must(os.ReadFile(filepath.Join(root(), "deploy", "prometheus", "alerts.yml"))))
-	name := regexp.MustCompile(`\b(?:broadcast|consumer|deliveries|http|outbox|rabbitmq|relay|sse|webhook)_[a-z_]+`)
+	name := regexp.MustCompile(`\b(?:broadcast|consumer|deliveries|http|outbox|rabbitmq|relay|schedule|sse|webhook)_[a-z_]+`)
 	var named []string
 	for _, expr := range regexp.MustCompile(`(?m)^ *expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		named = append(named, name.FindAllString(expr[1], -1)...)

@@ -413,7 +413,7 @@ func (f *fuzzer) checkProblem(resp *http.Response, mediaType string, answer []by
 
 // pathValues returns what can stand in the paths of the documents.
 func (f *fuzzer) pathValues() map[string][]string {
-	values := map[string][]string{"queue": {"queue.vote_received", "no.such"}, "id": {"1", uuid.NewString()}}
+	values := map[string][]string{"queue": {"queue.vote_received", "no.such"}, "id": {"1", uuid.NewString()}, "name": {"retention", "no_such"}}
 	rows, err := f.reportDB.Query(f.t.Context(), `select id::text from reports union all select id::text from outbox_messages order by 1 limit 6`)
 	if err != nil {
 		f.t.Fatalf("collect ids: %v", err)

@@ -78,6 +78,7 @@ func TestPageAccessible(t *testing.T) {
 		{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
 		{"edit", oskar, "ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
 		{"webhooks", oskar, "ops/webhooks", []browser.Action{browser.See(".rows a", "Other system")}},
+		{"schedules", oskar, "ops/schedules", []browser.Action{browser.See(".rows strong", "retention")}},
 		{"new webhook", oskar, "ops/webhooks", []browser.Action{browser.Click("button", "Add an endpoint"), browser.Click("summary", "Which reports"), browser.See("label", "Area")}},
 		{"webhook", oskar, webhook, []browser.Action{browser.See(".rows a", "webhook.test")}},
 		{"new secret", oskar, webhook, []browser.Action{browser.Click("button", "New secret"), browser.See("label", "Hours")}},

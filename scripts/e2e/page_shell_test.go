@@ -42,7 +42,7 @@ func TestPageHoldsLongTexts(t *testing.T) {
 	for role, screens := range map[string][]string{
 		"resident": {"", "?view=map", detail, "new", "new?step=2", "new?step=3", "new?step=4", "mine"},
 		"official": {"", "queue", detail},
-		"operator": {"", "ops", "ops/queues", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/audit"},
+		"operator": {"", "ops", "ops/queues", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/schedules", "ops/audit"},
 	} {
 		id := map[string]string{"resident": "resident-ana", "official": "official-olga", "operator": "operator-oskar"}[role]
 		user := c.As(id, token(jwt.MapClaims{"sub": id, "name": longName, "role": role}))

@@ -210,7 +210,7 @@ func (c *canary) searchAnswer(p *process, op operation, role, token string) (goo
 
 // pathValues returns what can stand in the paths of the documents.
 func (c *canary) pathValues() map[string][]string {
-	values := map[string][]string{"queue": {topology.Queue(event.VoteReceivedKey)}}
+	values := map[string][]string{"queue": {topology.Queue(event.VoteReceivedKey)}, "name": {"retention"}}
 	for _, source := range []struct {
 		db  *pgxpool.Pool
 		sql string

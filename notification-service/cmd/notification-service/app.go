@@ -32,6 +32,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -44,7 +45,7 @@ type app struct {
 	groups   *group.Runner
 	restored *restore.Watch
 	eraser   *erasure.Eraser
-	sweeper  *retention.Sweeper
+	schedule *schedule.Scheduler
 	metrics  *prometheus.Registry
 	listener net.Listener
 	handler  http.Handler
@@ -64,8 +65,12 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.restored = restore.New(pool, store.StartOver, log)
 	a.eraser = erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
 	store.RefuseErased(a.eraser, cfg.Keys)
-	a.sweeper = retention.New(pool, append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), log, metrics)
 	var err error
+	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: log, Metrics: metrics},
+		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
+	if err != nil {
+		return nil, fmt.Errorf("set up schedules: %w", err)
+	}
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Await: a.awaitDatabase, Scrub: store.ScrubLetters,
@@ -89,6 +94,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	operations := admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
 	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
+	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
 	a.handler, err = api.New(api.Config{
 		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
 		Admin: operations, Problems: admin.WebhookProblems,
@@ -121,7 +127,7 @@ func (a *app) run(ctx context.Context) error {
 	context.AfterFunc(backgroundCtx, stop) // the others cannot work without them
 	foreground, ctx := errgroup.WithContext(ctx)
 	foreground.Go(func() error { return a.groups.Run(ctx) })
-	foreground.Go(func() error { return a.sweeper.Run(ctx) })
+	foreground.Go(func() error { return a.schedule.Run(ctx) })
 	_ = a.eraser.Refresh(ctx) // Run goes on with it
 	foreground.Go(func() error { return a.eraser.Run(ctx) })
 	foreground.Go(func() error {

@@ -58,6 +58,7 @@ func newServer(t *testing.T) *testServer {
 	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Handlers()
 	maps.Copy(operations, admin.NewWebhooks(nil, webhook.Rules{}, nil).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(nil))
+	maps.Copy(operations, admin.ScheduleHandlers(nil))
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
 		Admin:  operations, Problems: admin.WebhookProblems})

@@ -93,6 +93,13 @@ const (
 	ReportStatusResolved   ReportStatus = "resolved"
 )
 
+// Defines values for ScheduleRunState.
+const (
+	ScheduleRunStateDone    ScheduleRunState = "done"
+	ScheduleRunStateFailed  ScheduleRunState = "failed"
+	ScheduleRunStateRunning ScheduleRunState = "running"
+)
+
 // Defines values for SessionRole.
 const (
 	SessionRoleOfficial SessionRole = "official"
@@ -680,6 +687,88 @@ type Replays struct {
 // ReportStatus defines model for ReportStatus.
 type ReportStatus string
 
+// Schedule A job that is due at times.
+type Schedule struct {
+	// CatchUp What becomes of periods that were due while nothing could begin: the `last` of them is run, or `each`, or `none`.
+	CatchUp string `json:"catch_up"`
+
+	// Latest The run that is under way, or else the last one; absent before the first.
+	Latest ScheduleRun `json:"latest,omitempty,omitzero"`
+
+	// Name Examples: retention
+	Name string `json:"name"`
+
+	// NextAt When the next period is due.
+	NextAt time.Time `json:"next_at"`
+
+	// Overruns Whether the run that is under way will not have ended by `next_at`.
+	Overruns bool `json:"overruns"`
+	Paused   bool `json:"paused"`
+
+	// Times When it is due, in words.
+	//
+	// Examples: every day at 07:00, Asia/Jakarta
+	Times string `json:"times"`
+}
+
+// ScheduleAct Why something is done to a schedule, and to which of its runs.
+type ScheduleAct struct {
+	// Period The run that is to be run again; read by `run` alone.
+	Period string `json:"period,omitempty,omitzero"`
+
+	// Reason For the audit.
+	Reason string `json:"reason"`
+}
+
+// ScheduleList Schedules.
+type ScheduleList struct {
+	Schedules []Schedule `json:"schedules"`
+}
+
+// ScheduleRun The work of one period.
+type ScheduleRun struct {
+	// Done What it has done, in the job's unit.
+	Done    int64     `json:"done"`
+	DueAt   time.Time `json:"due_at"`
+	EndedAt time.Time `json:"ended_at,omitempty,omitzero"`
+
+	// EndsAt When it will have ended if it goes on as fast; absent when that cannot be told.
+	EndsAt time.Time `json:"ends_at,omitempty,omitzero"`
+
+	// Error Why it failed last; absent after a success.
+	Error string `json:"error,omitempty,omitzero"`
+
+	// Failures How often the step in hand failed, in a row.
+	Failures int32 `json:"failures"`
+
+	// Period Its key; the date of a job that is due at a local time.
+	//
+	// Examples: 2026-11-22
+	Period string `json:"period"`
+
+	// StartedAt Absent while it waits for a process that runs the job.
+	StartedAt time.Time `json:"started_at,omitempty,omitzero"`
+
+	// State A run `failed` when a step of it failed for an hour.
+	State ScheduleRunState `json:"state"`
+
+	// Times How often it was begun.
+	Times int32 `json:"times"`
+
+	// Total What it has to do; 0 while that is not known.
+	Total int64 `json:"total"`
+}
+
+// ScheduleRunState A run `failed` when a step of it failed for an hour.
+type ScheduleRunState string
+
+// ScheduleRunPage A page of runs.
+type ScheduleRunPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string        `json:"next_cursor,omitempty,omitzero"`
+	Runs       []ScheduleRun `json:"runs"`
+}
+
 // Session Who is signed in, and until when.
 type Session struct {
 	ExpiresAt time.Time `json:"expires_at"`
@@ -1005,6 +1094,9 @@ type WorkerPools struct {
 	Findings []Finding    `json:"findings"`
 	Items    []WorkerPool `json:"items"`
 }
+
+// ScheduleName defines model for ScheduleName.
+type ScheduleName = string
 
 // WebhookID Examples: 0198c0de-0000-7000-8000-000000000001
 type WebhookID = string

@@ -121,7 +121,7 @@ func TestFollowsGoWithTheirReader(t *testing.T) {
 		mustFollow(t, store, ann, uuid.New())
 		mustFollow(t, store, olga, uuid.New())
 		mustExec(t, pool, `update read_marks set seen_at = now() - interval '2 years' where reader = (select id from streams where name = 'user:ann')`)
-		if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+		if err := sweep(t.Context(), pool, keepYear); err != nil {
 			t.Fatal(err)
 		}
 		wantFollows(t, pool, 1)

@@ -19,7 +19,7 @@ type Retention struct {
 	Audit         retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
 }
 
-// Tasks returns what a sweeper has to do.
+// Tasks returns what retention has to do.
 func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "notifications", Keep: r.Notifications, Remove: removeNotifications},

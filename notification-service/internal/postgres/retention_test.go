@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 )
 
 const year = 365 * 24 * time.Hour
@@ -25,8 +25,9 @@ const year = 365 * 24 * time.Hour
 // keepYear keeps everything for a year.
 var keepYear = postgres.Retention{Notifications: retention.Period(year), ReadMarks: retention.Period(year), Audit: retention.Period(year)}
 
-func newSweeper(pool *pgxpool.Pool, keep postgres.Retention) *retention.Sweeper {
-	return retention.New(pool, keep.Tasks(), zerolog.Nop(), prometheus.NewRegistry())
+// sweep removes what is old, as the scheduled job does.
+func sweep(ctx context.Context, pool *pgxpool.Pool, keep postgres.Retention) error {
+	return scheduletest.Run(ctx, pool, retention.Job(keep.Tasks(), prometheus.NewRegistry()))
 }
 
 // oldMessage returns a message of some time ago.
@@ -103,13 +104,13 @@ func TestRetentionOfNotifications(t *testing.T) {
 		}
 	})
 	var sweeping sync.WaitGroup
-	for range 2 { // as two replicas do: one of them may find the other at work
-		sweeping.Go(func() { _ = newSweeper(pool, keepYear).Sweep(t.Context()) })
+	for range 2 { // as two replicas of different versions may
+		sweeping.Go(func() { _ = sweep(t.Context(), pool, keepYear) })
 	}
 	sweeping.Wait()
 	stop()
 	writing.Wait()
-	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+	if err := sweep(t.Context(), pool, keepYear); err != nil {
 		t.Fatal(err)
 	}
 
@@ -200,7 +201,7 @@ func TestRetentionOfReadMarks(t *testing.T) {
 	}
 	mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
 	view(back) // and so he is here
-	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+	if err := sweep(t.Context(), pool, keepYear); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, pool, `select count(*) from streams where name in ('user:back', 'user:full', 'role:official')`); n != 3 {
@@ -234,7 +235,7 @@ func TestRetentionBesideTheConsumer(t *testing.T) {
 			}
 		})
 		both.Go(func() {
-			if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+			if err := sweep(t.Context(), pool, keepYear); err != nil {
 				t.Errorf("sweep: %v", err)
 			}
 		})
@@ -250,7 +251,7 @@ func TestRetentionOfAudit(t *testing.T) {
 	_, pool := newStore(t)
 	mustExec(t, pool, `
 		insert into operations_audit (at, actor, action) select now() - n * interval '1 hour', 'pavel', 'discard' from generate_series(10000, 1, -1) n`)
-	if err := newSweeper(pool, keepYear).Sweep(t.Context()); err != nil {
+	if err := sweep(t.Context(), pool, keepYear); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, pool, `select count(*) from operations_audit`); n != 365*24-1 {

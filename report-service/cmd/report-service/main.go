@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
@@ -58,7 +59,11 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
 	watch := restore.New(pool, store.StartOver, log)
 	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
-	sweeper := retention.New(pool, append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), log, metrics)
+	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: postgres.AuditSchedule, Log: log, Metrics: metrics},
+		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
+	if err != nil {
+		return fmt.Errorf("set up schedules: %w", err)
+	}
 	verifier, err := auth.New(ctx, cfg.Auth, log)
 	if err != nil {
 		return fmt.Errorf("set up sign-in: %w", err)
@@ -71,7 +76,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
 	handler, err := api.New(api.Config{
 		Store: store, Outbox: messages, Relay: publisher,
-		Erasures: eraser, Auth: verifier, Health: health, Metrics: metrics, Log: log,
+		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
 		City:           cfg.City,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
 	})
@@ -98,9 +103,8 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return publisher.Run(ctx) })
-	g.Go(func() error { return store.RunCleaner(ctx, log) })
 	g.Go(func() error { return store.RunDuplicates(ctx, log) })
-	g.Go(func() error { return sweeper.Run(ctx) })
+	g.Go(func() error { return schedules.Run(ctx) })
 	_ = eraser.Refresh(ctx) // Run goes on with it
 	g.Go(func() error { return eraser.Run(ctx) })
 	g.Go(func() error {

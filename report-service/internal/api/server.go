@@ -20,6 +20,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
@@ -59,6 +60,9 @@ type Store interface {
 	SetTemplates(ctx context.Context, templates []report.Template) error
 	Departments(ctx context.Context) ([]report.Department, error)
 	SetDepartments(ctx context.Context, departments []report.Department) error
+
+	// For operators.
+	ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error)
 }
 
 // An Outbox is what operators see and repair.
@@ -82,16 +86,24 @@ type Eraser interface {
 	List(ctx context.Context, limit int) ([]erasure.Erasure, error)
 }
 
+// Schedules are the jobs that are due at times.
+type Schedules interface {
+	List(ctx context.Context) ([]schedule.Schedule, error)
+	Runs(ctx context.Context, name string, before time.Time, limit int) ([]schedule.Run, error)
+	Operate(ctx context.Context, act schedule.Act) error
+}
+
 // A Config is what the API works with.
 type Config struct {
-	Store    Store
-	Outbox   Outbox
-	Relay    Relay
-	Erasures Eraser
-	Auth     *auth.Verifier
-	Health   *service.Health
-	Metrics  *prometheus.Registry
-	Log      zerolog.Logger
+	Store     Store
+	Outbox    Outbox
+	Relay     Relay
+	Erasures  Eraser
+	Schedules Schedules
+	Auth      *auth.Verifier
+	Health    *service.Health
+	Metrics   *prometheus.Registry
+	Log       zerolog.Logger
 
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
@@ -175,6 +187,13 @@ func (s *server) handlers() openapi.Handlers {
 
 		"requestErasure": s.requestErasure,
 		"listErasures":   s.listErasures,
+
+		"listSchedules":    s.listSchedules,
+		"listScheduleRuns": s.listScheduleRuns,
+		"pauseSchedule":    s.operateSchedule(schedule.Pause),
+		"resumeSchedule":   s.operateSchedule(schedule.Resume),
+		"runSchedule":      s.operateSchedule(schedule.RunAgain),
+		"auditSchedules":   s.auditSchedules,
 	}
 	for id, h := range handlers {
 		switch id {

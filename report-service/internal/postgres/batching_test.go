@@ -8,20 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// A schedule plays the part of Run against a clock of its own.
-type schedule struct {
+// An arrivals plays the part of Run against a clock of its own.
+type arrivals struct {
 	*committer
 	t   *testing.T
 	now time.Time
 }
 
-func newSchedule(t *testing.T) *schedule {
+func newArrivals(t *testing.T) *arrivals {
 	c := &committer{maxLockWaits: 2, subjects: make(map[uuid.UUID]*batch)}
-	return &schedule{c, t, time.Unix(0, 0)}
+	return &arrivals{c, t, time.Unix(0, 0)}
 }
 
 // come adds requests, and returns the batches that begin then.
-func (s *schedule) come(scopes ...scope) (begun []*batch) {
+func (s *arrivals) come(scopes ...scope) (begun []*batch) {
 	for _, sc := range scopes {
 		s.queue = append(s.queue, &request{scope: sc, outcome: make(chan error, 1)})
 	}
@@ -32,13 +32,13 @@ func (s *schedule) come(scopes ...scope) (begun []*batch) {
 }
 
 // end finishes b, and returns the batches that begin then.
-func (s *schedule) end(b *batch) []*batch {
+func (s *arrivals) end(b *batch) []*batch {
 	s.finish(b, s.now)
 	return s.come()
 }
 
 // want checks the sizes of the batches that began, and returns them.
-func (s *schedule) want(what string, begun []*batch, sizes ...int) []*batch {
+func (s *arrivals) want(what string, begun []*batch, sizes ...int) []*batch {
 	s.t.Helper()
 	if len(begun) != len(sizes) {
 		s.t.Fatalf("%s: %d batches begin, want %d", what, len(begun), len(sizes))
@@ -55,7 +55,7 @@ func (s *schedule) want(what string, begun []*batch, sizes ...int) []*batch {
 // or the first is slow.
 func TestChangesGatherBehindACommit(t *testing.T) {
 	t.Parallel()
-	s, creates := newSchedule(t), make([]scope, maxBatch+7)
+	s, creates := newArrivals(t), make([]scope, maxBatch+7)
 	first := s.want("alone", s.come(creates[:1]...), 1)
 	s.want("one is written", s.come(creates[:5]...))
 	second := s.want("it has ended", s.end(first[0]), 5)
@@ -71,7 +71,7 @@ func TestChangesGatherBehindACommit(t *testing.T) {
 
 func TestCommitsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newSchedule(t)
+	s := newArrivals(t)
 	sizes := make([]int, maxCommits)
 	for i := range sizes {
 		sizes[i] = maxBatch
@@ -86,7 +86,7 @@ func TestCommitsAreBounded(t *testing.T) {
 // order; votes of different users may share one.
 func TestReportsAreInOneBatch(t *testing.T) {
 	t.Parallel()
-	s, a, b := newSchedule(t), uuid.New(), uuid.New()
+	s, a, b := newArrivals(t), uuid.New(), uuid.New()
 	votes := s.want("votes and a status", s.come(
 		scope{a, "ann"}, scope{a, "bob"}, scope{a, "ann"}, scope{a, "eve"}, scope{subject: b}, scope{b, "bob"}), 3)
 	s.now = s.now.Add(time.Minute)
@@ -100,7 +100,7 @@ func TestReportsAreInOneBatch(t *testing.T) {
 // not count among the commits; what else is about it waits.
 func TestLockedReportsAreApart(t *testing.T) {
 	t.Parallel()
-	s, a, b, c := newSchedule(t), uuid.New(), uuid.New(), uuid.New()
+	s, a, b, c := newArrivals(t), uuid.New(), uuid.New(), uuid.New()
 	begun := s.want("votes", s.come(scope{a, "ann"}, scope{a, "bob"}, scope{b, "ann"}, scope{c, "ann"}, scope{}), 5)
 	begun[0].locked = begun[0].requests[:4]
 	locked := s.want("three reports are locked, and two may wait", s.end(begun[0]), 2, 1)
@@ -138,7 +138,7 @@ func TestTake(t *testing.T) {
 
 func TestWithdrawnRequestsAreDropped(t *testing.T) {
 	t.Parallel()
-	s := newSchedule(t)
+	s := newArrivals(t)
 	first := s.come(scope{})
 	s.come(make([]scope, 3)...)
 	s.queue[1].state.Store(withdrawn)

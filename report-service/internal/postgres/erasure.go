@@ -171,6 +171,13 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
 			return "", 0, fmt.Errorf("change erasures: %w", err)
 		}
+		_, err := tx.Exec(ctx, `
+			update schedule_audit
+			set actor = case when actor = $1 then $3 else actor end, reason = case when reason ~ $2 then '' else reason end
+			where actor = $1 or reason ~ $2`, userID, erasure.Mentioned(userID), erasure.Someone)
+		if err != nil {
+			return "", 0, fmt.Errorf("change audit of schedules: %w", err)
+		}
 		cursor = "0"
 	}
 	var last *string

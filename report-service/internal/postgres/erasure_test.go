@@ -85,6 +85,8 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 	}
 	f.exec(`insert into outbox_audit (actor, action, message_id, routing_key, reason) values
 		($1, 'retry', gen_random_uuid(), 'x', ''), ('pavel-id', 'discard', gen_random_uuid(), 'x', 'asked by ' || $1 || '.')`, kanari.ID)
+	f.exec(`insert into schedule_audit (actor, action, schedule, reason) values
+		($1, 'schedule_pause', 'overdue', ''), ('pavel-id', 'schedule_run', 'overdue', 'asked by ' || $1 || '.')`, kanari.ID)
 	f.exec(`update outbox_messages set status = 'published', published_at = now() where seq % 2 = 0`)
 	return public, anonymous, others
 }

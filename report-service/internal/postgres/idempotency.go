@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,22 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/fault"
-	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-const (
-	// keyLife is how long a repetition is recognised.
-	keyLife = 24 * time.Hour
-	// cleanEvery is about how often keys that are older are deleted.
-	cleanEvery = 10 * time.Minute
-	// cleanBatch keeps each deletion short.
-	cleanBatch = 1000
-)
+// keyLife is how long a repetition is recognised. Retention deletes keys that are
+// older.
+const keyLife = 24 * time.Hour
 
 // A keyHash is an idempotency key, and who chose it, as the database knows them.
 type keyHash struct {
@@ -98,40 +88,4 @@ func storeResponse(b *pgx.Batch, key keyHash, i *report.Idempotent) {
 		on conflict (key_hash) do update set
 			request_hash = excluded.request_hash, response_body = excluded.response_body, created_at = excluded.created_at`,
 		key.stored[0], i.Request[:], []byte(i.Response))
-}
-
-// RunCleaner deletes expired idempotency keys until ctx ends. Any number of
-// replicas may do so.
-func (s *Store) RunCleaner(ctx context.Context, log zerolog.Logger) error {
-	for {
-		deleted, err := s.cleanKeys(ctx)
-		if err != nil && ctx.Err() == nil {
-			// The error's own text may name the server and its user.
-			log.Warn().Str("error", cmp.Or(pgpool.Describe(err), err.Error())).Msg("cleaning idempotency keys failed, will retry")
-		}
-		if deleted > 0 {
-			log.Debug().Int64("deleted", deleted).Msg("idempotency keys cleaned")
-		}
-		if backoff.Sleep(ctx, backoff.Jitter(cleanEvery)) != nil { // jitter, so that replicas do not meet
-			return nil
-		}
-	}
-}
-
-// cleanKeys deletes what is expired, in batches.
-func (s *Store) cleanKeys(ctx context.Context) (deleted int64, err error) {
-	for {
-		tag, err := s.pool.Exec(ctx, `
-			delete from idempotency_keys where key_hash in (
-				select key_hash from idempotency_keys
-				where created_at <= now() - $1::interval
-				limit $2 for update skip locked)`, keyLife, cleanBatch)
-		if err != nil {
-			return deleted, fmt.Errorf("delete idempotency keys: %w", err)
-		}
-		deleted += tag.RowsAffected()
-		if tag.RowsAffected() < cleanBatch {
-			return deleted, nil
-		}
-	}
 }

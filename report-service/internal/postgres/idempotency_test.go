@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -13,10 +12,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/rs/zerolog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -173,27 +175,26 @@ func TestKeysExpire(t *testing.T) {
 	if earlier, err := f.fileOnce(once("old", "another body")); earlier != nil || err != nil {
 		t.Errorf("an expired key: response %q, error %v; want it to be free again", earlier, err)
 	}
-	f.cleanUntil(2)
+	f.checkCleaned(2)
 	if earlier, err := f.fileOnce(once("young", "body of young")); earlier == nil || err != nil {
 		t.Errorf("a key of the day: response %q, error %v; want a repetition", earlier, err)
 	}
 }
 
-// cleanUntil runs the cleaner until so many keys are left.
-func (f *fixture) cleanUntil(left int) {
+// checkCleaned has retention delete expired keys, and compares how many are left.
+func (f *fixture) checkCleaned(left int) {
 	f.t.Helper()
-	done := make(chan error, 1)
-	ctx, stop := context.WithCancel(f.t.Context())
-	go func() { done <- f.RunCleaner(ctx, zerolog.Nop()) }()
-	f.eventually("keys are cleaned", func() bool { return f.count()["idempotency_keys"] == left })
-	stop()
-	if err := <-done; err != nil {
-		f.t.Errorf("RunCleaner: %v", err)
+	err := scheduletest.Run(f.t.Context(), f.pool, retention.Job(postgres.Retention{}.Tasks(), prometheus.NewRegistry()))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if got := f.count()["idempotency_keys"]; got != left {
+		f.t.Errorf("%d keys are left, want %d", got, left)
 	}
 }
 
-// A transaction that hangs on a row of the cleaner's must not stop it.
-func TestCleanerSkipsLockedKeys(t *testing.T) {
+// A transaction that hangs on the row of an expired key must not stop retention.
+func TestRetentionSkipsLockedKeys(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, key := range []string{"a", "b"} {
@@ -206,7 +207,7 @@ func TestCleanerSkipsLockedKeys(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `select from idempotency_keys limit 1 for update`); err != nil {
 			return err
 		}
-		f.cleanUntil(1)
+		f.checkCleaned(1)
 		return nil
 	})
 	if err != nil {

@@ -17,13 +17,15 @@ type Retention struct {
 	Audit   retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
 }
 
-// Tasks returns what a sweeper has to do.
+// Tasks returns what retention has to do.
 func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "history", Keep: r.History, Remove: removeHistory},
 		{Kind: "acts", Keep: r.History, Remove: removeActs},
 		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
+		{Kind: "schedule_audit", Keep: r.Audit, Remove: removeScheduleAudit},
 		{Kind: "bulk_moves", Keep: r.Audit, Remove: removeBulkMoves},
+		{Kind: "idempotency_keys", Keep: retention.Period(keyLife), Remove: removeKeys},
 	}
 }
 
@@ -99,4 +101,35 @@ func removeAudit(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64
 		return 0, 0, fmt.Errorf("delete audit: %w", err)
 	}
 	return next, removed, nil
+}
+
+// removeScheduleAudit removes what operators did to schedules long ago.
+func removeScheduleAudit(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from schedule_audit where id in (
+			select id from schedule_audit where at < now() - $1::interval order by id limit $2)`, keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete audit of schedules: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = 1 // what was removed is not found again
+	}
+	return next, tag.RowsAffected(), nil
+}
+
+// removeKeys removes idempotency keys by which no repetition is recognised any
+// more. One that is just replaced is left alone.
+func removeKeys(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from idempotency_keys where key_hash in (
+			select key_hash from idempotency_keys
+			where created_at <= now() - $1::interval
+			limit $2 for update skip locked)`, keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete idempotency keys: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = 1 // what was removed is not found again
+	}
+	return next, tag.RowsAffected(), nil
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -47,7 +47,7 @@ func TestRetentionOfHistories(t *testing.T) {
 
 	metrics := prometheus.NewRegistry()
 	keep := postgres.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
-	if err := retention.New(f.pool, keep.Tasks(), zerolog.Nop(), metrics).Sweep(t.Context()); err != nil {
+	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(keep.Tasks(), metrics)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -84,8 +84,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
 		t.Errorf("%d bulk moves are left, want those of 730 days", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 4 {
-		t.Errorf("%d kinds are counted (error %v), want 4", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 6 {
+		t.Errorf("%d kinds are counted (error %v), want 6", got, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestRetentionNever(t *testing.T) {
 	f := newFixture(t)
 	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
 		values (now() - interval '30 years', 'pavel-id', 'retry', gen_random_uuid(), 'x')`)
-	if err := retention.New(f.pool, postgres.Retention{}.Tasks(), zerolog.Nop(), prometheus.NewRegistry()).Sweep(t.Context()); err != nil {
+	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(postgres.Retention{}.Tasks(), prometheus.NewRegistry())); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.number(`select count(*) from outbox_audit`); n != 1 {

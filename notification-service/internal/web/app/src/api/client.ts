@@ -23,6 +23,7 @@ export type DeadLetterSelection = NotificationSchemas['schemas']['DeadLetterSele
 export type DeadLetterEdited = NotificationSchemas['schemas']['DeadLetterEdited'];
 export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
 export type Replay = NotificationSchemas['schemas']['Replay'];
+export type Schedule = ReportSchemas['schemas']['Schedule'];
 export type DelayedMessage = NotificationSchemas['schemas']['DelayedMessage'];
 export type Webhook = NotificationSchemas['schemas']['Webhook'];
 export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];

@@ -30,9 +30,10 @@ export function parts(detail: unknown, prefix = ''): [name: string, value: strin
 /** What operators did in both services, newest first. */
 async function read(): Promise<Entry[]> {
   const query = { params: { query: { limit: 100 } } };
-  const [dead, outbox] = await Promise.all([
+  const [dead, outbox, schedules] = await Promise.all([
     must(notificationService.GET('/admin/dlq/audit', query)),
     must(reportService.GET('/admin/outbox/audit', query)),
+    must(reportService.GET('/admin/reports/schedules/audit', query)),
   ]);
   const entries: Entry[] = [
     ...dead.items.map((item) => ({
@@ -50,6 +51,13 @@ async function read(): Promise<Entry[]> {
       actor: entry.actor,
       action: act(`outbox ${entry.action}`),
       about: parts({ message: entry.message_id, routing_key: entry.routing_key, reason: entry.reason }),
+    })),
+    ...schedules.acts.map((act) => ({
+      key: `s${act.schedule}${act.at}`,
+      at: act.at,
+      actor: act.actor,
+      action: act.action,
+      about: parts({ schedule: act.schedule, period: act.period, reason: act.reason }),
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));

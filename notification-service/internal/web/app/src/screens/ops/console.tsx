@@ -10,6 +10,7 @@ import { Overview } from './overview';
 import { Queues } from './queues';
 import { useReadings, type Reading } from './readings';
 import { Replays } from './replays';
+import { Schedules } from './schedules/schedules';
 import { Webhooks } from './webhooks/webhooks';
 
 interface SectionProps {
@@ -34,6 +35,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: ({ open }) => open },
   { path: 'replays', name: 'replays', view: Replays },
   { path: 'webhooks', name: 'webhooks', view: Webhooks },
+  { path: 'schedules', name: 'schedules', view: Schedules },
   { path: 'audit', name: 'audit', view: Audit },
 ];
 

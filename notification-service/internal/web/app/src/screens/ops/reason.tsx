@@ -6,12 +6,14 @@ import { Fault } from '../../ui/problem';
 
 interface Props {
   title: string;
+  /** What it does, where nothing is discarded. */
+  hint?: string;
   onSubmit(reason: string): Promise<unknown>;
   onClose(): void;
 }
 
-/** Asks for a reason, for the audit, before something is discarded. */
-export function Reason({ title, onSubmit, onClose }: Props) {
+/** Asks for a reason, for the audit, before something is discarded or operated. */
+export function Reason({ title, hint, onSubmit, onClose }: Props) {
   const [reason, setReason] = useState('');
   const [error, setError] = useState<unknown>();
   const submit = (event: Event) => {
@@ -21,13 +23,13 @@ export function Reason({ title, onSubmit, onClose }: Props) {
   return (
     <Modal title={title} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <p class="quiet">{t('discard.hint')}</p>
+        <p class="quiet">{hint ?? t('discard.hint')}</p>
         <label class="field">
           <span>{t('reason')}</span>
           <input data-first required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
         </label>
         <Fault error={error} />
-        <button class="danger">{title}</button>
+        <button class={hint ? 'primary' : 'danger'}>{title}</button>
       </form>
     </Modal>
   );

@@ -1,0 +1,3 @@
+drop table schedule_audit;
+drop table schedule_runs;
+drop table schedules;

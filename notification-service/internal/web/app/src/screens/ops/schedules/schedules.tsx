@@ -1,0 +1,119 @@
+import { useState } from 'preact/hooks';
+
+import { must, notificationService, reportService, type Schedule } from '../../../api/client';
+import { number, t } from '../../../lang/i18n';
+import { Fault } from '../../../ui/problem';
+import { usePoll } from '../../../ui/poll';
+import { Time, exactTime } from '../../../ui/time';
+import { Reason } from '../reason';
+
+/** A job, and the service that has it. */
+interface Job {
+  service: 'reports' | 'notifications';
+  schedule: Schedule;
+}
+
+type Act = 'pause' | 'resume' | 'run';
+
+async function read(): Promise<Job[]> {
+  const [reports, notifications] = await Promise.all([
+    must(reportService.GET('/admin/reports/schedules')),
+    must(notificationService.GET('/admin/notifications/schedules')),
+  ]);
+  return [
+    ...reports.schedules.map((schedule) => ({ service: 'reports' as const, schedule })),
+    ...notifications.schedules.map((schedule) => ({ service: 'notifications' as const, schedule })),
+  ];
+}
+
+function operate({ service, schedule }: Job, act: Act, reason: string): Promise<unknown> {
+  const { latest } = schedule;
+  const period = act === 'run' && latest?.state === 'failed' ? latest.period : undefined;
+  const request = { params: { path: { name: schedule.name } }, body: { reason, ...(period && { period }) } };
+  return service === 'reports'
+    ? must(reportService.POST(`/admin/reports/schedules/{name}/${act}`, request))
+    : must(notificationService.POST(`/admin/notifications/schedules/{name}/${act}`, request));
+}
+
+/** The jobs that are due at times, and how far they are. */
+export function Schedules() {
+  const jobs = usePoll(read);
+  return (
+    <section class="stack" aria-labelledby="schedules">
+      <h2 id="schedules">{t('schedules')}</h2>
+      <Fault error={jobs.error} retry={jobs.refresh} />
+      <ul class="rows">
+        {jobs.value?.map((job) => (
+          <Row key={`${job.service} ${job.schedule.name}`} job={job} onDone={jobs.refresh} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Row({ job, onDone }: { job: Job; onDone(): void }) {
+  const { schedule } = job;
+  const { latest } = schedule;
+  const [asked, setAsked] = useState<Act>();
+  const toggle: Act = schedule.paused ? 'resume' : 'pause';
+  return (
+    <li>
+      <div>
+        <strong>{schedule.name}</strong>
+        <p class="meta">
+          <span>{t(`schedules.${job.service}`)}</span>
+          <span>{schedule.times}</span>
+          <span>
+            {schedule.paused ? (
+              t('schedules.paused')
+            ) : (
+              <>
+                {t('schedules.next')} <time dateTime={schedule.next_at}>{exactTime(new Date(schedule.next_at))}</time>
+              </>
+            )}
+          </span>
+        </p>
+        {latest && (
+          <p class="meta">
+            <span>{t(`schedules.${latest.state}`)}</span>
+            <span>
+              {latest.total > 0
+                ? t('schedules.progress', { done: number(latest.done), total: number(latest.total) })
+                : t('schedules.count', { done: number(latest.done) })}
+            </span>
+            <Time at={latest.ended_at ?? latest.started_at ?? latest.due_at} full seconds />
+            {latest.ends_at && (
+              <span>
+                {t('schedules.ends')} <time dateTime={latest.ends_at}>{exactTime(new Date(latest.ends_at))}</time>
+              </span>
+            )}
+          </p>
+        )}
+        {schedule.overruns && <p role="status">{t('schedules.overruns')}</p>}
+        {latest?.error && (
+          <p>
+            <code>{latest.error}</code>
+          </p>
+        )}
+      </div>
+      <div class="bar">
+        <button type="button" aria-haspopup="dialog" onClick={() => setAsked(toggle)}>
+          {t(`schedules.${toggle}`)}
+        </button>
+        {!schedule.paused && latest?.state !== 'running' && (
+          <button type="button" aria-haspopup="dialog" onClick={() => setAsked('run')}>
+            {t('schedules.run')}
+          </button>
+        )}
+      </div>
+      {asked && (
+        <Reason
+          title={t(`schedules.${asked}`)}
+          hint={t(`schedules.${asked}-hint`)}
+          onSubmit={(reason) => operate(job, asked, reason).then(onDone)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </li>
+  );
+}

@@ -25,6 +25,7 @@ const (
 	StatusUpdatedKey Key = "report.status.updated"
 	ReportCreatedKey Key = "report.created"
 	VoteReceivedKey  Key = "report.vote.received"
+	ReportOverdueKey Key = "report.overdue"
 )
 
 // types has every type of message, in the order in which their queues are
@@ -37,6 +38,7 @@ var types = []struct {
 	{StatusUpdatedKey, "queue.status_updates", func() Message { return new(StatusUpdate) }},
 	{ReportCreatedKey, "queue.report_created", func() Message { return new(ReportCreated) }},
 	{VoteReceivedKey, "queue.vote_received", func() Message { return new(VoteReceived) }},
+	{ReportOverdueKey, "queue.overdue", func() Message { return new(ReportOverdue) }},
 }
 
 // Keys lists every routing key in the order in which their queues are served
@@ -78,7 +80,8 @@ const (
 	Downvote VoteType = "downvote"
 )
 
-// A Message is one of *StatusUpdate, *ReportCreated and *VoteReceived.
+// A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived and
+// *ReportOverdue.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -132,6 +135,18 @@ type VoteReceived struct {
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
+// ReportOverdue tells that the city has not finished its work on a report in the
+// time that it set itself. It is for officials, and report-service never names the
+// reporter in it. The version is that of the report, which does not change by it.
+type ReportOverdue struct {
+	Subject
+	CategoryID   int32  `json:"category_id"`
+	CategoryName string `json:"category_name"`
+	DueAt        int64  `json:"due_at"` // Unix seconds
+	// Level is 1 once the time is over, 2 once it is over twice, and so on.
+	Level int32 `json:"level"`
+}
+
 // Key returns StatusUpdatedKey.
 func (*StatusUpdate) Key() Key { return StatusUpdatedKey }
 
@@ -140,6 +155,9 @@ func (*ReportCreated) Key() Key { return ReportCreatedKey }
 
 // Key returns VoteReceivedKey.
 func (*VoteReceived) Key() Key { return VoteReceivedKey }
+
+// Key returns ReportOverdueKey.
+func (*ReportOverdue) Key() Key { return ReportOverdueKey }
 
 // A FieldError says which field of a message breaks the contract, and what the
 // contract asks for. It never shows the value: errors reach logs and dead
@@ -243,6 +261,24 @@ func (m *VoteReceived) Validate() error {
 		return &FieldError{"category_id", "a positive number"}
 	}
 	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportOverdue) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case m.CategoryName == "":
+		return &FieldError{"category_name", "some text"}
+	case m.DueAt <= 0:
+		return &FieldError{"due_at", "Unix seconds"}
+	case m.Level <= 0:
+		return &FieldError{"level", "1 or more"}
+	}
+	return nil
 }
 
 func (s *Subject) validate() error {

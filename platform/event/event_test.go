@@ -25,6 +25,8 @@ var samples = map[string]event.Message{
 	"report-created.json": &event.ReportCreated{Subject: subject(1), CategoryID: 2, CategoryName: "Street lights and signals",
 		ReporterName: "Ada", PrivacyLevel: event.Public},
 	"vote-received.json": &event.VoteReceived{Subject: subject(3), VoterID: "u2", VoteType: event.Upvote, NewScore: new(int64(-1)), CategoryID: 2},
+	"report-overdue.json": &event.ReportOverdue{Subject: subject(3), CategoryID: 2, CategoryName: "Street lights and signals",
+		DueAt: 1767222000, Level: 1},
 }
 
 func subject(version int64) event.Subject {

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		{queue, "queue.status_updates"},
 		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},
 		{plain.Queue(event.VoteReceivedKey), "queue.vote_received"},
+		{plain.Queue(event.ReportOverdueKey), "queue.overdue"},
 		{plain.DeadLetterQueue(queue), "queue.status_updates.dlq"},
 		{plain.DeadLetterKey(queue), "dlq.queue.status_updates"},
 		{city.Exchange(), "bandung.cityconnect.notifications"},

@@ -53,6 +53,7 @@ const (
 // Defines values for FeedEventType.
 const (
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
+	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
 	FeedEventTypeReportStatusUpdated FeedEventType = "report.status.updated"
 	FeedEventTypeReportVoteReceived  FeedEventType = "report.vote.received"
 )
@@ -66,6 +67,7 @@ const (
 // Defines values for NotificationType.
 const (
 	NotificationTypeReportCreated       NotificationType = "report.created"
+	NotificationTypeReportOverdue       NotificationType = "report.overdue"
 	NotificationTypeReportStatusUpdated NotificationType = "report.status.updated"
 	NotificationTypeReportVoteReceived  NotificationType = "report.vote.received"
 )
@@ -122,6 +124,7 @@ const (
 // Defines values for WebhookEventType.
 const (
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
+	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
 	WebhookEventTypeReportStatusUpdated WebhookEventType = "report.status.updated"
 	WebhookEventTypeReportVoteReceived  WebhookEventType = "report.vote.received"
 	WebhookEventTypeWebhookTest         WebhookEventType = "webhook.test"
@@ -136,6 +139,11 @@ const (
 // Defines values for WebhookReportCreatedType.
 const (
 	WebhookReportCreatedTypeReportCreated WebhookReportCreatedType = "report.created"
+)
+
+// Defines values for WebhookReportOverdueType.
+const (
+	WebhookReportOverdueTypeReportOverdue WebhookReportOverdueType = "report.overdue"
 )
 
 // Defines values for WebhookStateReason.
@@ -481,8 +489,10 @@ type Fault struct {
 type FeedEvent struct {
 	CategoryID    int32             `json:"category_id,omitempty,omitzero"`
 	CategoryName  string            `json:"category_name,omitempty,omitzero"`
+	DueAt         time.Time         `json:"due_at,omitempty,omitzero"`
 	HappenedAt    time.Time         `json:"happened_at"`
 	Note          string            `json:"note,omitempty,omitzero"`
+	OverdueLevel  int32             `json:"overdue_level,omitempty,omitzero"`
 	ReportID      uuid.UUID         `json:"report_id"`
 	ReportTitle   string            `json:"report_title"`
 	ReportVersion int64             `json:"report_version"`
@@ -546,11 +556,17 @@ type Notification struct {
 	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
 	CategoryName string    `json:"category_name,omitempty,omitzero"`
 	CreatedAt    time.Time `json:"created_at"`
-	HappenedAt   time.Time `json:"happened_at"`
-	ID           uuid.UUID `json:"id"`
+
+	// DueAt When a report that is overdue was to be finished.
+	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
+	HappenedAt time.Time `json:"happened_at"`
+	ID         uuid.UUID `json:"id"`
 
 	// Note The official's explanation of a status change.
 	Note string `json:"note,omitempty,omitzero"`
+
+	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
+	OverdueLevel int32 `json:"overdue_level,omitempty,omitzero"`
 
 	// Read In a stream always false.
 	Read        bool      `json:"read"`
@@ -943,6 +959,33 @@ type WebhookReportCreated struct {
 // WebhookReportCreatedType defines model for WebhookReportCreated.Type.
 type WebhookReportCreatedType string
 
+// WebhookReportOverdue The city has not finished its work on a report in the time that it set itself.
+type WebhookReportOverdue struct {
+	Data struct {
+		CategoryID   int32     `json:"category_id"`
+		CategoryName string    `json:"category_name"`
+		DueAt        time.Time `json:"due_at"`
+
+		// Level 1 once the time is over, 2 once it is over twice, 3 once it is over three times.
+		Level int32 `json:"level"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion That of the report; it does not change by this.
+		ReportVersion int64 `json:"report_version"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                `json:"timestamp"`
+	Type      WebhookReportOverdueType `json:"type"`
+}
+
+// WebhookReportOverdueType defines model for WebhookReportOverdue.Type.
+type WebhookReportOverdueType string
+
 // WebhookRotation defines model for WebhookRotation.
 type WebhookRotation struct {
 	// KeepOldForS For so many seconds the old secret signs, too; 0 ends it at once.
@@ -1141,6 +1184,19 @@ type OnReportCreatedParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnReportOverdueParams defines parameters for OnReportOverdue.
+type OnReportOverdueParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnStatusUpdatedParams defines parameters for OnStatusUpdated.
 type OnStatusUpdatedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1182,6 +1238,9 @@ type OnWebhookTestParams struct {
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated
+
+// OnReportOverdueJSONRequestBody defines body for OnReportOverdue for application/json ContentType.
+type OnReportOverdueJSONRequestBody = WebhookReportOverdue
 
 // OnStatusUpdatedJSONRequestBody defines body for OnStatusUpdated for application/json ContentType.
 type OnStatusUpdatedJSONRequestBody = WebhookStatusUpdated

@@ -33,6 +33,8 @@ type Data struct {
 	CategoryName  string         `json:"category_name,omitempty"`
 	VoteType      event.VoteType `json:"vote_type,omitempty"`
 	Score         *int64         `json:"score,omitempty"`
+	DueAt         *time.Time     `json:"due_at,omitempty"`        // of a report that is overdue
+	OverdueLevel  int32          `json:"overdue_level,omitempty"` // likewise, from 1
 	HappenedAt    time.Time      `json:"happened_at"`
 }
 
@@ -63,6 +65,7 @@ type Batch struct {
 type Effect struct {
 	Drafts []Draft
 	Feed   Data // what the public city feed shows: it has no history
+	Public bool // whether it shows it: what is for officials alone it does not
 
 	draft [1]Draft // room for Drafts: a message concerns one stream at the most
 }
@@ -71,14 +74,14 @@ type Effect struct {
 // or empty when the message carried none.
 //
 // The reporter gets votes and status changes, but not the report that he has
-// just filed himself; the officials get that. The public feed gets everything.
-// Who follows the report gets status changes as well, which the store adds: it
-// knows who that is.
+// just filed himself; the officials get that, and what is overdue. Who follows the
+// report gets status changes as well, which the store adds: it knows who that is.
+// The public feed gets everything but what is overdue.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
-	effect := &Effect{Feed: data}
+	effect := &Effect{Feed: data, Public: m.Key() != event.ReportOverdueKey}
 	switch {
-	case m.Key() == event.ReportCreatedKey:
+	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
 		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data}
 		effect.Drafts = effect.draft[:]
 	case recipient != "":
@@ -102,6 +105,9 @@ func describe(m event.Message) Data {
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 	case *event.VoteReceived:
 		data.VoteType, data.Score = m.VoteType, m.NewScore
+	case *event.ReportOverdue:
+		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
+		data.DueAt, data.OverdueLevel = new(time.Unix(m.DueAt, 0).UTC()), m.Level
 	}
 	return data
 }

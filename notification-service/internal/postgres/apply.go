@@ -170,7 +170,9 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied 
 	var result Applied
 	for _, m := range batch {
 		if fresh[m.ID] {
-			result.Batch.Feed = append(result.Batch.Feed, effectOf(m).Feed)
+			if effect := effectOf(m); effect.Public {
+				result.Batch.Feed = append(result.Batch.Feed, effect.Feed)
+			}
 		} else {
 			result.Seen++
 		}

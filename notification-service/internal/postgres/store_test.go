@@ -34,7 +34,7 @@ func newStore(t *testing.T) (*postgres.Store, *pgxpool.Pool) {
 // message returns a message that has a notification for each of the streams.
 func message(streams ...notification.Stream) consumer.Message {
 	data := notification.Data{Type: event.VoteReceivedKey, ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", HappenedAt: time.Now().UTC()}
-	effect := &notification.Effect{Feed: data}
+	effect := &notification.Effect{Feed: data, Public: true}
 	for _, s := range streams {
 		effect.Drafts = append(effect.Drafts, notification.Draft{Stream: s, ID: uuid.Must(uuid.NewV7()), Data: data})
 	}

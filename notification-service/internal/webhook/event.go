@@ -36,7 +36,7 @@ type Position struct {
 type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
-	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived or Test
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportOverdue or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -72,6 +72,14 @@ type VoteReceived struct {
 	Score int64 `json:"score"`
 }
 
+// ReportOverdue is the data of report.overdue.
+type ReportOverdue struct {
+	Report
+	CategoryName string    `json:"category_name"`
+	DueAt        time.Time `json:"due_at"`
+	Level        int32     `json:"level"` // 1 once the time is over, 2 once it is over twice
+}
+
 // Test is the data of webhook.test.
 type Test struct {
 	Text string `json:"text"`
@@ -96,6 +104,9 @@ func EventOf(id string, m event.Message) (Event, error) {
 	case *event.VoteReceived:
 		report.CategoryID = m.CategoryID
 		data = VoteReceived{Report: report, Score: *m.NewScore}
+	case *event.ReportOverdue:
+		report.CategoryID = m.CategoryID
+		data = ReportOverdue{Report: report, CategoryName: m.CategoryName, DueAt: time.Unix(m.DueAt, 0).UTC(), Level: m.Level}
 	default:
 		return Event{}, fmt.Errorf("no webhook for messages of type %q", m.Key())
 	}

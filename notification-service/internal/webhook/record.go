@@ -111,6 +111,10 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 		return EventOf(id, &event.StatusUpdate{Subject: subject, NewStatus: d.Status, Note: d.Note})
 	case d.Type == event.VoteReceivedKey && d.Score != nil:
 		return EventOf(id, &event.VoteReceived{Subject: subject, NewScore: d.Score})
+	case d.Type == event.ReportOverdueKey && d.DueAt != nil:
+		return EventOf(id, &event.ReportOverdue{
+			Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName, DueAt: d.DueAt.Unix(), Level: d.OverdueLevel,
+		})
 	}
 	return Event{}, fmt.Errorf("no webhook for notifications of type %q", d.Type)
 }

@@ -61,6 +61,7 @@ const (
 // Defines values for RoutingKey.
 const (
 	ReportCreated       RoutingKey = "report.created"
+	ReportOverdue       RoutingKey = "report.overdue"
 	ReportStatusUpdated RoutingKey = "report.status.updated"
 	ReportVoteReceived  RoutingKey = "report.vote.received"
 )

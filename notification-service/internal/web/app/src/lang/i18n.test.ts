@@ -62,8 +62,13 @@ test('there is a word for each category that the services start with', () => {
 });
 
 test('every event has words', () => {
-  const types = members<Notification['type']>({ 'report.created': true, 'report.status.updated': true, 'report.vote.received': true });
-  expect(types).toHaveLength(3);
+  const types = members<Notification['type']>({
+    'report.created': true,
+    'report.status.updated': true,
+    'report.vote.received': true,
+    'report.overdue': true,
+  });
+  expect(types).toHaveLength(4);
 });
 
 test('no word is left that nothing says', () => {

@@ -11,5 +11,10 @@ export function describe(event: Notification | FeedEvent): string {
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
     case 'report.vote.received':
       return t(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', { score: number(event.score ?? 0) });
+    case 'report.overdue':
+      return t(event.overdue_level && event.overdue_level > 1 ? 'event.overdue-more' : 'event.overdue', {
+        category: categoryName(event.category_name ?? ''),
+        level: number(event.overdue_level ?? 1),
+      });
   }
 }

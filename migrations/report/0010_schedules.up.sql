@@ -49,3 +49,33 @@ create table schedule_audit (
   period text not null default '',
   reason text not null default ''
 );
+
+-- When the city works; without a row, always. Operators edit it.
+create table calendar (
+  one boolean primary key default true check (one),
+  zone text not null, -- of the IANA database
+  week jsonb not null, -- for each day from Sunday on, the shifts in minutes after midnight
+  holidays date[] not null -- in their order
+);
+
+-- How long the city gives itself for a report, in hours in which it works.
+alter table categories add column target_hours integer check (target_hours between 1 and 8784);
+
+-- Until when a report is to be finished. The clock runs since clock_since, and
+-- has used clock_used before; while it stands still, both tell how far it is.
+alter table reports
+  add column target interval not null default '0', -- 0 is none
+  add column clock_since timestamptz,
+  add column clock_used interval not null default '0',
+  add column waiting boolean not null default false, -- the city waits for the resident
+  add column due_at timestamptz,
+  add column overdue_level smallint not null default 0, -- 1 when the target is over, 2 when it is over twice
+  add column overdue_next_at timestamptz; -- when the next level is reached; null if none is
+
+create index reports_overdue on reports (overdue_next_at) where overdue_next_at is not null;
+
+insert into officials (id, name) values ('system', 'system'); -- who did what nobody did
+
+alter table report_acts drop constraint report_acts_action_check;
+alter table report_acts add constraint report_acts_action_check
+  check (action in ('assign', 'note', 'duplicate', 'no_duplicate', 'wait', 'no_wait', 'overdue')) not valid;

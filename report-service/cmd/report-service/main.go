@@ -60,7 +60,8 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	watch := restore.New(pool, store.StartOver, log)
 	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
 	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: postgres.AuditSchedule, Log: log, Metrics: metrics},
-		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
+		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
+		store.OverdueJob(), store.DeadlinesJob())
 	if err != nil {
 		return fmt.Errorf("set up schedules: %w", err)
 	}

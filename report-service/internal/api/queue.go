@@ -108,6 +108,11 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 			return filter, false, invalid(name, errTime)
 		}
 	}
+	if query.Has("overdue") {
+		if filter.Overdue, err = strconv.Atoi(query.Get("overdue")); err != nil {
+			return filter, false, invalid("overdue", err)
+		}
+	}
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
@@ -135,6 +140,7 @@ func taskOf(t report.Task) Task {
 		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
+		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

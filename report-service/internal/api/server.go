@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -58,6 +59,9 @@ type Store interface {
 	SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error
 	Templates(ctx context.Context) ([]report.Template, error)
 	SetTemplates(ctx context.Context, templates []report.Template) error
+	Calendar(ctx context.Context) (calendar.Calendar, error)
+	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
+	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
 	Departments(ctx context.Context) ([]report.Department, error)
 	SetDepartments(ctx context.Context, departments []report.Department) error
 
@@ -187,6 +191,11 @@ func (s *server) handlers() openapi.Handlers {
 
 		"requestErasure": s.requestErasure,
 		"listErasures":   s.listErasures,
+
+		"getCalendar":  s.getCalendar,
+		"setCalendar":  s.setCalendar,
+		"setWaiting":   s.setWaiting,
+		"unsetWaiting": s.unsetWaiting,
 
 		"listSchedules":    s.listSchedules,
 		"listScheduleRuns": s.listScheduleRuns,

@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -67,8 +68,13 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 			t.Errorf("Run: %v", err)
 		}
 	})
+	schedules, err := schedule.New(schedule.Dependencies{Pool: s.pool, Audit: postgres.AuditSchedule, Log: log, Metrics: service.NewRegistry()},
+		store.OverdueJob())
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := api.Config{
-		Store: store, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Store: store, Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 	}
 	for _, set := range settings {

@@ -11,11 +11,14 @@ import (
 
 // Defines values for ActAction.
 const (
-	Assign      ActAction = "assign"
-	Duplicate   ActAction = "duplicate"
-	Move        ActAction = "move"
-	NoDuplicate ActAction = "no_duplicate"
-	Note        ActAction = "note"
+	ActActionAssign      ActAction = "assign"
+	ActActionDuplicate   ActAction = "duplicate"
+	ActActionMove        ActAction = "move"
+	ActActionNoDuplicate ActAction = "no_duplicate"
+	ActActionNoWait      ActAction = "no_wait"
+	ActActionNote        ActAction = "note"
+	ActActionOverdue     ActAction = "overdue"
+	ActActionWait        ActAction = "wait"
 )
 
 // Defines values for DevTokenRequestRole.
@@ -87,6 +90,17 @@ const (
 	Upvote   VoteType = "upvote"
 )
 
+// Defines values for Weekday.
+const (
+	Friday    Weekday = "friday"
+	Monday    Weekday = "monday"
+	Saturday  Weekday = "saturday"
+	Sunday    Weekday = "sunday"
+	Thursday  Weekday = "thursday"
+	Tuesday   Weekday = "tuesday"
+	Wednesday Weekday = "wednesday"
+)
+
 // Defines values for Order.
 const (
 	Newest Order = "newest"
@@ -95,7 +109,7 @@ const (
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, or called a duplicate or none.
+	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -119,7 +133,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, or called a duplicate or none.
+// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act.
 type ActAction string
 
 // AssigneeCount The reports of an official.
@@ -190,6 +204,23 @@ type BulkRetried struct {
 type BulkRetry struct {
 	// RoutingKey A kind of event.
 	RoutingKey RoutingKey `json:"routing_key"`
+}
+
+// Calendar When the city works, and how long it gives itself.
+type Calendar struct {
+	// Holidays Dates on which the city does not work.
+	Holidays []string `json:"holidays"`
+
+	// Shifts By day from Sunday on; those of a day do not overlap.
+	Shifts []Shift `json:"shifts"`
+
+	// Targets Reports of other categories are never overdue.
+	Targets []Target `json:"targets"`
+
+	// Zone A name of the IANA time zone database.
+	//
+	// Examples: Asia/Jakarta
+	Zone string `json:"zone"`
 }
 
 // Category What a report can be about.
@@ -756,6 +787,20 @@ type ScheduleRunPage struct {
 	Runs       []ScheduleRun `json:"runs"`
 }
 
+// Shift A part of a day in which the city works.
+type Shift struct {
+	// Day A day of the week.
+	Day Weekday `json:"day"`
+
+	// From Examples: 07:30
+	From string `json:"from"`
+
+	// To Later than `from`; `24:00` ends the day.
+	//
+	// Examples: 16:00
+	To string `json:"to"`
+}
+
 // Status The state of a report.
 type Status string
 
@@ -776,6 +821,14 @@ type StatusCount struct {
 	Status Status `json:"status"`
 }
 
+// Target How long the city gives itself for the reports of a category.
+type Target struct {
+	CategoryID int32 `json:"category_id"`
+
+	// Hours In which the city works; nights and holidays do not count.
+	Hours int32 `json:"hours"`
+}
+
 // Task A report as officials work on it.
 type Task struct {
 	Address string `json:"address"`
@@ -790,6 +843,9 @@ type Task struct {
 	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
+	// DueAt Until when the work is to be finished; absent if the category has no target, or while the city waits for the resident.
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+
 	// DuplicateOf The report of which it is a duplicate; absent for none.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
 	ID          uuid.UUID `json:"id"`
@@ -798,6 +854,9 @@ type Task struct {
 
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
+
+	// OverdueLevel How many times the target is over, up to 3.
+	OverdueLevel int32 `json:"overdue_level"`
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
@@ -814,6 +873,9 @@ type Task struct {
 	Transitions []Transition `json:"transitions"`
 	UpdatedAt   time.Time    `json:"updated_at"`
 	Version     int64        `json:"version"`
+
+	// Waiting Whether the city waits for the resident.
+	Waiting bool `json:"waiting"`
 }
 
 // TaskPage A page of the queue.
@@ -868,6 +930,15 @@ type VoteResult struct {
 // VoteType The direction of a vote.
 type VoteType string
 
+// Waiting Why the city waits for the resident.
+type Waiting struct {
+	// Reason For officials.
+	Reason string `json:"reason"`
+}
+
+// Weekday A day of the week.
+type Weekday string
+
 // Work What officials know of a report.
 type Work struct {
 	// Acts Oldest first.
@@ -918,6 +989,9 @@ type MessageID = uuid.UUID
 
 // Order defines model for Order.
 type Order string
+
+// Overdue defines model for Overdue.
+type Overdue = int32
 
 // ReportID defines model for ReportID.
 type ReportID = uuid.UUID

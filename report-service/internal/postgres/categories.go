@@ -62,7 +62,7 @@ func (s *Store) categoriesByID(ctx context.Context, life time.Duration) (map[int
 	if fresh {
 		return byID, nil
 	}
-	rows, err := s.pool.Query(ctx, `select id, name, description from categories`)
+	rows, err := s.pool.Query(ctx, `select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
 	if err != nil {
 		return nil, fmt.Errorf("select categories: %w", err)
 	}
@@ -78,4 +78,11 @@ func (s *Store) categoriesByID(ctx context.Context, life time.Duration) (map[int
 	defer cache.mu.Unlock()
 	cache.byID, cache.read = byID, time.Now()
 	return byID, nil
+}
+
+// forget has the next one ask the database.
+func (c *categoryCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = time.Time{}
 }

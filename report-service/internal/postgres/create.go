@@ -7,6 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -14,7 +15,14 @@ import (
 // it does so at most once per key: a repetition changes nothing, and is given
 // what the first was answered.
 func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
+	days, err := s.Calendar(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &createChange{
+		trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent,
+		deadline: days.Begin(f.Category.Target, f.CreatedAt),
+	}
 	if idempotent != nil {
 		c.key = s.hashKey(idempotent)
 	}
@@ -30,6 +38,7 @@ func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report
 type createChange struct {
 	trace      string
 	filing     *report.Filing
+	deadline   calendar.Deadline
 	idempotent *report.Idempotent // nil without a key
 	key        keyHash
 	earlier    storedResponse
@@ -64,7 +73,7 @@ func (c *createChange) write(w *writeBatch) error {
 	if c.idempotent != nil {
 		storeResponse(&w.others, c.key, c.idempotent)
 	}
-	w.filings = append(w.filings, f)
+	w.filings = append(w.filings, newFiling{f, c.deadline})
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil
 }

@@ -16,7 +16,8 @@ const (
 	select r.id, r.title, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		o.id, o.name, d.id, d.name, r.department_id is null,
-		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of
+		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
+		r.due_at, r.overdue_level, r.waiting
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
 	join categories c on c.id = r.category_id
@@ -31,7 +32,8 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	var departmentID *int32
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
-		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original)
+		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
+		&t.DueAt, &t.Overdue, &t.Waiting)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -62,7 +64,7 @@ func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.C
 	if len(tasks) <= limit {
 		return report.Queue{Tasks: tasks}, nil
 	}
-	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAt(tasks[limit-1].Report)}, nil
+	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAtTask(tasks[limit-1])}, nil
 }
 
 // Counts counts what filter, and each other choice of its status, category,

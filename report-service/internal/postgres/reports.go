@@ -135,6 +135,8 @@ func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, ord
 		column = "r.updated_at"
 	case report.Score:
 		column = "r.score"
+	case report.Due: // see report.Filter.CursorAtTask
+		column, beyond, direction = "coalesce(r.due_at, '9999-01-01 00:00:00+00')", ">", "asc"
 	case report.Newest:
 	}
 	if after != nil {
@@ -180,6 +182,9 @@ func (q *query) filter(f report.Filter) {
 	}
 	if !f.FiledTo.IsZero() {
 		q.and(`r.created_at < %s`, f.FiledTo)
+	}
+	if f.Overdue > 0 {
+		q.and(`r.overdue_level >= %s and r.status in ('pending', 'in_progress')`, f.Overdue)
 	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)

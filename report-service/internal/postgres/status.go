@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -16,7 +17,15 @@ import (
 // it then. A report that is there already stays as it is, and no event is
 // written.
 func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m}
+	days, err := s.Calendar(ctx)
+	if err != nil {
+		return report.View{}, err
+	}
+	categories, err := s.categoriesByID(ctx, categoryLife)
+	if err != nil {
+		return report.View{}, err
+	}
+	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories}
 	if err := s.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
@@ -32,6 +41,9 @@ type statusChange struct {
 	move   report.Move
 	locked *lockedReport
 	view   report.View
+
+	calendar   calendar.Calendar
+	categories map[int32]report.Category
 
 	hasDuplicates bool // which follow, because the report was closed
 }
@@ -64,6 +76,9 @@ func (c *statusChange) write(w *writeBatch) error {
 		switch {
 		case entry.To.Closed():
 			w.others.Queue(`
+				update reports set clock_since = null, overdue_next_at = null, waiting = false
+				where id = $1 and (clock_since is not null or waiting)`, c.id)
+			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)
 				on conflict (original) do update set status = excluded.status, note = excluded.note, closed_by = excluded.closed_by`,
@@ -74,6 +89,7 @@ func (c *statusChange) write(w *writeBatch) error {
 				})
 		case entry.From.Closed(): // what has not followed need not any more
 			w.others.Queue(`delete from duplicate_ends where original = $1`, c.id)
+			queueDeadline(&w.others, c.id, c.calendar.Begin(c.categories[filing.Category.ID].Target, entry.At))
 		}
 	}
 	w.others.Queue(viewSQL+` where r.id = $2`, c.move.By, c.id).QueryRow(func(row pgx.Row) (err error) {

@@ -21,6 +21,7 @@ type Store struct {
 	pool       *pgxpool.Pool
 	hashKeys   [][]byte // of idempotency keys, the one in use first
 	categories categoryCache
+	calendar   calendarCache
 	committer  *committer
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
 }

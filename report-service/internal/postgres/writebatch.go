@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -19,12 +20,17 @@ import (
 type writeBatch struct {
 	keys *event.Keyring // seals the recipients
 
-	filings []*report.Filing
+	filings []newFiling
 	history []historyRow
 	changed []*lockedReport
 	votes   []voteRow
 	outbox  []outboxRow
 	others  pgx.Batch // whatever is rare, after all rows are there
+}
+
+type newFiling struct {
+	*report.Filing
+	deadline calendar.Deadline
 }
 
 type historyRow struct {
@@ -111,41 +117,48 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 }
 
 func (w *writeBatch) queueFilings(b *pgx.Batch) {
-	ids := column(w.filings, func(f *report.Filing) pgtype.UUID { return key(f.ID) })
+	ids := column(w.filings, func(f newFiling) pgtype.UUID { return key(f.ID) })
 	b.Queue(`
 		insert into reports (id, title, description, category_id, latitude, longitude, address,
-			privacy_level, status, score, version, created_at, updated_at)
+			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
-			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[])`,
+			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[],
+			$14::interval[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[])`,
 		ids,
-		column(w.filings, func(f *report.Filing) string { return f.Title }),
-		column(w.filings, func(f *report.Filing) string { return f.Description }),
-		column(w.filings, func(f *report.Filing) int32 { return f.Category.ID }),
-		column(w.filings, func(f *report.Filing) *float64 {
+		column(w.filings, func(f newFiling) string { return f.Title }),
+		column(w.filings, func(f newFiling) string { return f.Description }),
+		column(w.filings, func(f newFiling) int32 { return f.Category.ID }),
+		column(w.filings, func(f newFiling) *float64 {
 			if f.Position == nil {
 				return nil
 			}
 			return &f.Position.Latitude
 		}),
-		column(w.filings, func(f *report.Filing) *float64 {
+		column(w.filings, func(f newFiling) *float64 {
 			if f.Position == nil {
 				return nil
 			}
 			return &f.Position.Longitude
 		}),
-		column(w.filings, func(f *report.Filing) string { return f.Address }),
-		column(w.filings, func(f *report.Filing) string { return string(f.Privacy) }),
-		column(w.filings, func(f *report.Filing) string { return string(f.Status) }),
-		column(w.filings, func(f *report.Filing) int64 { return f.Score }),
-		column(w.filings, func(f *report.Filing) int64 { return f.Version }),
-		column(w.filings, func(f *report.Filing) time.Time { return f.CreatedAt }),
-		column(w.filings, func(f *report.Filing) time.Time { return f.UpdatedAt }))
+		column(w.filings, func(f newFiling) string { return f.Address }),
+		column(w.filings, func(f newFiling) string { return string(f.Privacy) }),
+		column(w.filings, func(f newFiling) string { return string(f.Status) }),
+		column(w.filings, func(f newFiling) int64 { return f.Score }),
+		column(w.filings, func(f newFiling) int64 { return f.Version }),
+		column(w.filings, func(f newFiling) time.Time { return f.CreatedAt }),
+		column(w.filings, func(f newFiling) time.Time { return f.UpdatedAt }),
+		column(w.filings, func(f newFiling) pgtype.Interval {
+			return pgtype.Interval{Microseconds: f.deadline.Target.Microseconds(), Valid: true}
+		}),
+		column(w.filings, func(f newFiling) *time.Time { return f.deadline.Since }),
+		column(w.filings, func(f newFiling) *time.Time { return f.deadline.DueAt }),
+		column(w.filings, func(f newFiling) *time.Time { return f.deadline.NextAt }))
 	b.Queue(`
 		insert into reporters (report_id, reporter_id, reporter_name)
 		select * from unnest($1::uuid[], $2::text[], $3::text[])`,
 		ids,
-		column(w.filings, func(f *report.Filing) string { return f.Reporter.ID }),
-		column(w.filings, func(f *report.Filing) string { return f.Reporter.Name }))
+		column(w.filings, func(f newFiling) string { return f.Reporter.ID }),
+		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))
 }
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {

@@ -29,6 +29,7 @@ type Filter struct {
 	Departments        []int32   // in charge of it; any of them
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
+	Overdue            int       // at this level or a higher one, and open; 0 for all
 }
 
 // An Order is the order of a list. What the list is sorted by may change while
@@ -37,13 +38,18 @@ type Filter struct {
 type Order string
 
 // The orders. Newest and Oldest go by the time of filing, Changed has what
-// changed last first, and Score what has most votes.
+// changed last first, Score what has most votes, and Due what is due next, with
+// what has no such time at the end.
 const (
 	Newest  Order = "newest" // and the zero value
 	Oldest  Order = "oldest"
 	Changed Order = "changed"
 	Score   Order = "score"
+	Due     Order = "due"
 )
+
+// noDue stands for the time of what is never due, behind all others.
+var noDue = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // List returns a number for the list that f shows: filters and order that show
 // the same in the same order have the same one. It says whether the list is of
@@ -52,13 +58,16 @@ func (f Filter) List() uint32 {
 	statuses, categories := slices.Sorted(slices.Values(f.Statuses)), slices.Sorted(slices.Values(f.Categories))
 	sum := fnv.New32a()
 	_, _ = fmt.Fprintf(sum, "%q %d %v %q %t %t", statuses, categories, f.Box, f.Words, f.Reporter != "", f.Order == Oldest)
-	if len(f.Departments) > 0 || f.Assignee != nil || !f.FiledFrom.IsZero() || !f.FiledTo.IsZero() || f.Order == Changed || f.Order == Score {
+	if len(f.Departments) > 0 || f.Assignee != nil || !f.FiledFrom.IsZero() || !f.FiledTo.IsZero() || f.Overdue > 0 || f.Order == Changed || f.Order == Score || f.Order == Due {
 		assignee := "anyone"
 		if f.Assignee != nil {
 			assignee = strconv.Quote(*f.Assignee)
 		}
 		_, _ = fmt.Fprintf(sum, " %d %s %d %d %s", slices.Sorted(slices.Values(f.Departments)), assignee,
 			f.FiledFrom.UnixMicro(), f.FiledTo.UnixMicro(), f.Order)
+	}
+	if f.Overdue > 0 {
+		_, _ = fmt.Fprintf(sum, " overdue %d", f.Overdue)
 	}
 	return sum.Sum32()
 }
@@ -151,7 +160,19 @@ func (f Filter) CursorAt(r Report) *Cursor {
 		c.Key = r.UpdatedAt.UnixMicro()
 	case Score:
 		c.Key = r.Score
-	case Newest, Oldest:
+	case Newest, Oldest, Due: // see CursorAtTask
+	}
+	return c
+}
+
+// CursorAtTask returns the place of t in the queue that f shows.
+func (f Filter) CursorAtTask(t Task) *Cursor {
+	c := f.CursorAt(t.Report)
+	if f.Order == Due {
+		c.Key = noDue.UnixMicro()
+		if t.DueAt != nil {
+			c.Key = t.DueAt.UnixMicro()
+		}
 	}
 	return c
 }

@@ -39,6 +39,7 @@ type Category struct {
 	ID          int32
 	Name        string
 	Description string
+	Target      time.Duration // in which the city wants to finish its work on a report; 0 for none
 }
 
 // A Position is a place on the globe in WGS 84 degrees.

@@ -63,6 +63,9 @@ type Task struct {
 	Routed     bool        // whether the category decided about the department
 	Notes      int64       // internal notes
 	Original   *uuid.UUID  // of which it is a duplicate; nil for none
+	DueAt      *time.Time  // until when the work is to be finished; nil for no time
+	Overdue    int         // how many times that time is over, up to 3
+	Waiting    bool        // whether the city waits for the resident
 }
 
 // A Queue is a part of the officials' list.
@@ -82,6 +85,10 @@ const (
 
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
+
+	WaitedFor   ActKind = "wait"    // for the resident
+	WaitedNot   ActKind = "no_wait" // any more
+	FellOverdue ActKind = "overdue" // by itself
 )
 
 // An Act is something that an official did to a report. Only officials may
@@ -90,7 +97,7 @@ type Act struct {
 	At         time.Time
 	By         Official
 	Kind       ActKind
-	Text       string      // the note
+	Text       string      // the note, or why it waits, or the level at which it fell overdue
 	Status     Status      // to which it was moved
 	Assignee   *Official   // to whom it was assigned, nil for nobody
 	Department *Department // likewise, nil for that of the category

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+)
+
+// weekdays are the names of the days in the document, by time.Weekday.
+var weekdays = [7]Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
+// getCalendar handles GET /reports/calendar.
+func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
+	days, err := s.Store.Calendar(r.Context())
+	if err != nil {
+		return err
+	}
+	categories, err := s.Store.Categories(r.Context())
+	if err != nil {
+		return err
+	}
+	out := Calendar{Zone: days.Zone.String(), Shifts: []Shift{}, Holidays: make([]string, len(days.Holidays)), Targets: []Target{}}
+	for day, shifts := range days.Week {
+		for _, shift := range shifts {
+			out.Shifts = append(out.Shifts, Shift{Day: weekdays[day], From: clockText(shift.From), To: clockText(shift.To)})
+		}
+	}
+	for i, h := range days.Holidays {
+		out.Holidays[i] = h.String()
+	}
+	for _, c := range categories {
+		if c.Target > 0 {
+			out.Targets = append(out.Targets, Target{CategoryID: c.ID, Hours: int32(c.Target / time.Hour)})
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// clockText returns minutes after midnight as the document writes them.
+func clockText(minutes int) string { return schedule.Clock(minutes).String() }
+
+// setCalendar handles PUT /reports/calendar.
+func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Calendar](r)
+	if err != nil {
+		return err
+	}
+	var days calendar.Calendar
+	if days.Zone, err = schedule.Zone(req.Zone); err != nil {
+		return fault.NewInvalid("/zone", err.Error())
+	}
+	for i, shift := range req.Shifts {
+		var span calendar.Shift
+		for name, bound := range map[string]struct {
+			text    string
+			minutes *int
+		}{"from": {shift.From, &span.From}, "to": {shift.To, &span.To}} {
+			if bound.text == "24:00" {
+				*bound.minutes = 24 * 60
+				continue
+			}
+			clock, err := schedule.ParseClock(bound.text)
+			if err != nil {
+				return fault.NewInvalid(fmt.Sprintf("/shifts/%d/%s", i, name), err.Error())
+			}
+			*bound.minutes = int(clock)
+		}
+		if span.To <= span.From {
+			return fault.NewInvalid(fmt.Sprintf("/shifts/%d/to", i), "want a time after from")
+		}
+		day := slices.Index(weekdays[:], shift.Day)
+		days.Week[day] = append(days.Week[day], span)
+	}
+	for _, shifts := range days.Week {
+		slices.SortFunc(shifts, func(a, b calendar.Shift) int { return cmp.Compare(a.From, b.From) })
+	}
+	for i, text := range req.Holidays {
+		date, err := calendar.ParseDate(text)
+		if err != nil {
+			return fault.NewInvalid(fmt.Sprintf("/holidays/%d", i), err.Error())
+		}
+		days.Holidays = append(days.Holidays, date)
+	}
+	slices.SortFunc(days.Holidays, calendar.Date.Compare)
+	days.Holidays = slices.Compact(days.Holidays)
+	if err := days.Check(); err != nil {
+		return err
+	}
+	targets := make(map[int32]time.Duration, len(req.Targets))
+	for i, t := range req.Targets {
+		if _, twice := targets[t.CategoryID]; twice {
+			return fault.NewInvalid(fmt.Sprintf("/targets/%d/category_id", i), "another target has it")
+		}
+		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
+	}
+	if err := s.Store.SetCalendar(r.Context(), days, targets); err != nil {
+		return err
+	}
+	return s.getCalendar(w, r)
+}
+
+// setWaiting handles PUT /reports/{id}/waiting.
+func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Waiting](r)
+	if err != nil {
+		return err
+	}
+	reason := strings.TrimSpace(req.Reason)
+	if reason == "" {
+		return fault.NewInvalid("/reason", "want more than white space")
+	}
+	if err := s.Store.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// unsetWaiting handles DELETE /reports/{id}/waiting.
+func (s *server) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}

@@ -1,0 +1,242 @@
+// Package calendar knows when the city works, and until when a report is to be
+// finished: the clock of its target stands still at night, on holidays, and while
+// the city waits for the resident.
+package calendar
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+)
+
+// MaxOverdue is the highest level of an overdue report.
+const MaxOverdue = 3
+
+// A Shift is a part of a day in which the city works, in minutes after midnight.
+// 1440 ends the day.
+type Shift struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// A Calendar says when the city works. The clocks of targets stand still at all
+// other times. The zero Calendar never works.
+type Calendar struct {
+	Zone     *time.Location
+	Week     [7][]Shift // by time.Weekday, in their order; none is a day off
+	Holidays []Date     // in their order
+}
+
+// A Date is a day of the calendar.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+var errDate = errors.New("want a date such as 2026-12-25")
+
+// ParseDate reads a date such as "2026-12-25".
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return Date{}, errDate
+	}
+	return DateOf(t), nil
+}
+
+// DateOf returns the date of t where t is.
+func DateOf(t time.Time) Date {
+	year, month, day := t.Date()
+	return Date{year, month, day}
+}
+
+// String returns what ParseDate reads.
+func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day) }
+
+// Compare returns whether d is before, at or after another date: -1, 0 or 1.
+func (d Date) Compare(other Date) int {
+	return cmp.Or(cmp.Compare(d.Year, other.Year), cmp.Compare(d.Month, other.Month), cmp.Compare(d.Day, other.Day))
+}
+
+// AlwaysOpen is the calendar of a city that never rests, in UTC: the one that
+// holds until operators set another.
+func AlwaysOpen() Calendar {
+	c := Calendar{Zone: time.UTC}
+	for day := range c.Week {
+		c.Week[day] = []Shift{{0, dayEnd}}
+	}
+	return c
+}
+
+// dayEnd is the minute that ends a day.
+const dayEnd = 24 * 60
+
+// maxHolidays keeps a calendar small: twenty years of them.
+const maxHolidays = 500
+
+// Check returns what is wrong with c.
+func (c Calendar) Check() error {
+	open := false
+	for day, shifts := range c.Week {
+		for i, s := range shifts {
+			switch {
+			case s.From < 0 || s.To > dayEnd || s.To <= s.From:
+				return fault.NewInvalid("/shifts", "want shifts that end after they begin")
+			case i > 0 && s.From < shifts[i-1].To:
+				return fault.NewInvalid("/shifts", "want shifts that do not overlap, as on "+time.Weekday(day).String())
+			}
+			open = true
+		}
+	}
+	if !open {
+		return fault.NewInvalid("/shifts", "want a day on which the city works")
+	}
+	if len(c.Holidays) > maxHolidays {
+		return fault.NewInvalid("/holidays", fmt.Sprintf("want %d at most", maxHolidays))
+	}
+	return nil
+}
+
+// maxDays bounds how far a deadline may be, so that a calendar of holidays alone
+// comes to an end: the longest target is a year.
+const maxDays = 20 * 366
+
+// shifts calls do for each time in which the city works, from a date on, until do
+// returns false.
+func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
+	for n := range maxDays {
+		date := DateOf(time.Date(from.Year, from.Month, from.Day+n, 0, 0, 0, 0, time.UTC))
+		if _, off := slices.BinarySearchFunc(c.Holidays, date, Date.Compare); off {
+			continue
+		}
+		weekday := time.Date(date.Year, date.Month, date.Day, 0, 0, 0, 0, time.UTC).Weekday()
+		for _, s := range c.Week[weekday] {
+			begin := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.From), c.Zone)
+			end := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.To), c.Zone)
+			if !do(begin, end) {
+				return
+			}
+		}
+	}
+}
+
+// Due returns when the city will have worked for so long since a time, and false
+// if it never will.
+func (c Calendar) Due(since time.Time, work time.Duration) (due time.Time, ok bool) {
+	c.shifts(DateOf(since.In(c.Zone)), func(begin, end time.Time) bool {
+		if begin.Before(since) {
+			begin = since
+		}
+		took := end.Sub(begin)
+		switch {
+		case took < 0: // it was over before
+		case took >= work:
+			due, ok = begin.Add(work), true
+		default:
+			work -= took
+		}
+		return !ok
+	})
+	return due, ok
+}
+
+// Between returns for how long the city works between two times.
+func (c Calendar) Between(from, to time.Time) (work time.Duration) {
+	c.shifts(DateOf(from.In(c.Zone)), func(begin, end time.Time) bool {
+		if !begin.Before(to) {
+			return false
+		}
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		work += max(0, end.Sub(begin))
+		return true
+	})
+	return work
+}
+
+// A Deadline is when the work on a report is to be finished. Its clock runs while
+// the report is open and the city does not wait for the resident.
+//
+//	       (filed, reopened)
+//	              ▼
+//	closed ◄── runs ◄──────► waits for the resident
+//	             │
+//	             ▼ (the target is over, twice, three times)
+//	        level 1, 2, 3
+type Deadline struct {
+	Since   *time.Time    // since when the clock runs; nil while it does not
+	Used    time.Duration // what was worked before that
+	Target  time.Duration // of the category when the report was filed or reopened; 0 for none
+	Level   int           // how many times the target is over, as far as that was announced
+	DueAt   *time.Time    // when the target is over; nil while the clock stands still
+	NextAt  *time.Time    // when the next level is reached; nil if none is
+	Waiting bool          // for the resident
+}
+
+// Begin returns the deadline of a report whose clock begins now.
+func (c Calendar) Begin(target time.Duration, now time.Time) Deadline {
+	if target == 0 {
+		return Deadline{}
+	}
+	return c.run(Deadline{Target: target}, now)
+}
+
+// Wait returns d with its clock stopped now, because the city waits for the
+// resident.
+func (c Calendar) Wait(d Deadline, now time.Time) Deadline {
+	if d.Since != nil {
+		d.Used += c.Between(*d.Since, now)
+	}
+	d.Since, d.DueAt, d.NextAt, d.Waiting = nil, nil, nil, true
+	return d
+}
+
+// Resume returns d with its clock running again.
+func (c Calendar) Resume(d Deadline, now time.Time) Deadline {
+	d.Waiting = false
+	if d.Target == 0 {
+		return d
+	}
+	return c.run(d, now)
+}
+
+// run starts the clock of d, which keeps what was used and announced.
+func (c Calendar) run(d Deadline, now time.Time) Deadline {
+	d.Since = new(now.UTC().Truncate(time.Microsecond)) // as the database keeps it
+	d.DueAt = c.reaches(d, 1)
+	d.NextAt = c.reaches(d, d.Level+1)
+	return d
+}
+
+// Raise returns d on its next level.
+func (c Calendar) Raise(d Deadline) Deadline {
+	d.Level++
+	d.NextAt = c.reaches(d, d.Level+1)
+	return d
+}
+
+// reaches returns when d is over so many times, or nil if it never is.
+func (c Calendar) reaches(d Deadline, level int) *time.Time {
+	if level > MaxOverdue || d.Since == nil {
+		return nil
+	}
+	left := time.Duration(level)*d.Target - d.Used
+	if left <= 0 { // it was reached before the clock stopped
+		return d.Since
+	}
+	at, ok := c.Due(*d.Since, left)
+	if !ok {
+		return nil
+	}
+	return new(at.UTC().Truncate(time.Microsecond))
+}

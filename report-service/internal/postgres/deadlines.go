@@ -1,0 +1,317 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const (
+	// overdueRows is how many reports fall overdue in one transaction.
+	overdueRows = 200
+	// A step of the job for deadlines looks at so many reports, and leaves half of
+	// the time to others.
+	deadlineRows = 5000
+)
+
+// system is the official who did what nobody did. A migration has written him.
+const system = "system"
+
+// A calendarCache spares each creation a query, as the categories' does.
+type calendarCache struct {
+	mu       sync.Mutex
+	calendar calendar.Calendar
+	read     time.Time
+}
+
+// Calendar returns when the city works, as it was within a minute.
+func (s *Store) Calendar(ctx context.Context) (calendar.Calendar, error) {
+	cache := &s.calendar
+	cache.mu.Lock()
+	c, fresh := cache.calendar, time.Since(cache.read) < categoryLife
+	cache.mu.Unlock()
+	if fresh {
+		return c, nil
+	}
+	c, err := readCalendar(ctx, s.pool)
+	if err != nil {
+		return calendar.Calendar{}, err
+	}
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
+	cache.calendar, cache.read = c, time.Now()
+	return c, nil
+}
+
+// readCalendar returns the calendar that operators set, or one that never rests.
+func readCalendar(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) (calendar.Calendar, error) {
+	var zone string
+	var week json.RawMessage
+	var holidays []time.Time
+	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &week, &holidays)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return calendar.AlwaysOpen(), nil
+	}
+	if err != nil {
+		return calendar.Calendar{}, fmt.Errorf("select calendar: %w", err)
+	}
+	c := calendar.Calendar{Holidays: make([]calendar.Date, len(holidays))}
+	if c.Zone, err = schedule.Zone(zone); err != nil {
+		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
+	}
+	if err := json.Unmarshal(week, &c.Week); err != nil {
+		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
+	}
+	for i, h := range holidays {
+		c.Holidays[i] = calendar.DateOf(h)
+	}
+	return c, nil
+}
+
+// SetCalendar replaces the calendar, and the targets of all categories: one that
+// is not in targets has none. They hold for reports whose clock begins within a
+// minute or later.
+func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
+	week, err := json.Marshal(c.Week)
+	if err != nil {
+		return fmt.Errorf("encode week: %w", err)
+	}
+	holidays := make([]time.Time, len(c.Holidays))
+	for i, h := range c.Holidays {
+		holidays[i] = time.Date(h.Year, h.Month, h.Day, 0, 0, 0, 0, time.UTC)
+	}
+	var categories, hours []int32
+	for id, target := range targets {
+		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			insert into calendar (zone, week, holidays) values ($1, $2, $3)
+			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
+			c.Zone.String(), json.RawMessage(week), holidays)
+		if err != nil {
+			return fmt.Errorf("set calendar: %w", err)
+		}
+		// With the row locked, nobody else replaces the targets meanwhile.
+		var known int
+		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
+			return fmt.Errorf("select categories: %w", err)
+		}
+		if known != len(categories) {
+			return fault.NewInvalid("/targets", "want categories that exist")
+		}
+		_, err = tx.Exec(ctx, `
+			update categories c set target_hours = r.hours
+			from (
+				select c.id, r.hours from categories c
+				left join unnest($1::int[], $2::int[]) as r(id, hours) on r.id = c.id
+			) r
+			where r.id = c.id and c.target_hours is distinct from r.hours`, categories, hours)
+		if err != nil {
+			return fmt.Errorf("set targets: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.calendar.forget()
+	s.categories.forget()
+	return nil
+}
+
+// forget has the next one ask the database.
+func (c *calendarCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = time.Time{}
+}
+
+// queueDeadline queues the statement that replaces a report's deadline.
+func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
+	b.Queue(`
+		update reports set clock_since = $2, clock_used = $3, target = $4, overdue_level = $5, due_at = $6,
+			overdue_next_at = $7, waiting = $8
+		where id = $1`, id, d.Since, d.Used, d.Target, d.Level, d.DueAt, d.NextAt, d.Waiting)
+}
+
+// SetWaiting notes that the city waits for the resident, or that it does so no
+// more. Meanwhile the report does not fall overdue.
+func (s *Store) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
+	return s.act(ctx, by, func(tx pgx.Tx) error {
+		days, err := readCalendar(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var status report.Status
+		var d calendar.Deadline
+		var now time.Time
+		err = tx.QueryRow(ctx, `
+			select status, clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
+			from reports where id = $1 for no key update`, id).
+			Scan(&status, &d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return report.ErrNotFound
+		case err != nil:
+			return fmt.Errorf("lock report: %w", err)
+		case d.Waiting == waiting:
+			return nil // it is so already
+		case status.Closed():
+			return fault.New(report.Closed, "nobody waits for a report that is "+string(status))
+		}
+		var writes pgx.Batch
+		action := report.WaitedFor
+		if waiting {
+			queueDeadline(&writes, id, days.Wait(d, now))
+		} else {
+			action = report.WaitedNot
+			queueDeadline(&writes, id, days.Resume(d, now))
+		}
+		writes.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, action, reason)
+		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+			return fmt.Errorf("set waiting: %w", err)
+		}
+		return nil
+	})
+}
+
+// OverdueJob returns the job that finds reports whose time is over, and tells the
+// officials. There is nothing to catch up with: a report is found whenever the job
+// runs next, on one level after the other.
+func (s *Store) OverdueJob() schedule.Job {
+	return schedule.Job{Name: "overdue", When: schedule.Every(time.Minute), Step: s.overdueStep}
+}
+
+// overdueStep raises the level of some reports: with the event that tells, and a
+// trace for officials. What another transaction has locked is next minute's.
+func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+	days, err := readCalendar(ctx, tx)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	rows, err := tx.Query(ctx, `
+		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
+			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
+		from reports r join categories c on c.id = r.category_id
+		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress') and r.duplicate_of is null
+		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
+	}
+	type late struct {
+		report.Filing
+		deadline calendar.Deadline
+		now      time.Time
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l late, err error) {
+		var latitude, longitude *float64
+		d := &l.deadline
+		err = row.Scan(&l.ID, &l.Title, &l.Version, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
+			&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &l.now)
+		if latitude != nil && longitude != nil {
+			l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
+		}
+		return l, err
+	})
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
+	}
+	if len(found) == 0 {
+		return schedule.Progress{Last: true}, nil
+	}
+	w := writeBatch{keys: s.committer.keys}
+	for _, l := range found {
+		raised := days.Raise(l.deadline)
+		message := &event.ReportOverdue{
+			Subject: subject(&l.Filing, l.Version, l.now), CategoryID: l.Category.ID, CategoryName: l.Category.Name,
+			DueAt: l.deadline.DueAt.Unix(), Level: int32(raised.Level),
+		}
+		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // it is no resident's
+			return schedule.Progress{}, err
+		}
+		queueDeadline(&w.others, l.ID, raised)
+		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`,
+			l.ID, system, report.FellOverdue, strconv.Itoa(raised.Level))
+	}
+	var writes pgx.Batch
+	w.queue(&writes)
+	if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+		return schedule.Progress{}, fmt.Errorf("raise overdue reports: %w", err)
+	}
+	return schedule.Progress{Done: int64(len(found)), Last: len(found) < overdueRows}, nil
+}
+
+// DeadlinesJob returns the job that starts the clocks of open reports that have
+// none although their category has a target: it had none when they were filed, or
+// a version that knew no targets took them. Their time begins now, so that a city
+// that sets its first targets is not told of its whole past.
+func (s *Store) DeadlinesJob() schedule.Job {
+	return schedule.Job{Name: "deadlines", When: schedule.Every(24 * time.Hour), Step: s.deadlinesStep}
+}
+
+func (s *Store) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
+	began := time.Now()
+	days, err := readCalendar(ctx, tx)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	after, end := uuid.Nil, uuid.Max
+	if run.Cursor != nil {
+		if err := json.Unmarshal(run.Cursor, &after); err != nil {
+			return schedule.Progress{}, fmt.Errorf("read cursor: %w", err)
+		}
+	}
+	err = tx.QueryRow(ctx, `select id from reports where id > $1 order by id offset $2 limit 1`, after, deadlineRows-1).Scan(&end)
+	last := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !last {
+		return schedule.Progress{}, fmt.Errorf("list reports: %w", err)
+	}
+	// What another transaction has locked is the next run's.
+	rows, err := tx.Query(ctx, `
+		select r.id, c.target_hours * interval '1 hour', clock_timestamp()
+		from reports r join categories c on c.id = r.category_id
+		where r.id > $1 and r.id <= $2 and r.status in ('pending', 'in_progress') and not r.waiting
+			and r.target = '0' and c.target_hours is not null
+		for no key update of r skip locked`, after, end)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("find reports without a deadline: %w", err)
+	}
+	var writes pgx.Batch
+	var id uuid.UUID
+	var target time.Duration
+	var now time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &target, &now}, func() error {
+		queueDeadline(&writes, id, days.Begin(target, now))
+		return nil
+	})
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("find reports without a deadline: %w", err)
+	}
+	if writes.Len() > 0 {
+		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+			return schedule.Progress{}, fmt.Errorf("set deadlines: %w", err)
+		}
+	}
+	cursor, err := json.Marshal(end)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("write cursor: %w", err)
+	}
+	return schedule.Progress{Cursor: cursor, Done: int64(writes.Len()), Pause: time.Since(began), Last: last}, nil
+}

@@ -25,7 +25,7 @@ func TestPageStatusLive(t *testing.T) {
 	ana := enter(anas).open("reports/" + report.ID.String())
 	olga := enter(c.signIn("Olga", "official")).open("queue")
 	olga.do(
-		browser.Click("button", "Change status: Dark crossing"),
+		browser.Click(".task a", "Dark crossing"),
 		browser.Click(".chip", "In progress"),
 		browser.Fill("Note", "A crew is on its way."),
 	)
@@ -38,7 +38,7 @@ func TestPageStatusLive(t *testing.T) {
 		browser.See(".toast", "Now: In progress"),
 		allRead, // it was looked at
 	)
-	olga.do(browser.Until(`!document.querySelector('.queue li')`)) // it is pending no more
+	olga.do(browser.Until(`!document.querySelector('.task')`)) // it is pending no more
 	olga.checkFaults()
 	ana.checkFaults()
 }

@@ -123,7 +123,7 @@ func TestPageAnonymous(t *testing.T) {
 	)
 	for who, look := range map[string]struct{ role, address, selector string }{
 		"another resident": {"resident", "", ".card"},
-		"an official":      {"official", "queue", "li"},
+		"an official":      {"official", "queue", ".task"},
 		"an operator":      {"operator", "", ".card"},
 	} {
 		page := enter(c.signIn("Somebody", look.role)).open(look.address)

@@ -20,8 +20,8 @@ func scenes(t *town) []scene {
 		browser.See(".who-sees", "never your name"),
 	}
 	panel := []browser.Action{browser.Click("button.bell", "Notifications"), browser.See(".group", t.lamp.Title)}
-	queue := []browser.Action{browser.See("li", t.lastPending)}
-	change := append(queue, browser.Click("button", "Change status"), browser.Click(".chip", "Rejected"),
+	queue := []browser.Action{browser.Click(".task a", t.lastPending), browser.See(".internal", "Only officials")}
+	change := append(queue, browser.Click(".chip", "Rejected"),
 		browser.Fill("Why?", "This wall belongs to a shop; we have told its owner."))
 
 	all := []scene{

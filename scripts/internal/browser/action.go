@@ -102,6 +102,12 @@ func Insert(text string) Action {
 // Press presses keys, such as kb.Tab.
 func Press(keys string) Action { return Action{"press keys", chromedp.KeyEvent(keys)} }
 
+// PressHolding presses keys while another one is held, such as
+// chromedp.ModifierShift.
+func PressHolding(held chromedp.Modifier, keys string) Action {
+	return Action{"press keys while another is held", chromedp.KeyEvent(keys, chromedp.KeyModifiers(held))}
+}
+
 // Enter presses the key that activates what has the focus.
 func Enter() Action { return Press(kb.Enter) }
 

@@ -10,9 +10,10 @@ const { CITYCONNECT_URL = 'http://127.0.0.1:8080' } = loadEnv('', '.', 'CITYCONN
 const version = (major: number, minor = 0) => (major << 16) | (minor << 8);
 
 /**
- * Builds sw.js and tells it the names of what the page needs to start. The map
- * and the operators' console are not among them: who is offline has no use for
- * them. Names change with what is in the files, and the version with the names.
+ * Builds sw.js and tells it the names of what the page needs to start. The map,
+ * the officials' workbench and the operators' console are not among them: who
+ * is offline has no use for them. Names change with what is in the files, and
+ * the version with the names.
  */
 function serviceWorker(): Plugin {
   return {
@@ -22,7 +23,9 @@ function serviceWorker(): Plugin {
       this.emitFile({ type: 'chunk', id: 'worker/worker.ts', fileName: 'sw.js' });
     },
     generateBundle(_, bundle) {
-      const built = Object.keys(bundle).filter((name) => name.startsWith('assets/') && !/^assets\/(?:plot|console|maplibre)/.test(name));
+      const built = Object.keys(bundle).filter(
+        (name) => name.startsWith('assets/') && !/^assets\/(?:plot|console|queue|maplibre)/.test(name),
+      );
       const files = ['/', '/early.js', '/icon.svg', '/manifest.webmanifest', ...built.map((name) => `/${name}`).sort()];
       const worker = bundle['sw.js'];
       if (worker?.type !== 'chunk') throw new Error('there is no sw.js');

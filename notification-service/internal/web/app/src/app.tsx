@@ -33,7 +33,7 @@ const screens: Record<string, Screen> = {
   mine: { title: 'mine', view: MineScreen, roles: [] },
   queue: {
     title: 'queue',
-    view: lazily(async () => (await import('./screens/queue')).QueueScreen),
+    view: lazily(async () => (await import('./screens/queue/queue')).QueueScreen),
     roles: ['official'],
   },
   ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator'] },

@@ -85,7 +85,7 @@ async function file(): Promise<Report | undefined> {
   }
 }
 
-/** crypto.randomUUID is missing where the page came by plain HTTP. */
-function randomKey(): string {
+/** An idempotency key. crypto.randomUUID is missing where the page came by plain HTTP. */
+export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

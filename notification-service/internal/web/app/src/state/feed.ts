@@ -42,9 +42,12 @@ export function subscribeToFeed(): void {
   });
 }
 
+/** What events change of a report. */
+type Changing = Pick<Report, 'id' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'>;
+
 /** The report after events; the very same one if they change nothing. */
-export function applyEvents(report: Report, events: FeedEvent[]): Report {
-  return events.reduce((before, event) => {
+export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]): T {
+  return events.reduce<T>((before, event) => {
     if (event.report_id !== before.id || event.report_version <= before.version) return before;
     const status = event.status ?? before.status;
     return {

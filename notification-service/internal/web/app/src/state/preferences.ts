@@ -10,6 +10,8 @@ export const preferences = {
   language: browserSetting<string>('language', ''),
   /** Read by public/early.js too. */
   theme: browserSetting<Theme>('theme', 'auto'),
+  /** Whether single letters are keys of the workbench. */
+  shortcuts: browserSetting<'on' | 'off'>('shortcuts', 'on'),
 };
 
 effect(() => {

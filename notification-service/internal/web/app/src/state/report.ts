@@ -62,29 +62,44 @@ export function createReport(id: string) {
     };
   };
 
-  /**
-   * Changes the status, unless another official was faster. Votes change the
-   * version as well; after them it is tried again.
-   */
   const changeStatus = async (seen: Report, status: Status, note: string) => {
-    let version = seen.version;
-    for (let tries = 1; ; tries++) {
-      try {
-        const params = { path: { id }, header: { 'If-Match': `"${version}"` } };
-        show(await must(reportService.PATCH('/reports/{id}/status', { params, body: { status, ...(note && { note }) } })));
-        refresh();
-        return;
-      } catch (failure) {
-        if (!(failure instanceof Failure) || failure.kind !== 'stale-version') throw failure;
-        await load();
-        const now = report.value;
-        if (!now || now.status !== seen.status || tries === MAX_TRIES) throw failure;
-        version = now.version;
-      }
-    }
+    const reread = async () => {
+      await load();
+      return report.value;
+    };
+    show(await moveReport(seen, status, note, reread));
+    refresh();
   };
 
   return { report, history, error, load, vote, changeStatus, watch: () => watchFeed({ onEvents, onGap: refresh }) };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;
+
+/** A report as somebody saw it who decides about its status. */
+export type SeenReport = Pick<Report, 'id' | 'status' | 'version'>;
+
+/**
+ * Changes the status of a report, unless another official was faster. Votes
+ * change the version as well; after them it is tried again. Returns the report
+ * with its new status.
+ */
+export async function moveReport(
+  seen: SeenReport,
+  status: Status,
+  note: string,
+  reread: () => Promise<SeenReport | undefined>,
+): Promise<Report> {
+  let version = seen.version;
+  for (let tries = 1; ; tries++) {
+    try {
+      const params = { path: { id: seen.id }, header: { 'If-Match': `"${version}"` } };
+      return await must(reportService.PATCH('/reports/{id}/status', { params, body: { status, ...(note && { note }) } }));
+    } catch (failure) {
+      if (!(failure instanceof Failure) || failure.kind !== 'stale-version') throw failure;
+      const now = await reread();
+      if (!now || now.status !== seen.status || tries === MAX_TRIES) throw failure;
+      version = now.version;
+    }
+  }
+}

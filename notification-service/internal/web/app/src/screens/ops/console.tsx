@@ -5,6 +5,7 @@ import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Audit } from './audit';
 import { DeadLetters } from './dead-letters';
+import { Departments } from './departments';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
@@ -36,6 +37,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'replays', name: 'replays', view: Replays },
   { path: 'webhooks', name: 'webhooks', view: Webhooks },
   { path: 'schedules', name: 'schedules', view: Schedules },
+  { path: 'departments', name: 'departments', view: Departments },
   { path: 'audit', name: 'audit', view: Audit },
 ];
 

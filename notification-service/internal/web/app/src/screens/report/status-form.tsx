@@ -1,13 +1,15 @@
 import { useRef, useState } from 'preact/hooks';
 
-import { Failure, type Report, type Status } from '../../api/client';
+import { Failure, type Report, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { keepNote, noteOn } from '../../state/notes';
 import { Fault } from '../../ui/problem';
 
-interface Props {
-  open: { changeStatus(seen: Report, status: Status, note: string): Promise<void> };
-  report: Report;
+interface Props<R> {
+  open: { changeStatus(seen: R, status: Status, note: string): Promise<void> };
+  report: R;
+  /** What officials write often; one that is chosen fills the form in. */
+  templates?: Template[];
   onDone?: () => void;
 }
 
@@ -16,7 +18,7 @@ interface Props {
  * so, keeps the note, and asks for a new decision. The note is also kept when
  * the session ends.
  */
-export function StatusForm({ open, report, onDone }: Props) {
+export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions'>>({ open, report, templates = [], onDone }: Props<R>) {
   const [status, setStatus] = useState<Status>();
   const note = noteOn(report.id);
   const [error, setError] = useState<unknown>();
@@ -39,6 +41,10 @@ export function StatusForm({ open, report, onDone }: Props) {
     } catch (failure) {
       setError(failure);
     }
+  };
+  const fill = ({ status: to, text }: Template) => {
+    if (to && report.transitions.some((transition) => transition.status === to)) setStatus(to);
+    keepNote(report.id, text);
   };
   const stale = error instanceof Failure && error.kind === 'stale-version';
 
@@ -66,6 +72,7 @@ export function StatusForm({ open, report, onDone }: Props) {
           </label>
         ))}
       </fieldset>
+      <TemplateField templates={templates} onChoose={fill} />
       <label class="field">
         <span>{t(required ? 'change-status.note-required' : 'change-status.note')}</span>
         <textarea rows={3} maxLength={2000} required={required} value={note} onInput={(e) => keepNote(report.id, e.currentTarget.value)} />
@@ -73,5 +80,33 @@ export function StatusForm({ open, report, onDone }: Props) {
       {!stale && <Fault error={error} />}
       <button class="primary">{t('change-status.save')}</button>
     </form>
+  );
+}
+
+interface TemplateProps {
+  templates: Template[];
+  onChoose(template: Template): void;
+}
+
+/** A list of templates to choose from; nothing where there are none. */
+export function TemplateField({ templates, onChoose }: TemplateProps) {
+  if (templates.length === 0) return null;
+  const choose = (list: HTMLSelectElement) => {
+    const chosen = templates.find(({ id }) => String(id) === list.value);
+    list.value = '';
+    if (chosen) onChoose(chosen);
+  };
+  return (
+    <label class="field">
+      <span>{t('template')}</span>
+      <select onChange={(event) => choose(event.currentTarget)}>
+        <option value="">{t('template.choose')}</option>
+        {templates.map(({ id, title }) => (
+          <option key={id} value={id}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -50,7 +50,8 @@ export function FilterBar({ filters }: { filters: Filters }) {
   );
 }
 
-function Search({ q }: { q: string }) {
+/** The field to search by words; what is typed gets into the address. */
+export function Search({ q }: { q: string }) {
   const [typed, setTyped] = useState(q);
   const field = useRef<HTMLInputElement>(null);
   // The address may change by other means than typing.

@@ -1,0 +1,88 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type Department } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { categories } from '../../state/categories';
+import { toast } from '../../state/toasts';
+import { categoryName } from '../../ui/category';
+import { Fault } from '../../ui/problem';
+
+/** The city's departments, and which of them get the reports of which category. All are saved together. */
+export function Departments() {
+  const [all, setAll] = useState<Department[]>();
+  const [error, setError] = useState<unknown>();
+  const read = () => {
+    setError(undefined);
+    must(reportService.GET('/reports/departments')).then(({ departments }) => setAll(departments), setError);
+  };
+  useEffect(read, []);
+  if (!all) return <Fault error={error} retry={read} />;
+
+  const change = (id: number, part: Partial<Department>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
+  /** A category goes to one department: it leaves the one that had it. */
+  const route = (category: number, to: number, on: boolean) =>
+    setAll(
+      all.map((each) => {
+        const others = each.category_ids.filter((id) => id !== category);
+        return { ...each, category_ids: on && each.id === to ? [...others, category] : others };
+      }),
+    );
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const body = { departments: all.map((each) => ({ ...each, name: each.name.trim() })) };
+    must(reportService.PUT('/reports/departments', { body })).then(({ departments }) => {
+      setAll(departments);
+      setError(undefined);
+      toast(t('departments.saved'));
+    }, setError);
+  };
+  return (
+    <form class="stack narrow" onSubmit={submit}>
+      <p class="quiet">{t('departments.hint')}</p>
+      {all.length === 0 && <p class="empty">{t('departments.none')}</p>}
+      {all.map(({ id, name, category_ids }) => (
+        <fieldset key={id} class="panel bare">
+          <legend class="hidden">{name || t('work.department')}</legend>
+          <label class="field">
+            <span>{t('departments.name')}</span>
+            <input
+              required
+              maxLength={100}
+              pattern=".*\S.*"
+              value={name}
+              onInput={(event) => change(id, { name: event.currentTarget.value })}
+            />
+          </label>
+          <fieldset class="choices">
+            <legend>{t('departments.categories')}</legend>
+            {categories.value.map((category) => (
+              <label key={category.id} class="chip">
+                <input
+                  type="checkbox"
+                  checked={category_ids.includes(category.id)}
+                  onChange={(event) => route(category.id, id, event.currentTarget.checked)}
+                />
+                <span>{categoryName(category.name)}</span>
+              </label>
+            ))}
+          </fieldset>
+          <p>
+            <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
+              {t('departments.remove')}
+            </button>
+          </p>
+        </fieldset>
+      ))}
+      <Fault error={error} />
+      <p class="bar">
+        <button
+          type="button"
+          onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
+        >
+          {t('departments.add')}
+        </button>
+        <button class="primary">{t('departments.save')}</button>
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,52 @@
+import type { Act } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { session } from '../../state/session';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+
+/** Who did what, the latest first. A note that only officials read looks unlike one that everyone does. */
+export function Acts({ acts }: { acts: Act[] }) {
+  if (acts.length === 0) return null;
+  return (
+    <section aria-labelledby="acts">
+      <h3 id="acts">{t('work.acts')}</h3>
+      <ol class="acts">
+        {acts.toReversed().map((act) => (
+          <li key={act.at + act.action} class={act.text && act.action !== 'move' ? 'internal' : undefined}>
+            {act.action !== 'overdue' && <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.name}</strong>}{' '}
+            <What act={act} />
+            <small class="quiet">
+              <Time at={act.at} full />
+            </small>
+            {act.text && (
+              <p class="said">
+                <small>{t(act.action === 'move' ? 'work.for-all' : 'work.internal')}</small> {act.text}
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function What({ act }: { act: Act }) {
+  switch (act.action) {
+    case 'move':
+      return <>{t('work.did.move', { status: t(`status.${act.status ?? 'pending'}`) })}</>;
+    case 'assign':
+      return <>{t('work.did.assign', { to: [act.assignee?.name, act.department_name].filter(Boolean).join(' · ') || t('work.nobody') })}</>;
+    case 'note':
+      return <>{t('work.did.note')}</>;
+    case 'duplicate':
+      return <a href={href('queue', { status: 'all', report: act.duplicate_of ?? '' })}>{t('work.did.duplicate')}</a>;
+    case 'no_duplicate':
+      return <>{t('work.did.no_duplicate')}</>;
+    case 'wait':
+      return <>{t('work.did.wait')}</>;
+    case 'no_wait':
+      return <>{t('work.did.no_wait')}</>;
+    case 'overdue':
+      return <>{t('work.did.overdue')}</>;
+  }
+}

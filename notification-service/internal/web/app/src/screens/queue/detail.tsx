@@ -1,0 +1,188 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+
+import type { Task } from '../../api/client';
+import { number, t, tn } from '../../lang/i18n';
+import { located } from '../../map/located';
+import { Map } from '../../map/map';
+import { templates } from '../../state/desk';
+import { keepNote, noteOn } from '../../state/notes';
+import { assignmentOf, createWork, type OpenWork } from '../../state/work';
+import { Badge } from '../../ui/badge';
+import { categoryName } from '../../ui/category';
+import { Icon } from '../../ui/icons';
+import { Fault } from '../../ui/problem';
+import { href } from '../../ui/router';
+import { exactTime, Time } from '../../ui/time';
+import { useSubject } from '../../ui/title';
+import { Reason } from '../ops/reason';
+import { StatusForm } from '../report/status-form';
+import { Acts } from './acts';
+import { Duplicates } from './duplicates';
+
+/** Who walks through the list fast asks for no report on the way. */
+const REST_MS = 120;
+
+interface Props {
+  id: string;
+  /** The report as the list has it, if it does. */
+  task: Task | undefined;
+  onTask(task: Task): void;
+  onMoved(title: string): void;
+  onAssign(task: Task): void;
+  onClose(): void;
+  onNext?: () => void;
+  onPrevious?: () => void;
+}
+
+/** A report with all that officials know of it, and what they can do. What the list knows is shown at once. */
+export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, onNext, onPrevious }: Props) {
+  const open = useMemo(() => createWork(id, onTask), [id]);
+  useEffect(() => {
+    const timer = setTimeout(() => void open.load(), REST_MS);
+    const leave = open.watch();
+    return () => {
+      clearTimeout(timer);
+      leave();
+    };
+  }, [open]);
+  const task = listed ?? open.work.value?.report;
+  const assigned = task && JSON.stringify(assignmentOf(task));
+  useEffect(() => {
+    // Assigned elsewhere, by the reader in the list or by somebody else: who did it is not known yet.
+    const known = open.work.value?.report;
+    if (known && JSON.stringify(assignmentOf(known)) !== assigned) void open.load();
+  }, [assigned]);
+  useSubject(task?.title);
+  return (
+    <article class="stack">
+      <div class="bar spread">
+        <button type="button" class="link desk-back" onClick={onClose}>
+          <Icon name="back" /> {t('queue')}
+        </button>
+        <span class="bar">
+          <button type="button" class="plain" aria-label={t('work.previous')} disabled={!onPrevious} onClick={onPrevious}>
+            <Icon name="up" />
+          </button>
+          <button type="button" class="plain" aria-label={t('work.next')} disabled={!onNext} onClick={onNext}>
+            <Icon name="down" />
+          </button>
+        </span>
+      </div>
+      {!task && <h2 tabIndex={-1}>{t(open.error.value ? 'report' : 'loading')}</h2>}
+      {task && (
+        <>
+          <Head task={task} open={open} onAssign={() => onAssign(task)} />
+          <StatusForm open={open} report={task} templates={templates.value ?? []} onDone={() => onMoved(task.title)} />
+          <NoteForm id={id} open={open} />
+          <Acts acts={open.work.value?.acts ?? []} />
+          <Duplicates task={task} open={open} />
+        </>
+      )}
+      <Fault error={open.error.value} retry={() => void open.load()} />
+    </article>
+  );
+}
+
+function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign(): void }) {
+  const words = open.words.value;
+  const points = located(task);
+  const [map, setMap] = useState(false);
+  return (
+    <header class="stack">
+      <h2 tabIndex={-1}>{task.title}</h2>
+      <p class="meta">
+        <span aria-live="polite">
+          <Badge status={task.status} />
+        </span>
+        <span>{categoryName(task.category_name)}</span>
+        {task.privacy_level === 'anonymous' && <span>{t('report.by-nobody')}</span>}
+        {words?.reporter && <span>{t('report.by', { name: words.reporter })}</span>}
+        <Time at={task.created_at} full />
+        <span>
+          {number(task.score)} {tn('score', task.score)}
+        </span>
+        <a href={href(`reports/${task.id}`)}>{t('work.public')}</a>
+      </p>
+      {task.address && <p>{task.address}</p>}
+      {points.length > 0 && (
+        <details onToggle={(event) => setMap(event.currentTarget.open)}>
+          <summary>{t('view.map')}</summary>
+          {map && <Map label={t('map.of-report')} points={points} />}
+        </details>
+      )}
+      {words && <p class="story">{words.description}</p>}
+      <p class="bar">
+        <span class="wrap">
+          {t('work.with')}: <strong>{task.assignee?.name ?? t('work.nobody')}</strong>
+          {task.department_name && ` · ${task.routed ? t('work.routed', { department: task.department_name }) : task.department_name}`}
+        </span>
+        <button type="button" aria-haspopup="dialog" onClick={onAssign}>
+          {t('work.assign')}
+        </button>
+      </p>
+      <Due task={task} open={open} />
+    </header>
+  );
+}
+
+/** Until when the work is to be finished, and whether the clock stands still. */
+function Due({ task: { status, due_at, overdue_level, waiting }, open }: { task: Task; open: OpenWork }) {
+  const [asking, setAsking] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const isOpen = status === 'pending' || status === 'in_progress';
+  return (
+    <>
+      {isOpen && (
+        <p class="bar">
+          {overdue_level > 0 && <strong class="overdue">{t('work.overdue')}</strong>}
+          {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
+          {waiting && <span>{t('work.waits')}</span>}
+          {waiting ? (
+            <button type="button" onClick={() => open.setWaiting(undefined).then(() => setError(undefined), setError)}>
+              {t('work.wait-no-more')}
+            </button>
+          ) : (
+            <button type="button" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+              {t('work.wait')}
+            </button>
+          )}
+        </p>
+      )}
+      <Fault error={error} />
+      {asking && <Reason title={t('work.wait')} hint={t('work.wait-hint')} onSubmit={open.setWaiting} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
+
+/** Writes a note that only officials read. What is written is kept until it is sent. */
+function NoteForm({ id, open }: { id: string; open: OpenWork }) {
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  // Its own draft, beside that of the public note.
+  const draft = `internal.${id}`;
+  const text = noteOn(draft);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy || !text.trim()) return;
+    setBusy(true);
+    try {
+      await open.addNote(text.trim());
+      keepNote(draft, '');
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="stack internal" onSubmit={submit} aria-busy={busy}>
+      <label class="field">
+        <span>{t('work.note')}</span>
+        <small>{t('work.note-hint')}</small>
+        <textarea data-internal rows={2} required maxLength={4000} value={text} onInput={(e) => keepNote(draft, e.currentTarget.value)} />
+      </label>
+      <Fault error={error} />
+      <button>{t('work.note-add')}</button>
+    </form>
+  );
+}

@@ -1,0 +1,167 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+
+import { must, reportService, type MapPoints, type QueueCounts } from '../../api/client';
+import { number, t } from '../../lang/i18n';
+import { Map } from '../../map/map';
+import { categories } from '../../state/categories';
+import { departments, me } from '../../state/desk';
+import type { QueueFilters } from '../../state/queue';
+import { categoryName } from '../../ui/category';
+import { setQuery } from '../../ui/router';
+import { Search } from '../reports/filters';
+
+interface Props {
+  filters: QueueFilters;
+  /** How many reports each choice would show. */
+  counts: QueueCounts | undefined;
+  children?: ComponentChildren;
+}
+
+interface Option {
+  value: string;
+  name: string;
+  count?: number | undefined;
+}
+
+/** The filters of the queue, all of them in the address. */
+export function FilterBar({ filters, counts, children }: Props) {
+  const { category, department, assignee, from, to, bbox, q, overdue } = filters;
+  const more = from !== '' || to !== '' || bbox !== '';
+  const narrowed = more || overdue || q !== '' || assignee !== '' || category.length + department.length > 0;
+  const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
+  const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
+  return (
+    <form class="filters work-filters" role="search" aria-label={t('work.filters')} onSubmit={(event) => event.preventDefault()}>
+      <Search q={q} />
+      <Choice
+        name="category"
+        label={t('category')}
+        value={category.join()}
+        all={t('category.all')}
+        options={categories.value.map(({ id, name }) => ({
+          value: String(id),
+          name: categoryName(name),
+          count: counts?.categories.find(({ category_id }) => category_id === id)?.count,
+        }))}
+      />
+      <Choice
+        name="department"
+        label={t('work.department')}
+        value={department.join()}
+        all={t('work.department.all')}
+        options={departments.value.map(({ id, name }) => ({
+          value: String(id),
+          name,
+          count: counts?.departments.find(({ department_id }) => department_id === id)?.count,
+        }))}
+      />
+      <Choice
+        name="assignee"
+        label={t('work.with')}
+        value={assignee}
+        all={t('work.anyone')}
+        options={[
+          { value: 'me', name: t('work.me', { name: me().name }), count: mine },
+          { value: 'none', name: t('work.nobody'), count: counts?.assignees.find(({ id }) => !id)?.count },
+          ...others.map(({ id = '', name = id, count }) => ({ value: id, name, count })),
+        ]}
+      />
+      <label class="check">
+        <input type="checkbox" checked={overdue} onChange={(event) => setQuery({ overdue: event.currentTarget.checked ? '1' : '' })} />
+        {t('work.overdue')}
+      </label>
+      {children}
+      <details class="more-filters" open={more}>
+        <summary>{t('work.more-filters')}</summary>
+        <div class="stack">
+          <div class="bar">
+            {(['from', 'to'] as const).map((bound) => (
+              <label key={bound} class="field">
+                <span>{t(bound === 'from' ? 'work.from' : 'work.to')}</span>
+                <input type="date" value={filters[bound]} onChange={(event) => setQuery({ [bound]: event.currentTarget.value })} />
+              </label>
+            ))}
+          </div>
+          <Area filters={filters} />
+        </div>
+      </details>
+      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery(NONE)}>
+        {t('filters.clear')}
+      </button>
+    </form>
+  );
+}
+
+const NONE = { q: '', category: '', department: '', assignee: '', from: '', to: '', bbox: '', overdue: '' };
+
+interface ChoiceProps {
+  /** Of the filter, in the address. */
+  name: string;
+  label: string;
+  value: string;
+  /** What no choice is called. */
+  all: string;
+  options: Option[];
+}
+
+function Choice({ name, label, value, all, options }: ChoiceProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
+        <option value="">{all}</option>
+        {options.map(({ value, name, count }) => (
+          <option key={value} value={value}>
+            {count === undefined ? name : `${name} (${number(count)})`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A map of what the filters show, to narrow them to a part of the city. */
+function Area({ filters }: { filters: QueueFilters }) {
+  const [open, setOpen] = useState(filters.bbox !== '');
+  const [shown, setShown] = useState<{ bbox: string; zoom: number }>();
+  const [found, setFound] = useState<MapPoints>();
+  const { status, category, q } = filters;
+  useEffect(() => {
+    if (!open || !shown) return;
+    const query = { ...shown, status, category, ...(q && { q }) };
+    // Without its points the map still has the streets.
+    must(reportService.GET('/map/points', { params: { query } })).then(setFound, () => setFound(undefined));
+  }, [open, JSON.stringify([shown, status, category, q])]);
+  const points = useMemo(() => found?.points.map(({ title, ...point }) => ({ ...point, label: title })), [found]);
+  if (!open) {
+    return (
+      <p>
+        <button type="button" onClick={() => setOpen(true)}>
+          {t('work.area')}
+        </button>
+      </p>
+    );
+  }
+  return (
+    <div class="stack">
+      <Map
+        label={t('map.of-reports')}
+        {...(points && { points })}
+        {...(found && { clusters: found.clusters })}
+        onMove={(bbox, zoom, byReader) => {
+          setShown({ bbox, zoom });
+          if (byReader && filters.bbox) setQuery({ bbox });
+        }}
+      />
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={filters.bbox !== ''}
+          onChange={(event) => setQuery({ bbox: event.currentTarget.checked ? (shown?.bbox ?? '') : '' })}
+        />
+        {t('map.only-here')}
+      </label>
+    </div>
+  );
+}

@@ -1,0 +1,129 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type PeriodNumbers } from '../../api/client';
+import { language, number, t } from '../../lang/i18n';
+import { categories } from '../../state/categories';
+import { queryOf, type QueueFilters } from '../../state/queue';
+import { categoryName } from '../../ui/category';
+import { Fault } from '../../ui/problem';
+import { route, setQuery } from '../../ui/router';
+import { FilterBar } from './filters';
+
+const INTERVALS = ['day', 'week', 'month'] as const;
+type Interval = (typeof INTERVALS)[number];
+
+type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'>;
+const SUMS = ['filed', 'resolved', 'rejected'] as const;
+
+/** What was filed, resolved and rejected, by period and by category. */
+export function Numbers({ filters }: { filters: QueueFilters }) {
+  const interval = INTERVALS.find((each) => each === route.value.query.get('interval')) ?? 'month';
+  const [numbers, setNumbers] = useState<PeriodNumbers[]>();
+  const [error, setError] = useState<unknown>();
+  const asked = JSON.stringify([filters, interval]);
+  const read = () => {
+    let latest = true;
+    must(reportService.GET('/reports/numbers', { params: { query: { ...queryOf(filters), interval } } })).then(
+      (found) => {
+        if (!latest) return;
+        setNumbers(found.numbers);
+        setError(undefined);
+      },
+      (failure: unknown) => latest && setError(failure),
+    );
+    return () => {
+      latest = false;
+    };
+  };
+  useEffect(read, [asked]);
+
+  const nameOf = (id: string) => categoryName(categories.value.find((category) => String(category.id) === id)?.name ?? id);
+  return (
+    <>
+      <FilterBar filters={filters} counts={undefined}>
+        <label class="field">
+          <span>{t('numbers.by')}</span>
+          <select value={interval} onChange={(event) => setQuery({ interval: event.currentTarget.value })}>
+            {INTERVALS.map((each) => (
+              <option key={each} value={each}>
+                {t(`numbers.${each}`)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </FilterBar>
+      <Fault error={error} retry={() => void read()} />
+      {numbers?.length === 0 && <p class="empty">{t('numbers.none')}</p>}
+      {numbers && numbers.length > 0 && (
+        <div class="numbers">
+          <SumTable
+            caption={t('numbers.periods')}
+            rows={sum(numbers, ({ begin }) => begin)}
+            nameOf={(begin) => periodName(begin, interval)}
+          />
+          <SumTable caption={t('numbers.categories')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Adds up what has the same key, in the order of its first appearance. */
+export function sum(numbers: PeriodNumbers[], keyOf: (each: PeriodNumbers) => string): [key: string, Sums][] {
+  const sums = new Map<string, Sums>();
+  for (const each of numbers) {
+    const so = sums.get(keyOf(each)) ?? { filed: 0, resolved: 0, rejected: 0 };
+    sums.set(keyOf(each), { filed: so.filed + each.filed, resolved: so.resolved + each.resolved, rejected: so.rejected + each.rejected });
+  }
+  return [...sums];
+}
+
+/** Periods begin at midnight UTC. */
+function periodName(begin: string, interval: Interval): string {
+  const form: Intl.DateTimeFormatOptions = interval === 'month' ? { month: 'long', year: 'numeric' } : { dateStyle: 'medium' };
+  const name = new Intl.DateTimeFormat(language.value, { ...form, timeZone: 'UTC' }).format(new Date(begin));
+  return interval === 'week' ? t('numbers.week-of', { day: name }) : name;
+}
+
+interface TableProps {
+  caption: string;
+  rows: [key: string, Sums][];
+  nameOf(key: string): string;
+}
+
+/** Each row has bars besides its figures: what was filed, and below what was done. */
+function SumTable({ caption, rows, nameOf }: TableProps) {
+  const most = Math.max(1, ...rows.map(([, { filed, resolved, rejected }]) => Math.max(filed, resolved + rejected)));
+  return (
+    <table class="sums">
+      <caption>{caption}</caption>
+      <thead>
+        <tr>
+          <td />
+          {SUMS.map((name) => (
+            <th key={name} scope="col">
+              {t(`numbers.${name}`)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([key, sums]) => (
+          <tr key={key}>
+            <th scope="row">
+              {nameOf(key)}
+              <svg class="bars" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="filed" width={(sums.filed / most) * 100} height="3" />
+                <rect class="resolved" y="4" width={(sums.resolved / most) * 100} height="3" />
+                <rect class="rejected" y="4" x={(sums.resolved / most) * 100} width={(sums.rejected / most) * 100} height="3" />
+              </svg>
+            </th>
+            {SUMS.map((name) => (
+              <td key={name}>{number(sums[name])}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

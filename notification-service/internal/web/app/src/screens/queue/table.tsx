@@ -1,0 +1,228 @@
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+import type { Task } from '../../api/client';
+import { number, t, tn, type Word } from '../../lang/i18n';
+import { Badge } from '../../ui/badge';
+import { categoryName } from '../../ui/category';
+import { Time } from '../../ui/time';
+
+/** The columns, from left to right. The first two hold what a row is chosen and opened by. */
+const COLUMNS = ['select', 'title', 'status', 'category', 'with', 'filed', 'score'] as const;
+type Column = (typeof COLUMNS)[number];
+
+/** How many rows a page key goes. */
+const PAGE_ROWS = 10;
+
+export interface TableProps {
+  tasks: Task[];
+  /** How many there are, also on pages that are not loaded. */
+  total: number;
+  current: string | undefined;
+  selected: ReadonlySet<string>;
+  address(id: string): string;
+  onCurrent(id: string): void;
+  onSelect(ids: Iterable<string>): void;
+  onToggle(id: string): void;
+  /** By a key, or by what reads the page aloud: to be read at once. */
+  onOpen(id: string): void;
+  /** By a pointer. */
+  onPick(id: string): void;
+  table: RefObject<HTMLDivElement | null>;
+}
+
+/** Puts the focus on a task's row, in the column that had it last, and reports whether there is one. */
+export function focusTask(table: HTMLDivElement | null, id: string | undefined, column = table?.dataset.column ?? 'title'): boolean {
+  const row = [...(table?.querySelectorAll<HTMLElement>('[data-task]') ?? [])].find((each) => each.dataset.task === id);
+  row?.querySelector<HTMLElement>(`[data-column=${column}]`)?.focus();
+  return row !== undefined;
+}
+
+/**
+ * The tasks as a grid of WAI-ARIA: Tab leads to one cell of it and out again,
+ * arrows lead through it. The cell that has the focus makes its row the current one.
+ */
+export function Table({ tasks, total, current, selected, address, onCurrent, onSelect, onToggle, onOpen, onPick, table }: TableProps) {
+  const [column, setColumn] = useState<Column>('title');
+  // The row that Tab leads to: where there is none that is current, the first.
+  const at = Math.max(
+    0,
+    tasks.findIndex(({ id }) => id === current),
+  );
+  useKeptFocus(table, tasks, at);
+
+  const focus = (row: number, to = column) => focusTask(table.current, tasks[Math.min(Math.max(row, 0), tasks.length - 1)]?.id, to);
+  const onFocusIn = ({ target }: FocusEvent) => {
+    if (!(target instanceof HTMLElement)) return;
+    const id = target.closest<HTMLElement>('[data-task]')?.dataset.task;
+    const name = target.dataset.column as Column | undefined;
+    if (name) setColumn(name);
+    if (id) onCurrent(id);
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const id = tasks[at]?.id;
+    if (!id || event.altKey || event.metaKey) return;
+    const { key, ctrlKey, shiftKey } = event;
+    const columnAt = COLUMNS.indexOf(column);
+    const keys: Record<string, (() => void) | undefined> = {
+      ArrowDown: () => focus(at + 1),
+      ArrowUp: () => focus(at - 1),
+      PageDown: () => focus(at + PAGE_ROWS),
+      PageUp: () => focus(at - PAGE_ROWS),
+      ArrowRight: () => focus(at, COLUMNS[Math.min(columnAt + 1, COLUMNS.length - 1)]),
+      ArrowLeft: () => focus(at, COLUMNS[Math.max(columnAt - 1, 0)]),
+      Home: () => focus(ctrlKey ? 0 : at, ctrlKey ? column : COLUMNS[0]),
+      End: () => focus(ctrlKey ? tasks.length - 1 : at, ctrlKey ? column : COLUMNS.at(-1)),
+      ' ': () => onToggle(id),
+      Enter: () => onOpen(id),
+      a: ctrlKey ? () => onSelect(tasks.map((task) => task.id)) : undefined,
+    };
+    const act = keys[key];
+    if (!act || (ctrlKey && !['Home', 'End', 'a'].includes(key))) return;
+    if (key === ' ' && event.target instanceof HTMLInputElement) return; // the browser's own
+    event.preventDefault();
+    // With shift the way is selected, from where it began.
+    if (shiftKey && (key === 'ArrowDown' || key === 'ArrowUp')) {
+      const reached = tasks[key === 'ArrowDown' ? at + 1 : at - 1]?.id;
+      onSelect(new Set([...selected, id, ...(reached ? [reached] : [])]));
+    }
+    act();
+  };
+
+  return (
+    <div
+      ref={table}
+      class="tasks"
+      role="grid"
+      aria-label={t('queue')}
+      aria-multiselectable
+      aria-rowcount={total + 1}
+      aria-colcount={COLUMNS.length}
+      data-column={column}
+      onFocusIn={onFocusIn}
+      onKeyDown={onKeyDown}
+    >
+      <div role="rowgroup">
+        <div role="row" class="task-head" aria-rowindex={1}>
+          {COLUMNS.map((name) => (
+            <span key={name} role="columnheader" class={`task-${name}`}>
+              {name === 'select' ? <span class="hidden">{t('work.selected')}</span> : t(HEADINGS[name])}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup">
+        {tasks.map((task, i) => (
+          <Row
+            key={task.id}
+            task={task}
+            index={i + 2}
+            isCurrent={task.id === current}
+            isSelected={selected.has(task.id)}
+            tabColumn={i === at ? column : undefined}
+            address={address(task.id)}
+            onClick={(event) => (event.detail === 0 ? onOpen : onPick)(task.id)}
+            onToggle={onToggle}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+const HEADINGS: Record<Exclude<Column, 'select'>, Word> = {
+  title: 'report',
+  status: 'status',
+  category: 'category',
+  with: 'work.with',
+  filed: 'work.filed',
+  score: 'votes',
+};
+
+interface RowProps {
+  task: Task;
+  index: number;
+  isCurrent: boolean;
+  isSelected: boolean;
+  /** The column that Tab leads to, if it leads to this row. */
+  tabColumn: Column | undefined;
+  address: string;
+  onClick(event: MouseEvent): void;
+  onToggle(id: string): void;
+}
+
+function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, onToggle }: RowProps) {
+  const { id } = task;
+  const focusable = (name: Column) => ({ 'data-column': name, tabIndex: name === tabColumn ? 0 : -1 });
+  const cell = (name: Column) => ({ role: 'gridcell' as const, class: `task-${name}`, ...focusable(name) });
+  const open = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // to another tab
+    event.preventDefault();
+    event.stopPropagation(); // the router follows what it sees
+    onClick(event);
+  };
+  return (
+    <div
+      role="row"
+      class="task"
+      aria-rowindex={index}
+      aria-selected={isSelected}
+      data-task={id}
+      data-current={isCurrent}
+      onClick={(event) => event.target instanceof Element && !event.target.closest('input, a') && onClick(event)}
+    >
+      <span role="gridcell" class="task-select">
+        <input
+          type="checkbox"
+          {...focusable('select')}
+          aria-label={t('work.select', { title: task.title })}
+          checked={isSelected}
+          onChange={() => onToggle(id)}
+        />
+      </span>
+      <span role="gridcell" class="task-title">
+        <a href={address} {...focusable('title')} onClick={open}>
+          {task.title}
+        </a>
+        {task.address && <span class="where">{task.address}</span>}
+        {task.duplicate_of && <span class="where">{t('work.is-duplicate')}</span>}
+        {task.waiting && <span class="where">{t('work.waits')}</span>}
+        {task.overdue_level > 0 && <strong class="overdue">{t('work.overdue')}</strong>}
+      </span>
+      <span {...cell('status')}>
+        <Badge status={task.status} />
+      </span>
+      <span {...cell('category')}>{categoryName(task.category_name)}</span>
+      <span {...cell('with')}>{[task.assignee?.name, task.department_name].filter(Boolean).join(' · ') || t('work.nobody')}</span>
+      <span {...cell('filed')}>
+        <Time at={task.created_at} />
+      </span>
+      <span {...cell('score')}>
+        {number(task.score)} <span class="unit">{tn('score', task.score)}</span>
+      </span>
+    </div>
+  );
+}
+
+/**
+ * When the row that has the focus goes, the one that takes its place gets it:
+ * the keyboard would begin at the top of the page again.
+ */
+function useKeptFocus(table: RefObject<HTMLDivElement | null>, tasks: Task[], at: number): void {
+  const row = useRef<number | undefined>(undefined);
+  useEffect(() => {
+    // Who clicks elsewhere has left the table.
+    const leave = ({ target }: Event) => {
+      if (target instanceof Node && !table.current?.contains(target)) row.current = undefined;
+    };
+    document.addEventListener('pointerdown', leave);
+    return () => document.removeEventListener('pointerdown', leave);
+  }, []);
+  useLayoutEffect(() => {
+    if (row.current !== undefined && document.activeElement === document.body) {
+      focusTask(table.current, tasks[Math.min(row.current, tasks.length - 1)]?.id);
+    }
+    row.current = table.current?.contains(document.activeElement) ? at : undefined;
+  });
+}

@@ -1,0 +1,85 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Status, Template } from '../../api/client';
+import { t } from '../../lang/i18n';
+import { saveTemplates, templates } from '../../state/desk';
+import { toast } from '../../state/toasts';
+import { STATUSES } from '../../ui/badge';
+import { Fault } from '../../ui/problem';
+
+/** What officials write often, to be written and changed. All are saved together. */
+export function TemplatesScreen() {
+  const saved = templates.value;
+  const [all, setAll] = useState(saved ?? []);
+  const [error, setError] = useState<unknown>();
+  // What was read, or saved, replaces what is in the fields.
+  useEffect(() => setAll(saved ?? []), [saved]);
+  if (!saved) return <p class="empty">{t('loading')}</p>;
+
+  const change = (id: number, part: Partial<Template>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
+  const setStatus = (template: Template, status: string) => {
+    const { status: _, ...rest } = template;
+    setAll(all.map((each) => (each === template ? { ...rest, ...(status && { status: status as Status }) } : each)));
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    saveTemplates(all.map((each) => ({ ...each, title: each.title.trim(), text: each.text.trim() }))).then(() => {
+      setError(undefined);
+      toast(t('templates.saved'));
+    }, setError);
+  };
+  return (
+    <form class="stack narrow" onSubmit={submit}>
+      <p class="quiet">{t('templates.hint')}</p>
+      {all.length === 0 && <p class="empty">{t('templates.none')}</p>}
+      {all.map((template) => (
+        <fieldset key={template.id} class="panel bare">
+          <legend class="hidden">{template.title || t('template')}</legend>
+          <label class="field">
+            <span>{t('templates.title')}</span>
+            <input
+              required
+              maxLength={100}
+              pattern=".*\S.*"
+              value={template.title}
+              onInput={(event) => change(template.id, { title: event.currentTarget.value })}
+            />
+          </label>
+          <label class="field">
+            <span>{t('templates.status')}</span>
+            <select value={template.status ?? ''} onChange={(event) => setStatus(template, event.currentTarget.value)}>
+              <option value="">{t('templates.any')}</option>
+              {STATUSES.map((status) => (
+                <option key={status} value={status}>
+                  {t(`status.${status}`)}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="field">
+            <span>{t('templates.text')}</span>
+            <textarea
+              rows={3}
+              required
+              maxLength={2000}
+              value={template.text}
+              onInput={(event) => change(template.id, { text: event.currentTarget.value })}
+            />
+          </label>
+          <p>
+            <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each !== template))}>
+              {t('templates.remove')}
+            </button>
+          </p>
+        </fieldset>
+      ))}
+      <Fault error={error} />
+      <p class="bar">
+        <button type="button" onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, title: '', text: '' }])}>
+          {t('templates.add')}
+        </button>
+        <button class="primary">{t('templates.save')}</button>
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,35 @@
+/** What the workbench knows besides reports: departments, templates, and who works here. */
+import { signal } from '@preact/signals';
+
+import { must, reportService, type Department, type Person, type Template } from '../api/client';
+import { session } from './session';
+
+export const departments = signal<Department[]>([]);
+/** Absent until they are known. */
+export const templates = signal<Template[] | undefined>();
+/** Officials who have reports, by name. */
+export const officials = signal<Person[]>([]);
+
+/** Reads all of it. */
+export async function loadDesk(): Promise<void> {
+  const [known, written, counts] = await Promise.all([
+    must(reportService.GET('/reports/departments')),
+    must(reportService.GET('/reports/templates')),
+    must(reportService.GET('/reports/queue/counts', { params: { query: {} } })),
+  ]);
+  departments.value = known.departments;
+  // Somebody may be changing those that there were.
+  if (JSON.stringify(written.templates) !== JSON.stringify(templates.value)) templates.value = written.templates;
+  officials.value = counts.assignees.flatMap(({ id, name }) => (id ? [{ id, name: name ?? id }] : []));
+}
+
+/** Replaces all templates. */
+export async function saveTemplates(all: Template[]): Promise<void> {
+  templates.value = (await must(reportService.PUT('/reports/templates', { body: { templates: all } }))).templates;
+}
+
+/** The official who reads. */
+export function me(): Person {
+  const { sub = '', name } = session.value ?? {};
+  return { id: sub, name: name || sub };
+}

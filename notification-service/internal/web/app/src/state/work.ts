@@ -1,0 +1,95 @@
+/** What officials know of one report, and what they do to it. */
+import { batch, signal } from '@preact/signals';
+
+import { must, reportService, type Assignment, type FeedEvent, type Status, type Task, type Work } from '../api/client';
+import { debounce } from '../live/batch';
+import { watchFeed } from './feed';
+import { moveReport } from './report';
+
+/** What officials did is fetched within this time after a change of status. */
+const REFRESH_MS = 200;
+
+/** onTask is told of the report as it is after each act. */
+export function createWork(id: string, onTask: (task: Task) => void) {
+  const work = signal<Work | undefined>();
+  /** The words of the report, which the queue does not have; and who filed it, if that is public. */
+  const words = signal<{ description: string; reporter?: string } | undefined>();
+  const error = signal<unknown>();
+  const params = { path: { id } };
+
+  const show = (fresh: Work) => {
+    work.value = fresh;
+    onTask(fresh.report);
+  };
+  const load = async () => {
+    try {
+      const [report, fresh] = await Promise.all([
+        must(reportService.GET('/reports/{id}', { params })),
+        must(reportService.GET('/reports/{id}/work', { params })),
+      ]);
+      batch(() => {
+        words.value = { description: report.description, ...(report.reporter_name && { reporter: report.reporter_name }) };
+        show(fresh);
+        error.value = undefined;
+      });
+    } catch (failure) {
+      error.value = failure;
+    }
+  };
+  const refresh = debounce(() => void load(), REFRESH_MS);
+  const onEvents = (events: FeedEvent[]) => {
+    if (events.some((event) => event.report_id === id && event.type === 'report.status.updated')) refresh();
+  };
+
+  return {
+    work,
+    words,
+    error,
+    load,
+
+    async changeStatus(seen: Task, status: Status, note: string) {
+      const moved = await moveReport(seen, status, note, async () => {
+        await load();
+        return work.value?.report;
+      });
+      const { transitions, version, score, updated_at } = moved;
+      onTask({ ...seen, status: moved.status, transitions, version, score, updated_at });
+      refresh();
+    },
+    async assign(assignment: Assignment) {
+      show(await assignReport(id, assignment));
+    },
+    async addNote(text: string) {
+      show(await must(reportService.POST('/reports/{id}/notes', { params, body: { text } })));
+    },
+    /** Says of which report this is a duplicate; of none without one. */
+    async setDuplicate(original: string | undefined) {
+      show(
+        original
+          ? await must(reportService.PUT('/reports/{id}/duplicate-of', { params, body: { original } }))
+          : await must(reportService.DELETE('/reports/{id}/duplicate-of', { params })),
+      );
+    },
+    /** Says why the city waits for the resident; that it does not any more without a reason. */
+    async setWaiting(reason: string | undefined) {
+      show(
+        reason
+          ? await must(reportService.PUT('/reports/{id}/waiting', { params, body: { reason } }))
+          : await must(reportService.DELETE('/reports/{id}/waiting', { params })),
+      );
+    },
+
+    watch: () => watchFeed({ onEvents, onGap: refresh }),
+  };
+}
+
+export type OpenWork = ReturnType<typeof createWork>;
+
+export function assignReport(id: string, assignment: Assignment): Promise<Work> {
+  return must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));
+}
+
+/** The assignment that a task has. */
+export function assignmentOf({ assignee, department_id, routed }: Task): Assignment {
+  return { ...(assignee && { assignee }), ...(department_id && !routed && { department_id }) };
+}

@@ -1,0 +1,302 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// keys is somebody at a keyboard, whose keys are counted.
+type keys struct {
+	tab
+	pressed int
+}
+
+func (k *keys) press(each ...string) {
+	k.t.Helper()
+	for _, key := range each {
+		k.pressed++
+		k.do(browser.Press(key))
+	}
+}
+
+// focusOn waits until the focus is in the row of a report.
+func focusOn(title string) browser.Action {
+	return browser.Until(fmt.Sprintf(`document.activeElement.closest('.task')?.textContent.includes(%q)`, title))
+}
+
+// An official who empties the queue one by one needs three keys for each report;
+// the focus goes to the next one by itself.
+func TestPageWorkbenchByKeyboard(t *testing.T) {
+	t.Parallel()
+	const reports, most = 20, 100
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range reports {
+		file(t, ana, fmt.Sprintf("Report %02d", i))
+	}
+	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1280, 800))}
+	page.do(browser.See(".task", "Report 19"))
+	page.press("j")
+	for i := range reports {
+		page.do(focusOn(fmt.Sprintf("Report %02d", i)))
+		page.press("m")
+		page.do(browser.Until(`document.activeElement.matches('.desk-detail input[type=radio]')`),
+			browser.See(".desk-detail h2", fmt.Sprintf("Report %02d", i)))
+		page.press(" ", kb.Enter)
+	}
+	page.do(browser.See(".empty", "No reports here"), browser.Until(`document.activeElement.tagName === 'H1'`))
+	c.checkStatuses("in_progress", reports)
+	if page.pressed >= most {
+		t.Errorf("%d keys for %d reports, want fewer than %d", page.pressed, reports, most)
+	}
+	t.Logf("%d reports moved with %d keys", reports, page.pressed)
+	page.checkFaults()
+}
+
+// All at once is five keys. What is refused is named with its reason, and stays
+// selected.
+func TestPageMovesMany(t *testing.T) {
+	t.Parallel()
+	const reports = 20
+	c := startStack(t)
+	ana, otto := c.signIn("Ana", "resident"), c.signIn("Otto", "official")
+	var filed []string
+	for i := range reports {
+		report := file(t, ana, fmt.Sprintf("Report %02d", i))
+		filed = append(filed, report.ID.String())
+		if i == 7 {
+			move(t, otto, report, "rejected", "Not ours.")
+		}
+	}
+	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue?status=all", browser.Width(1280, 800))}
+	page.do(browser.See(".task", "Report 19"))
+	page.press("j")
+	page.do(focusOn("Report 00"), browser.PressHolding(chromedp.ModifierCtrl, "a"), browser.See("[role=status]", "20 selected"))
+	page.press("m")
+	page.do(browser.Until(`document.activeElement.matches('dialog input[type=radio]')`), browser.Click("dialog .chip", "In progress"))
+	page.press(kb.Enter)
+	page.do(
+		browser.See("dialog [role=status]", "19 reports were moved"),
+		browser.See("dialog li", "Report 07"),
+		browser.See("dialog li", "cannot be moved"),
+		browser.Until(`document.activeElement.matches('dialog button')`),
+	)
+	page.press(kb.Enter)
+	page.do(
+		browser.Until(`!document.querySelector('dialog')`),
+		browser.Until(`[...document.querySelectorAll('.task[aria-selected=true]')].map((e) => e.dataset.task).join() === '`+filed[7]+`'`),
+		browser.Until(`document.activeElement !== document.body`),
+	)
+	c.checkStatuses("in_progress", reports-1)
+	page.do(browser.Click(".tabs a", "Bulk moves"), browser.See(".rows li", "20 reports. 1 was not moved."))
+	page.checkFaults()
+}
+
+func (c *stack) checkStatuses(status string, want int) {
+	c.t.Helper()
+	var got int
+	if err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from reports where status = $1`, status).Scan(&got); err != nil || got != want {
+		c.t.Errorf("%d reports are %s (error: %v), want %d", got, status, err, want)
+	}
+}
+
+// The table is one stop for Tab; arrows lead through its rows and columns, with
+// shift they select.
+func TestPageWorkbenchIsAGrid(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range 4 {
+		file(t, ana, fmt.Sprintf("Report %d", i))
+	}
+	page := c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1280, 800))
+	page.do(browser.See(".task", "Report 3"))
+	page.tabTo(".task a", "Report 0")
+	column := func(name string) browser.Action {
+		return browser.Until(`document.activeElement.dataset.column === '` + name + `'`)
+	}
+	page.do(
+		browser.Press(kb.ArrowDown), focusOn("Report 1"), column("title"),
+		browser.Press(kb.ArrowRight), column("status"),
+		browser.Press(kb.ArrowDown), focusOn("Report 2"), column("status"),
+		browser.Press(kb.End), column("score"),
+		browser.Press(kb.Home), column("select"),
+		browser.PressHolding(chromedp.ModifierCtrl, kb.End), focusOn("Report 3"),
+		browser.PressHolding(chromedp.ModifierShift, kb.ArrowUp), focusOn("Report 2"),
+		browser.See("[role=status]", "2 selected"),
+		browser.Press(" "), browser.See("[role=status]", "1 selected"),
+		browser.Press(kb.Escape), browser.Until(`!document.querySelector('.task[aria-selected=true]')`),
+		browser.Until(`document.querySelectorAll('.tasks [tabindex="0"]').length === 1`),
+		browser.Press(kb.Tab), browser.Until(`!document.activeElement.closest('.tasks')`),
+	)
+	page.checkFaults()
+}
+
+// What an official filtered, and the report that is shown, are in the address:
+// they are there after a reload, for a colleague who gets the address, and on
+// the way back.
+func TestPageWorkbenchAddress(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	file(t, ana, "Dark crossing")
+	hole := file(t, ana, "Hole in the road")
+	move(t, olga, hole, "resolved", "Filled.")
+	page := c.reader(olga).open("queue", browser.Width(1280, 800))
+	page.do(
+		browser.See(".task", "Dark crossing"),
+		browser.Click(".views button", "Resolved"),
+		browser.Click(".task a", "Hole in the road"),
+		browser.See(".desk-detail .acts", "Filled."),
+		browser.Choose("Category", "Street lights"),
+		browser.Choose("Order", "Newest first"),
+		browser.Until(`['status=resolved', 'category=2', 'order=newest'].every((part) => location.search.includes(part))`),
+		browser.Fill("Search reports", "hole"),
+		browser.Until(`location.search.includes('q=hole')`),
+		browser.Click(".task a", "Hole in the road"),
+		browser.Until(`location.search.includes('report=`+hole.ID.String()+`')`),
+		browser.Reload(),
+		browser.See(".task", "Hole in the road"),
+		browser.See(".desk-detail .acts", "Filled."),
+		browser.Click("button", "Clear filters"),
+		browser.Until(`!location.search.includes('q=')`),
+	)
+
+	phone := c.reader(olga).open("queue", browser.Width(390, 844))
+	phone.do(
+		browser.Click(".task a", "Dark crossing"),
+		browser.See(".desk-detail h2", "Dark crossing"),
+		browser.Until(`!document.querySelector('.tasks').checkVisibility() && document.activeElement.tagName === 'H2'`),
+		browser.Back(),
+		browser.See(".task", "Dark crossing"),
+		focusOn("Dark crossing"),
+		browser.Until(`!document.querySelector('.desk-detail').checkVisibility()`),
+	)
+	page.checkFaults()
+	phone.checkFaults()
+}
+
+// What officials do to a report is seen by officials alone, and an internal note
+// does not look like one that everyone reads.
+func TestPageInternalWork(t *testing.T) {
+	t.Parallel()
+	const secret = "The neighbour has complained before."
+	c := startStack(t)
+	ana, olga, oskar := c.signIn("Ana", "resident"), c.signIn("Olga", "official"), c.signIn("Oskar", "operator")
+	original, report := file(t, ana, "Dark crossing"), file(t, ana, "Lamp is out")
+	operators := c.reader(oskar).open("ops/departments")
+	operators.do(
+		browser.Click("button", "Add a department"),
+		browser.Fill("Name", "Street lighting"),
+		browser.Click(".chip", "Street lights"),
+		browser.Click("button", "Save departments"),
+		browser.See(".toast", "are saved"),
+	)
+
+	page := c.reader(olga).open("queue?report="+report.ID.String(), browser.Width(1280, 800))
+	page.do(
+		browser.See(".desk-detail .wrap", "Street lighting, by category"),
+		browser.Press("n"),
+		browser.Until(`document.activeElement.matches('textarea[data-internal]')`),
+		browser.Insert(secret),
+		browser.Click("button", "Add internal note"),
+		browser.See(".acts .internal", secret),
+		browser.Press(kb.Escape), focusOn("Lamp is out"),
+		browser.Press("a"), browser.See("dialog h2", "Assign 1 report"), browser.Press(kb.Enter),
+		browser.Until(`!document.querySelector('dialog')`), focusOn("Lamp is out"), focusOn("Olga"),
+		browser.See(".acts li", "you assigned it: Olga"),
+		browser.Click("button", "It is a duplicate of"),
+		browser.Click(".picker button", "Dark crossing"),
+		browser.See(".acts li", "called it a duplicate"),
+		browser.Choose("With", "Me (Olga)"),
+		browser.Until(`document.querySelectorAll('.task').length === 1`),
+	)
+	page.do(browser.Go(c.gateway.URL+"/queue?report="+original.ID.String()), browser.See(".desk-detail a", "Duplicate 1"))
+
+	public := c.reader(ana).open("reports/" + report.ID.String())
+	public.do(browser.See("h1", "Lamp is out"))
+	if html, err := browser.Ask[string](public.Tab, `document.documentElement.outerHTML`); err != nil || strings.Contains(html, "complained") || strings.Contains(html, "Street lighting") {
+		t.Errorf("the resident's page shows what officials do (error: %v)", err)
+	}
+	page.checkFaults()
+	public.checkFaults()
+}
+
+// A template is written once and fills in the form of one report and of many.
+func TestPageTemplates(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	report := file(t, ana, "Dark crossing")
+	page := c.reader(olga).open("queue/templates", browser.Width(1280, 800))
+	page.do(
+		browser.Click("button", "Add a template"),
+		browser.Fill("Name", "Crew"),
+		browser.Choose("For the status", "In progress"),
+		browser.Fill("Text", "A crew is on its way."),
+		browser.Click("button", "Save templates"),
+		browser.See(".toast", "are saved"),
+		browser.Go(c.gateway.URL+"/queue?report="+report.ID.String()),
+		browser.See(".desk-detail h2", "Dark crossing"),
+		browser.Choose("Template", "Crew"),
+		browser.Until(`document.querySelector('.desk-detail .chip input:checked')`),
+		browser.Click("button", "Save"),
+		browser.See(".empty", "No reports here"),
+	)
+	history := c.reader(ana).open("reports/" + report.ID.String())
+	history.do(browser.See(".timeline", "A crew is on its way."))
+	page.checkFaults()
+}
+
+// What the filters show can be saved as CSV, and counted by period.
+func TestPageExportAndNumbers(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	report := file(t, ana, "Dark crossing")
+	move(t, olga, report, "resolved", "Mended.")
+	file(t, ana, "Another one")
+	page := c.reader(olga).open("queue", browser.Width(1280, 800))
+	page.do(
+		browser.See(".task", "Another one"),
+		browser.Until(`(URL.createObjectURL = (blob) => (blob.text().then((text) => (globalThis.saved = text)), 'blob:none'),
+			HTMLAnchorElement.prototype.click = () => {}, true)`),
+		browser.Click("button", "Export as CSV"),
+		browser.Until(`globalThis.saved?.includes('Another one') && !globalThis.saved.includes('Dark crossing')`),
+		browser.Reload(),
+		live,
+		browser.Click(".tabs a", "Numbers"),
+		browser.Until(`[...document.querySelectorAll('.sums tbody tr')].some((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent).join() === '2,1,0')`),
+	)
+	page.checkFaults()
+}
+
+// The keys are explained, and those of a single letter can be switched off: who
+// works by voice would press them by accident.
+func TestPageKeysCanBeOff(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	file(t, c.signIn("Ana", "resident"), "Dark crossing")
+	page := c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1280, 800))
+	page.do(
+		browser.See(".task", "Dark crossing"),
+		browser.Press("?"),
+		browser.See("dialog dd", "Write an internal note"),
+		browser.Click("label.check", "Keys of a single letter"),
+		browser.Press(kb.Escape),
+		browser.Until(`!document.querySelector('dialog')`),
+		browser.Press("j"),
+		browser.Press("?"),
+		browser.Click("button", "Keys"),
+		browser.See("dialog dd", "Write an internal note"),
+		browser.Press(kb.Escape),
+		browser.Until(`!document.querySelector('dialog') && !document.querySelector('.task[data-current=true]')`),
+	)
+	page.checkFaults()
+}

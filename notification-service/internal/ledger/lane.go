@@ -159,7 +159,7 @@ func (l *lane) answered(a Answer, now time.Time, disableAfter time.Duration) {
 			}
 			l.dirty = true
 		}
-	case TooMany:
+	case TooMany, Throttled:
 		l.slowDown(a.At, now)
 	case Refused:
 		l.fails(now, disableAfter)

@@ -70,7 +70,7 @@ func TestCircuit(t *testing.T) {
 // deliveries count as a success.
 func TestAnswersCloseTheCircuit(t *testing.T) {
 	t.Parallel()
-	for _, v := range []Verdict{TooMany, TooEarly, Refused} {
+	for _, v := range []Verdict{TooMany, Throttled, Postponed, TooEarly, Refused} {
 		now := time.Now()
 		l := newTestLane(now, 100)
 		for range circuitAfter {

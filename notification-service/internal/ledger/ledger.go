@@ -30,11 +30,15 @@ import (
 type Delivery struct {
 	ID        int64
 	Lane      string
+	Target    string // the channel's name of who is to get it
 	MessageID string // of the event: the receiver knows a repetition by it
 	Kind      string
 	Body      []byte // the bytes to send
 	Attempts  int    // how often it was sent before
 	Retries   int    // how many pauses of the schedule it has had
+	// Uncertain says that an attempt before this one ended with
+	// ClassUncertain: the target may have it.
+	Uncertain bool
 	// Remaining is for how long it is tried after it was claimed. With none
 	// left it is given up without being sent.
 	Remaining time.Duration
@@ -53,6 +57,13 @@ const (
 	// TooMany: the target wants fewer. The delivery takes its next place in the
 	// schedule, the lane slows down, and nothing counts against the target.
 	TooMany Verdict = "too_many"
+	// Throttled: the target takes fewer now than are sent, whichever they are.
+	// The lane slows down, and nothing is counted for the delivery.
+	Throttled Verdict = "throttled"
+	// Postponed: the target answers, and does not take this one now. The
+	// delivery takes its next place in the schedule, and nothing counts against
+	// the target.
+	Postponed Verdict = "postponed"
 	// TooEarly: the target wants this one later. Nothing is counted.
 	TooEarly Verdict = "too_early"
 	// Refused: the target answered, and will never take this one.
@@ -66,11 +77,15 @@ const (
 	Expired Verdict = "expired"
 )
 
+// ClassUncertain is the class of an attempt after which the target may have the
+// delivery or not: all of it was sent, and the answer did not arrive.
+const ClassUncertain = "uncertain"
+
 // An Answer is how one attempt went.
 type Answer struct {
 	Verdict  Verdict
 	After    time.Duration // what the target asks to wait; 0 is nothing
-	Status   int           // of HTTP; 0 without an answer
+	Status   int           // of HTTP, or of SMTP; 0 without an answer
 	Class    string        // a word for metrics and logs, such as "timeout"
 	Error    string        // for operators; neither a person nor an address in it
 	Response string        // the beginning of what the target answered, for operators

@@ -10,6 +10,10 @@ import (
 const (
 	// tooEarlyPause is after an answer "too early" that does not say when.
 	tooEarlyPause = 30 * time.Second
+	// throttledPause is after an answer "throttled" that does not say when. It
+	// is long enough that a target which throttles for hours is not asked the
+	// same again and again.
+	throttledPause = 2 * time.Minute
 	// maxAfter bounds what a target may ask to wait.
 	maxAfter = 24 * time.Hour
 	// unsentPause is before another try of what this process could not send.
@@ -23,9 +27,10 @@ type Schedule []time.Duration
 // outcome returns what answer a changes in d, which was claimed so long ago.
 //
 //	Delivered ────────────────────────────► done
-//	Failed, TooMany ──┬─ pauses left ─────► waiting, one pause less
+//	Failed, TooMany,
+//	Postponed ────────┬─ pauses left ─────► waiting, one pause less
 //	                  └─ none left ───────► dead
-//	TooEarly, Unsent ─────────────────────► waiting
+//	TooEarly, Throttled, Unsent ──────────► waiting
 //	Refused, Gone, Expired ───────────────► dead
 //	waiting beyond what remains of it ────► dead
 func (s Schedule) outcome(d *Delivery, a Answer, age time.Duration) Outcome {
@@ -44,7 +49,9 @@ func (s Schedule) outcome(d *Delivery, a Answer, age time.Duration) Outcome {
 		if o.Delay = after; after == 0 {
 			o.Delay = tooEarlyPause
 		}
-	default: // Failed, TooMany
+	case Throttled:
+		o.Delay = max(after, backoff.Jitter(throttledPause))
+	default: // Failed, TooMany, Postponed
 		o.Retried = true
 		if d.Retries >= len(s) {
 			o.State = Dead

@@ -84,7 +84,9 @@ func (s Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, la
 }
 
 const claimSQL = `
-select d.id, d.lane, d.message_id, d.kind, d.body, d.attempts, d.retries, greatest(d.not_after - now(), interval '0')
+select d.id, d.lane, d.target, d.message_id, d.kind, d.body, d.attempts, d.retries,
+  d.attempts > 0 and exists (select from delivery_attempts a where a.delivery_id = d.id and a.class = $7),
+  greatest(d.not_after - now(), interval '0')
 from unnest($2::text[], $3::int[], $4::boolean[]) as w (lane, amount, by_report)
 cross join lateral (
   select * from deliveries d
@@ -104,12 +106,12 @@ func (s Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim
 	if inHand == nil {
 		inHand = []int64{} // null is unequal to nothing
 	}
-	rows, err := s.pool.Query(ctx, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor)
+	rows, err := s.pool.Query(ctx, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
-		return d, row.Scan(&d.ID, &d.Lane, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Remaining)
+		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)

@@ -30,11 +30,12 @@ compose_up() {
     export REPORT_PORT=0 NOTIFICATION_PORT=0
   fi
   export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port \
-    DELIVERY_OPERATIONS_PORT=$delivery_operations_port
+    DELIVERY_OPERATIONS_PORT=$delivery_operations_port MAILBOX_PORT=$mailbox_port
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" >&2
   remember compose
   say "up: $(page_address)"
+  ! own_mailbox || say "mails: $(mailbox_address)"
 }
 
 compose_down() {

@@ -19,10 +19,12 @@ native_up() {
   wait "$build" || die "the build failed"
   native_migrate report
   native_migrate notification
+  mailbox_up
   services_up
   gateway_up
   remember native
   say "up: $(page_address)"
+  ! own_mailbox || say "mails: $(mailbox_address)"
 }
 
 # native_build compiles the programs. The servers start meanwhile.
@@ -30,7 +32,7 @@ native_build() {
   say "building the services"
   (cd "$root" && go build -o "$state/bin/" \
     ./report-service/cmd/report-service ./notification-service/cmd/{notification-service,delivery-worker} \
-    ./migrations/cmd/migrate) 9>&-
+    ./migrations/cmd/migrate ./scripts/cmd/mailbox) 9>&-
 }
 
 # native_servers starts PostgreSQL and RabbitMQ and makes what the services
@@ -93,6 +95,7 @@ native_migrate() {
 native_down() {
   gateway_down
   services_down
+  mailbox_down
   native_stop_servers
   forget
 }
@@ -101,9 +104,10 @@ native_down() {
 native_stop() {
   case ${1:-} in
     gateway) gateway_down ;;
+    mailbox) mailbox_down ;;
     postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
     report-[1-9]* | notification-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, postgres, rabbitmq, report-NUMBER, notification-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
+    *) die "stop: want gateway, mailbox, postgres, rabbitmq, report-NUMBER, notification-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
   esac
 }
 

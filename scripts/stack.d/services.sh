@@ -11,6 +11,30 @@ notification_operations_port=${NOTIFICATION_OPERATIONS_PORT:-$((notification_por
 delivery_operations_port=${DELIVERY_OPERATIONS_PORT:-$((notification_operations_port + 1))}
 delivery_port=$delivery_operations_port
 
+mailbox_port=${MAILBOX_PORT:-$((notification_port + 20))}
+mailbox_smtp_port=${MAILBOX_SMTP_PORT:-$((mailbox_port + 1))}
+
+# own_mailbox tells whether mails go to the mailbox of this stack: in development,
+# unless the environment names a mail server.
+own_mailbox() { [[ ${AUTH_MODE:-dev} == dev && -z ${MAIL_URL:-} ]]; }
+
+# mailbox_address is where its mails are looked at.
+mailbox_address() { echo "http://localhost:$mailbox_port/"; }
+
+# mailbox_up starts the mailbox that all mails go to, unless it runs.
+mailbox_up() {
+  local pidfile=$native_dir/mailbox.pid log=$state/logs/mailbox.log
+  own_mailbox || return 0
+  running "$pidfile" && return
+  port_open "$mailbox_port" && port_taken "$mailbox_port" MAILBOX_PORT
+  port_open "$mailbox_smtp_port" && port_taken "$mailbox_smtp_port" MAILBOX_SMTP_PORT
+  say "starting the mailbox on port $mailbox_port"
+  start "$pidfile" "$log" "$state/bin/mailbox" -smtp "127.0.0.1:$mailbox_smtp_port" -http "127.0.0.1:$mailbox_port"
+  wait_for mailbox 20 "$pidfile" "$log" http_ok "$mailbox_port" /
+}
+
+mailbox_down() { stop "$native_dir/mailbox.pid" TERM 5; }
+
 # program prints what a replica runs: program report|notification|delivery
 program() {
   case $1 in
@@ -86,6 +110,11 @@ service_environment() {
     "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}"
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
     printf '%s\n' "WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true}" "WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-127.0.0.0/8}"
+  fi
+  if own_mailbox; then
+    printf '%s\n' "MAIL_URL=smtp+insecure://127.0.0.1:$mailbox_smtp_port" "PUBLIC_URL=${PUBLIC_URL:-http://localhost:$gateway_port}" \
+      "MAIL_FROM=${MAIL_FROM:-CityConnect <no-reply@city.example.org>}" "MAIL_BOUNCE_DOMAIN=${MAIL_BOUNCE_DOMAIN:-bounces.city.example.org}" \
+      "MAIL_READ_FIRST=${MAIL_READ_FIRST:-1s}" "DIGEST_SPREAD=${DIGEST_SPREAD:-0s}" # a developer does not wait
   fi
 }
 

@@ -20,6 +20,7 @@ native_status() {
   for number in $(seq "$replicas"); do
     status_line "delivery-$number" "$(replica_port delivery "$number")" '' /readyz || well=1
   done
+  ! own_mailbox || status_line mailbox "$mailbox_port" "SMTP $mailbox_smtp_port" || well=1
   status_line gateway "$gateway_port" "TLS $gateway_tls_port" || well=1
   return "$well"
 }

@@ -148,6 +148,7 @@ type system struct {
 	receiver  *receiver
 	publisher *rabbit.Publisher
 	published []string
+	mail      []string // environment of the worker about mails
 }
 
 func newSystem(t *testing.T) *system {
@@ -246,6 +247,7 @@ func (s *system) start() *worker {
 		"DATABASE_URL=" + s.pool.Config().ConnString(), "RABBITMQ_URL=" + s.rabbit, "RECIPIENT_KEY=" + s.key, "OPERATIONS_ADDR=" + address,
 		"WEBHOOK_ALLOW_HTTP=true", "WEBHOOK_ALLOW_NETWORKS=127.0.0.1/32", "LOG_LEVEL=warn",
 	}
+	w.cmd.Env = append(w.cmd.Env, s.mail...)
 	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
 	if err := w.cmd.Start(); err != nil {
 		s.t.Fatal(err)

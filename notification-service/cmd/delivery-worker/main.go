@@ -1,6 +1,6 @@
-// Command delivery-worker tells other systems of the city what happened: it
-// takes the events from queue.webhooks and sends them to the endpoints that
-// operators registered. It is the only process of CityConnect that makes
+// Command delivery-worker tells those outside what happened. It takes the events
+// from queue.webhooks and sends them to the endpoints that operators registered,
+// and it sends mails to residents who asked for them. It is the only process of CityConnect that makes
 // connections to addresses from outside, so that all the others can do without
 // a way out of their network.
 //
@@ -20,12 +20,14 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -59,6 +61,24 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return err
 	}
+	background := []func(context.Context) error{
+		groups.Run, dispatcher.Run,
+		func(ctx context.Context) error { return store.RunDeliveryUpkeep(ctx, cfg.Retention, log) },
+	}
+	if cfg.Mail.Enabled() {
+		if cfg.Mail.Server.TLS == email.NoTLS {
+			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
+				Msg("no TLS: whoever is in between can read and change mails; see docs/mail.md")
+		}
+		relay := email.NewRelay(&cfg.Mail, nil)
+		defer relay.Close()
+		mails := email.NewSender(&cfg.Mail, store, email.NewKeys(cfg.Keys), relay, metrics, log)
+		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJob(store, cfg.Mail.DigestSpread))
+		if err != nil {
+			return fmt.Errorf("set up digests: %w", err)
+		}
+		background = append(background, ledger.New(cfg.Mail.Ledger(), mails, postgres.Ledger{Store: store}, metrics, log).Run, digests.Run)
+	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Notification) }},
@@ -69,9 +89,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return groups.Run(ctx) })
-	g.Go(func() error { return dispatcher.Run(ctx) })
-	g.Go(func() error { return store.RunDeliveryUpkeep(ctx, cfg.Retention, log) })
+	for _, run := range background {
+		g.Go(func() error { return run(ctx) })
+	}
 	g.Go(func() error {
 		return service.Serve(ctx, operations, handler(metrics, health), service.ServeOptions{Log: log, Health: health})
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
@@ -65,6 +66,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.restored = restore.New(pool, store.StartOver, log)
 	a.eraser = erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
 	store.RefuseErased(a.eraser, cfg.Keys)
+	mail := api.Mail{}
+	if cfg.Mail.Enabled() {
+		store.WriteMail(cfg.Mail.ReadFirst)
+		mail = api.Mail{Store: store, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret}
+	}
 	var err error
 	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
@@ -87,6 +93,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
+	cfg.Page.Mails = cfg.Mail.Enabled()
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
@@ -95,9 +102,12 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
 	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
+	maps.Copy(operations, admin.EmailHandlers(store))
+	problems := maps.Clone(admin.WebhookProblems)
+	maps.Copy(problems, api.MailProblems)
 	a.handler, err = api.New(api.Config{
-		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Log: log,
-		Admin: operations, Problems: admin.WebhookProblems,
+		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Log: log,
+		Admin: operations, Problems: problems,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)

@@ -62,6 +62,7 @@ type Config struct {
 	// Problems has the kinds of failures that only the operators' operations
 	// have, as the client sees them.
 	Problems map[fault.Kind]service.ProblemType
+	Mail     Mail
 	Log      zerolog.Logger
 }
 
@@ -78,11 +79,18 @@ func New(cfg Config) (http.Handler, error) {
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
+	// These take no sign-in, and a cookie that has expired must not be in the way.
+	errs := service.Errors{Log: cfg.Log, Problems: cfg.Problems}
+	r.Get("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	r.Post("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
+
 	handlers := s.handlers()
+	maps.Copy(handlers, s.mailHandlers())
 	maps.Copy(handlers, cfg.Admin)
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Problems: cfg.Problems})
+		err = doc.Mount(r, handlers, errs)
 	})
 	if cfg.Page != nil {
 		// The page gets what no operation serves.

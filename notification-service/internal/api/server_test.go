@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
@@ -35,16 +36,25 @@ var document = openapitest.New("../../../docs/openapi/notification-service.yaml"
 
 // A testServer is the API on a database of the test's own.
 type testServer struct {
-	t     *testing.T
-	url   string
-	pool  *pgxpool.Pool
-	store *postgres.Store
+	t        *testing.T
+	url      string
+	pool     *pgxpool.Pool
+	store    *postgres.Store
+	mailKeys *email.Keys
 }
+
+// bounceSecret is that of whoever passes bounces on.
+const bounceSecret = "a secret of thirty-two characters"
 
 func newServer(t *testing.T) *testServer {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	s := &testServer{t: t, pool: pool, store: postgres.NewStore(pool)}
+	ring, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{t: t, pool: pool, store: postgres.NewStore(pool), mailKeys: email.NewKeys(ring)}
+	s.store.WriteMail(2 * time.Minute)
 	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
 		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
@@ -59,9 +69,13 @@ func newServer(t *testing.T) *testServer {
 	maps.Copy(operations, admin.NewWebhooks(nil, webhook.Rules{}, nil).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(nil))
 	maps.Copy(operations, admin.ScheduleHandlers(nil))
+	maps.Copy(operations, admin.EmailHandlers(s.store))
+	problems := maps.Clone(admin.WebhookProblems)
+	maps.Copy(problems, api.MailProblems)
 	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Admin:  operations, Problems: admin.WebhookProblems})
+		Mail:   api.Mail{Store: s.store, Keys: s.mailKeys, BounceSecret: bounceSecret},
+		Admin:  operations, Problems: problems})
 	if err != nil {
 		t.Fatal(err)
 	}

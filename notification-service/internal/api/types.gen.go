@@ -10,6 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
+// Defines values for ContactState.
+const (
+	Active     ContactState = "active"
+	Bounced    ContactState = "bounced"
+	Complained ContactState = "complained"
+	Unverified ContactState = "unverified"
+)
+
 // Defines values for DeadLetterState.
 const (
 	DeadLetterStateDiscarded DeadLetterState = "discarded"
@@ -32,6 +40,24 @@ const (
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
 	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
+)
+
+// Defines values for DigestSettingsFrequency.
+const (
+	Daily  DigestSettingsFrequency = "daily"
+	Off    DigestSettingsFrequency = "off"
+	Weekly DigestSettingsFrequency = "weekly"
+)
+
+// Defines values for DigestSettingsWeekday.
+const (
+	Friday    DigestSettingsWeekday = "friday"
+	Monday    DigestSettingsWeekday = "monday"
+	Saturday  DigestSettingsWeekday = "saturday"
+	Sunday    DigestSettingsWeekday = "sunday"
+	Thursday  DigestSettingsWeekday = "thursday"
+	Tuesday   DigestSettingsWeekday = "tuesday"
+	Wednesday DigestSettingsWeekday = "wednesday"
 )
 
 // Defines values for ErasureState.
@@ -62,6 +88,18 @@ const (
 const (
 	FeedEventVoteTypeDownvote FeedEventVoteType = "downvote"
 	FeedEventVoteTypeUpvote   FeedEventVoteType = "upvote"
+)
+
+// Defines values for MailKind.
+const (
+	MailKindReportStatusUpdated MailKind = "report.status.updated"
+	MailKindReportVoteReceived  MailKind = "report.vote.received"
+)
+
+// Defines values for MailLanguage.
+const (
+	En MailLanguage = "en"
+	ID MailLanguage = "id"
 )
 
 // Defines values for NotificationType.
@@ -186,6 +224,30 @@ type AuditEntry struct {
 type AuditPage struct {
 	Items      []AuditEntry `json:"items"`
 	NextCursor string       `json:"next_cursor,omitempty,omitzero"`
+}
+
+// Contact Where one is written to.
+type Contact struct {
+	Address  string       `json:"address"`
+	Language MailLanguage `json:"language"`
+
+	// State Nothing but codes is sent unless it is `active`: it is `unverified`
+	// until a code is typed, `bounced` when the address takes nothing any
+	// more, and `complained` after one has called our mails spam. A code
+	// makes each of them `active`.
+	State ContactState `json:"state"`
+	Zone  string       `json:"zone"`
+}
+
+// ContactState Nothing but codes is sent unless it is `active`: it is `unverified`
+// until a code is typed, `bounced` when the address takes nothing any
+// more, and `complained` after one has called our mails spam. A code
+// makes each of them `active`.
+type ContactState string
+
+// ContactCode defines model for ContactCode.
+type ContactCode struct {
+	Code string `json:"code"`
 }
 
 // Cursor A position in one stream, `v1.<epoch>.<seq>`, or for officials in two,
@@ -441,6 +503,28 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
+// DigestSettings defines model for DigestSettings.
+type DigestSettings struct {
+	// At Examples: 07:00
+	At        TimeOfDay               `json:"at,omitempty,omitzero"`
+	Frequency DigestSettingsFrequency `json:"frequency"`
+
+	// Weekday Of a weekly one; Monday unless given.
+	Weekday DigestSettingsWeekday `json:"weekday,omitempty,omitzero"`
+}
+
+// DigestSettingsFrequency defines model for DigestSettings.Frequency.
+type DigestSettingsFrequency string
+
+// DigestSettingsWeekday Of a weekly one; Monday unless given.
+type DigestSettingsWeekday string
+
+// EmailStatus defines model for EmailStatus.
+type EmailStatus struct {
+	Bounces []MailBounces `json:"bounces"`
+	Lanes   []MailLane    `json:"lanes"`
+}
+
 // Erasure The erasure of a person, who is not named.
 type Erasure struct {
 	// Actor The operator's id.
@@ -523,6 +607,57 @@ type Follow struct {
 // Follows defines model for Follows.
 type Follows struct {
 	Follows []Follow `json:"follows"`
+}
+
+// MailBounces defines model for MailBounces.
+type MailBounces struct {
+	// Code An enhanced status code (RFC 3463), or `complaint`.
+	Code  string `json:"code"`
+	Count int64  `json:"count"`
+	Hard  bool   `json:"hard"`
+	Lane  string `json:"lane"`
+}
+
+// MailConsent defines model for MailConsent.
+type MailConsent struct {
+	Mail     bool      `json:"mail"`
+	ReportID uuid.UUID `json:"report_id"`
+}
+
+// MailKind defines model for MailKind.
+type MailKind string
+
+// MailLane The mails to one host.
+type MailLane struct {
+	// Failures In a row.
+	Failures int32 `json:"failures"`
+
+	// Lane The host where many people are; that of few is not named.
+	Lane          string    `json:"lane"`
+	LastFailureAt time.Time `json:"last_failure_at,omitempty,omitzero"`
+	LastSuccessAt time.Time `json:"last_success_at,omitempty,omitzero"`
+	OldestDueAt   time.Time `json:"oldest_due_at,omitempty,omitzero"`
+
+	// OpenUntil Until then nothing is sent there.
+	OpenUntil time.Time `json:"open_until,omitempty,omitzero"`
+
+	// Rate Mails a second, where the host wants fewer.
+	Rate float64 `json:"rate,omitempty,omitzero"`
+
+	// Waiting Counted up to 100,000 over all lanes.
+	Waiting int64 `json:"waiting"`
+}
+
+// MailLanguage defines model for MailLanguage.
+type MailLanguage string
+
+// NewContact defines model for NewContact.
+type NewContact struct {
+	Address  string       `json:"address"`
+	Language MailLanguage `json:"language"`
+
+	// Zone The name of one's time zone (IANA), such as Asia/Jakarta.
+	Zone string `json:"zone"`
 }
 
 // NewWebhook defines model for NewWebhook.
@@ -616,6 +751,15 @@ type NotificationScope struct {
 	OnlyOwn bool `json:"only_own"`
 }
 
+// Preferences defines model for Preferences.
+type Preferences struct {
+	// Email The types of notifications that one is mailed at once.
+	Email []MailKind `json:"email"`
+
+	// QuietHours When one is not mailed at once, in one's own zone; it may pass midnight.
+	QuietHours QuietHours `json:"quiet_hours,omitempty,omitzero"`
+}
+
 // Problem RFC 9457 problem details.
 type Problem struct {
 	Detail  string  `json:"detail,omitempty,omitzero"`
@@ -624,6 +768,15 @@ type Problem struct {
 	Title   string  `json:"title"`
 	TraceID string  `json:"trace_id,omitempty,omitzero"`
 	Type    string  `json:"type"`
+}
+
+// QuietHours When one is not mailed at once, in one's own zone; it may pass midnight.
+type QuietHours struct {
+	// From Examples: 07:00
+	From TimeOfDay `json:"from"`
+
+	// To Examples: 07:00
+	To TimeOfDay `json:"to"`
 }
 
 // ReadAll defines model for ReadAll.
@@ -797,6 +950,9 @@ type Session struct {
 
 // SessionRole defines model for Session.Role.
 type SessionRole string
+
+// TimeOfDay Examples: 07:00
+type TimeOfDay = string
 
 // UnreadCount defines model for UnreadCount.
 type UnreadCount struct {

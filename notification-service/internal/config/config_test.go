@@ -39,6 +39,9 @@ func TestEnvironment(t *testing.T) {
 			"PAGE_MAP_CENTER":         {"106.8,-6.6"},
 			"MAP_BOUNDS":              {"Bogor", "3,2,1,4"},
 			"NOTIFICATIONS_RETENTION": {"a year", "1h", "365"},
+			"MAIL_FROM":               {"geheim", "ann@localhost"},
+			"MAIL_BOUNCE_SECRET":      {"geheim"},
+			"MAIL_READ_FIRST":         {"-1s", "2h", "soon"},
 		},
 		Faults: map[string]string{
 			"STREAM_MAX": "many", "STREAM_HEARTBEAT": "2m", "PREFETCH": "0", "RETRY_DELAYS": "1s,soon",

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/config/configtest"
 )
@@ -44,6 +46,11 @@ func TestWorkerWrongValues(t *testing.T) {
 		"WEBHOOK_PROXY_URL":       {"egress:3128", "ftp://geheim@egress", "://geheim"},
 		"WEBHOOK_ALLOW_NETWORKS":  {"0.0.0.0/0"},
 		"DELIVERY_RETENTION":      {"24h"},
+		"MAIL_RATE":               {"0", "many"},
+		"MAIL_CONNECTIONS":        {"0", "100"},
+		"MAIL_TIMEOUT":            {"0s", "5m"},
+		"MAIL_RETRY_DELAYS":       {"0s", "1m,72h"},
+		"DIGEST_SPREAD":           {"-1s", "7h"},
 	} {
 		for _, value := range values {
 			env := configtest.Environment()
@@ -51,6 +58,46 @@ func TestWorkerWrongValues(t *testing.T) {
 			_, err := config.LoadWorker(func(name string) string { return env[name] })
 			if err == nil || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "geheim") {
 				t.Errorf("%s=%q: error %v, want one that names it alone", name, value, err)
+			}
+		}
+	}
+}
+
+// A mail server needs a sender, and the address of the page that its mails lead
+// to. Nothing that is wrong is shown.
+func TestWorkerMail(t *testing.T) {
+	t.Parallel()
+	good := map[string]string{
+		"MAIL_URL": "smtps://user:geheim@smtp.example.org", "MAIL_FROM": "CityConnect <no-reply@city.example.org>",
+		"PUBLIC_URL": "https://city.example.org/",
+	}
+	load := func(name, value string) (config.Worker, error) {
+		env := configtest.Environment()
+		maps.Copy(env, good)
+		if name != "" {
+			env[name] = value
+		}
+		return config.LoadWorker(func(name string) string { return env[name] })
+	}
+	cfg, err := load("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server := cfg.Mail.Server; server.Addr() != "smtp.example.org:465" || server.TLS != email.Implicit || server.Password != "geheim" ||
+		cfg.Mail.From.Address != "no-reply@city.example.org" || cfg.Mail.PublicURL != "https://city.example.org" {
+		t.Errorf("config is %+v", cfg.Mail)
+	}
+	for name, values := range map[string][]string{
+		"MAIL_URL":           {"smtp.example.org:25", "http://geheim@smtp.example.org", "smtp://geheim@:587", "smtp://host:geheim", "smtps://host/path"},
+		"MAIL_FROM":          {"", "geheim", "no-reply@localhost"},
+		"MAIL_BOUNCE_DOMAIN": {"geheim", "a b.example.org"},
+		"MAIL_DKIM_KEY":      {"geheim"},
+		"PUBLIC_URL":         {"", "city.example.org", "https://user:geheim@city.example.org", "https://city.example.org/app"},
+	} {
+		for _, value := range values {
+			_, err := load(name, value)
+			if err == nil || !strings.Contains(err.Error(), name+": ") || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s=%q: error %v, want one that names it", name, value, err)
 			}
 		}
 	}
@@ -64,7 +111,7 @@ func TestWorkerManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(manual), "## delivery-worker\n")
-	for _, of := range []reflect.Type{reflect.TypeFor[webhook.Config](), reflect.TypeFor[config.Worker]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[webhook.Config](), reflect.TypeFor[email.Config](), reflect.TypeFor[config.Worker]()} {
 		for f := range of.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("env"), ",")
 			want := "`" + name + "`"

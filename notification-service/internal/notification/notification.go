@@ -43,6 +43,9 @@ type Draft struct {
 	Stream Stream
 	ID     uuid.UUID // of the notification
 	Data   Data
+	// Withheld says that the report is anonymous. The page shows its reporter
+	// everything; a mail passes others, and must name neither title nor place.
+	Withheld bool
 }
 
 // A Notification is one that has its number in a stream.
@@ -67,6 +70,8 @@ type Effect struct {
 	Feed   Data // what the public city feed shows: it has no history
 	Public bool // whether it shows it: what is for officials alone it does not
 
+	Withheld bool // of each draft, those of followers included
+
 	draft [1]Draft // room for Drafts: a message concerns one stream at the most
 }
 
@@ -79,13 +84,16 @@ type Effect struct {
 // The public feed gets everything but what is overdue.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
-	effect := &Effect{Feed: data, Public: m.Key() != event.ReportOverdueKey}
+	effect := &Effect{
+		Feed: data, Public: m.Key() != event.ReportOverdueKey,
+		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
+	}
 	switch {
 	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
-		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data}
+		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	case recipient != "":
-		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data}
+		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	}
 	return effect

@@ -11,12 +11,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // applySQL is one statement, and so one transaction and one round trip.
+// applyMailSQL is the same with deliveries for those who want mail: a city
+// without a mail server pays nothing for it.
 //
 // Each execution takes its locks in the same order: first the message ids,
 // sorted, then the streams, sorted. A message that another transaction is
@@ -25,7 +28,12 @@ import (
 // sees a number before the one below it.
 //
 // A message that was on its way to a reader when he was erased tells nobody.
-const applySQL = `
+const (
+	applySQL     = applyEffect + applyNumbers
+	applyMailSQL = applyEffect + mailSQL + applyNumbers
+)
+
+const applyEffect = `
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id) order by id
@@ -42,8 +50,8 @@ with fresh as (
   select d.*,
     row_number() over (partition by stream order by place) as nth,
     count(*) over (partition by stream) as total
-  from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[])
-    with ordinality as d (message_id, stream, id, type, report_id, report_version, data, place)
+  from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[], $13::boolean[])
+    with ordinality as d (message_id, stream, id, type, report_id, report_version, data, withheld, place)
   join fresh using (message_id)
   where stream not in (select stream from erased)
 ), numbered as (
@@ -52,10 +60,28 @@ with fresh as (
   on conflict (name) do update set last_seq = s.last_seq + excluded.last_seq
   returning s.id as stream_id, s.name as stream, s.epoch, s.last_seq
 ), written as (
-  insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
-  select n.stream_id, n.last_seq - d.total + d.nth, d.id, d.message_id, d.type, d.report_id, d.report_version, d.data, $10
+  insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at, withheld)
+  select n.stream_id, n.last_seq - d.total + d.nth, d.id, d.message_id, d.type, d.report_id, d.report_version, d.data, $10, d.withheld
   from drafts d join numbered n using (stream)
-)
+)`
+
+// mailSQL writes a delivery for each notification whose reader wants to be
+// written to about it: of an anonymous report only if he said so when he filed
+// it. The row has neither report nor message, and its id at the receiver is that
+// of the notification, which only its reader knows: nothing leads from an
+// address to an anonymous report, nor from a webhook to a mail about the same.
+const mailSQL = `, mailed as (
+  insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
+  select $14, c.lane, c.id::text, d.id::text, case when d.withheld then $15 else d.type end, ''::bytea,
+    now() + $17::interval, now() + $18::interval
+  from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $16)
+    and (not d.withheld or exists (
+      select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
+  order by d.place
+)`
+
+const applyNumbers = `
 select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth
 from fresh f
 left join drafts d using (message_id)
@@ -81,8 +107,13 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 		return Applied{}, err
 	}
 	owners, hashes := s.hashes(args.streams...)
-	rows, err := s.pool.Query(ctx, applySQL, queue, args.ids, args.messageIDs, args.streams,
-		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes)
+	sql, values := applySQL, []any{queue, args.ids, args.messageIDs, args.streams,
+		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes, args.withheld}
+	if s.mailAfter != nil {
+		sql, values = applyMailSQL, append(values,
+			email.Channel, email.Anonymous, string(event.StatusUpdatedKey), *s.mailAfter, email.Lifetime)
+	}
+	rows, err := s.pool.Query(ctx, sql, values...)
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}
@@ -114,6 +145,7 @@ type applyArgs struct {
 	reports    pgtype.FlatArray[pgtype.UUID]
 	versions   []int64
 	data       []json.RawMessage
+	withheld   []bool
 	now        time.Time
 }
 
@@ -140,7 +172,7 @@ func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notificati
 		}
 		for _, stream := range followers[effect.Feed.ReportID] {
 			if !slices.ContainsFunc(effect.Drafts, func(d notification.Draft) bool { return d.Stream == stream }) {
-				a.add(m.ID, notification.Draft{Stream: stream, ID: notification.NewID(), Data: effect.Feed}, data)
+				a.add(m.ID, notification.Draft{Stream: stream, ID: notification.NewID(), Data: effect.Feed, Withheld: effect.Withheld}, data)
 			}
 		}
 	}
@@ -155,6 +187,7 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 	a.reports = append(a.reports, pgtype.UUID{Bytes: d.Data.ReportID, Valid: true})
 	a.versions = append(a.versions, d.Data.ReportVersion)
 	a.data = append(a.data, data)
+	a.withheld = append(a.withheld, d.Withheld)
 }
 
 // applied joins what was asked for with the numbers that it got.

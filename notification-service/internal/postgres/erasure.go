@@ -18,12 +18,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// ErasureSteps returns how a person is erased here: his stream goes, with all
-// that is in it, all that he has read and all that he follows, and his name from dead letters and
-// from what operators did. A dead letter about his report stays, because others
+// ErasureSteps returns how a person is erased here: his address goes first, then
+// his stream, with all that is in it, all that he has read and all that he
+// follows, and his name from dead letters and from what operators did. A dead
+// letter about his report stays, because others
 // are told of it, and is for nobody any more.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
+		{Name: "contact", Do: eraseContact},
 		{Name: "notifications", Do: eraseNotifications},
 		{Name: "stream", Do: eraseStream},
 		{Name: "dead_letters", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
@@ -57,6 +59,35 @@ func (s *Store) hashes(streams ...string) (names []string, hashes [][]byte) {
 		}
 	}
 	return names, hashes
+}
+
+// eraseContact removes his address with what waits for it, and what else he said
+// about mails.
+func eraseContact(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	err = tx.QueryRow(ctx, `
+		with mails as (
+		  delete from deliveries where id = any(array(
+		    select d.id from deliveries d join contacts c on d.channel = 'email' and d.target = c.id::text
+		    join streams s on s.id = c.stream_id where s.name = $1 limit $2))
+		  returning id
+		), attempts as (
+		  delete from delivery_attempts where delivery_id in (select id from mails)
+		)
+		select count(*) from mails`, notification.UserStream(userID), limit).Scan(&removed)
+	if err != nil {
+		return "", 0, fmt.Errorf("delete mails: %w", err)
+	}
+	if removed == int64(limit) {
+		return "more", removed, nil
+	}
+	for _, table := range []string{"contacts", "digests", "mail_consents", "contact_codes"} {
+		tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
+		if err != nil {
+			return "", 0, fmt.Errorf("delete contact: %w", err)
+		}
+		removed += tag.RowsAffected()
+	}
+	return "", removed, nil
 }
 
 func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {

@@ -4,6 +4,8 @@
 package postgres
 
 import (
+	"time"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/erasure"
@@ -13,6 +15,8 @@ import (
 // A Store is the notifications database. It is safe for concurrent use.
 type Store struct {
 	pool *pgxpool.Pool
+	// Who wants mail gets it, after so long; nil where there is no mail server.
+	mailAfter *time.Duration
 
 	// Who was erased, and the keys of the recipients; nil until RefuseErased.
 	erased *erasure.Eraser
@@ -21,3 +25,8 @@ type Store struct {
 
 // NewStore returns a Store on pool, which stays the caller's to close.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+
+// WriteMail has Apply write deliveries for those who want mail, due after a time
+// in which they may read it on the page. It is called before the store is used,
+// where there is a mail server.
+func (s *Store) WriteMail(after time.Duration) { s.mailAfter = &after }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -48,6 +49,8 @@ func (s *Store) DeliveryUpkeep(ctx context.Context, retention time.Duration) (mo
 		{"send what is held for no reason", releaseHeldSQL, nil},
 		{"drop what is held for too long", dropHeldSQL, []any{webhook.MaxHeldFor, webhook.MaxHeld}},
 		{"remove old deliveries", removeDeliveriesSQL, []any{retention}},
+		{"forget when codes were sent", removeCodesSQL, []any{email.CodePeriod}},
+		{"remove old bounces", removeBouncesSQL, []any{retention}},
 	} {
 		var n int
 		if err := s.pool.QueryRow(ctx, task.sql, append([]any{freshPlan, deliveryUpkeepBatch}, task.args...)...).Scan(&n); err != nil {
@@ -86,6 +89,22 @@ with excess as (
   from (select target, count(*) as n from dropped group by target) d where e.id::text = d.target
 )
 select count(*) from dropped`
+
+const removeCodesSQL = `
+with removed as (
+  delete from contact_codes where id = any(array(
+    select id from contact_codes where sent_at < now() - $2::interval order by sent_at limit $1))
+  returning id
+)
+select count(*) from removed`
+
+const removeBouncesSQL = `
+with removed as (
+  delete from mail_bounces where id = any(array(
+    select id from mail_bounces where at < now() - $2::interval order by at limit $1))
+  returning id
+)
+select count(*) from removed`
 
 // Deliveries come to an end about in the order of their ids, and stay for weeks
 // after it: the old ones are among the first.

@@ -22,6 +22,9 @@ type Config struct {
 	MapBounds *Bounds `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
 	// MapCenter is where the map begins; by default the middle of the bounds.
 	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
+	// Mails says that there is a mail server, so that people may be asked for an
+	// address.
+	Mails bool
 }
 
 // Validate returns everything that is wrong with c.
@@ -37,8 +40,9 @@ func (c Config) Validate() []config.Fault {
 
 // settings is what /config.json says.
 type settings struct {
-	Auth signIn  `json:"auth"`
-	Map  cityMap `json:"map"`
+	Auth  signIn  `json:"auth"`
+	Map   cityMap `json:"map"`
+	Mails bool    `json:"mails,omitempty"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -59,7 +63,7 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{Auth: signIn{Mode: "none"}}
+	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	netmail "net/mail"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A hundred kills lose no mail. One that was accepted and not written down is sent
+// once more, under the same Message-ID, and no recipient gets another's.
+func TestKillsWhileMailing(t *testing.T) {
+	t.Parallel()
+	kills := 100
+	if testing.Short() {
+		kills = 5
+	}
+	s := newSystem(t)
+	box := newMailbox(t)
+	s.mail = []string{
+		"MAIL_URL=smtp+insecure://" + box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
+		"MAIL_RATE=10000", "MAIL_TIMEOUT=5s",
+	}
+	store, keys := postgres.NewStore(s.pool), email.NewKeys(s.keys)
+	store.WriteMail(2 * time.Minute)
+	const readers = 10
+	for i := range readers {
+		address := fmt.Sprintf("reader%d@host%d.example.org", i, i%4)
+		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: email.Indonesian, Zone: "Asia/Jakarta"}
+		c.Address = keys.SealAddress(c.ID, address)
+		if _, err := store.SetContact(t.Context(), reader(i), c, keys.AddressHashes(address)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`update contacts set state = 'active', kinds = '{report.vote.received}'`)
+	w := s.start()
+	sent := 0
+	tell := func(n int) {
+		t.Helper()
+		for range n {
+			user := reader(sent % readers).UserID
+			m := &event.VoteReceived{
+				Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
+				VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
+			}
+			if _, err := store.Apply(t.Context(), "test", []consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
+				t.Fatal(err)
+			}
+			sent++
+		}
+		exec(`update deliveries set due_at = now() where state = 'waiting'`)
+	}
+	const perRound = 20
+	for range kills {
+		before := box.count()
+		tell(perRound)
+		target := before + 1 + rand.IntN(perRound)
+		eventually(t, "some mails have arrived", func() bool { return box.count() >= target })
+		w.kill()
+		exec(`update lanes set lease_until = now() where owner is not null`)
+		w = s.start()
+	}
+	eventually(t, "all mails are done", func() bool {
+		var left int
+		if err := s.pool.QueryRow(t.Context(), `select count(*) from deliveries where state <> 'done'`).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		return left == 0
+	})
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	mails, different := box.byID()
+	t.Logf("kills=%d mails=%d arrived=%d lost=%d doubled=%d", kills, sent, len(mails), sent-len(mails), box.count()-len(mails))
+	if len(mails) != sent || different > 0 {
+		t.Errorf("%d of %d mails arrived, %d ids with another recipient; want all and none", len(mails), sent, different)
+	}
+	// Each kill doubles at most what was in flight over the four connections, or
+	// not yet written down.
+	if doubled := box.count() - len(mails); doubled > kills*perRound {
+		t.Errorf("%d doubled by %d kills", doubled, kills)
+	}
+}
+
+func reader(i int) notification.Reader {
+	return notification.Reader{UserID: fmt.Sprintf("reader%d", i)}
+}
+
+// A mailbox accepts every mail.
+type mailbox struct {
+	address string
+	mu      sync.Mutex
+	mails   []arrived
+}
+
+type arrived struct{ to, id string }
+
+func newMailbox(t *testing.T) *mailbox {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &mailbox{address: listener.Addr().String()}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &delivery{box: b}, nil }))
+	server.Domain = "mail.example.org"
+	server.ErrorLog = discard{}
+	go func() { _ = server.Serve(listener) }() // it ends with its listener
+	t.Cleanup(func() { _ = server.Close() })
+	return b
+}
+
+func (b *mailbox) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.mails)
+}
+
+// byID returns who got the mail of each Message-ID, and how many ids went to
+// several.
+func (b *mailbox) byID() (mails map[string]string, different int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mails = make(map[string]string)
+	for _, m := range b.mails {
+		if to, ok := mails[m.id]; ok && to != m.to {
+			different++
+		}
+		mails[m.id] = m.to
+	}
+	return mails, different
+}
+
+// A delivery is one session of the mail server.
+type delivery struct {
+	box *mailbox
+	to  string
+}
+
+func (d *delivery) Reset()                                    {}
+func (d *delivery) Logout() error                             { return nil }
+func (d *delivery) Mail(string, *smtp.MailOptions) error      { return nil }
+func (d *delivery) Rcpt(to string, _ *smtp.RcptOptions) error { d.to = to; return nil }
+
+func (d *delivery) Data(r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err // it broke off
+	}
+	m, err := netmail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	d.box.mails = append(d.box.mails, arrived{d.to, m.Header.Get("Message-ID")})
+	return nil
+}
+
+type discard struct{}
+
+func (discard) Printf(string, ...any) {}
+func (discard) Println(...any)        {}

@@ -1,0 +1,355 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A MailStore keeps where and when readers want to be written to.
+type MailStore interface {
+	Contact(ctx context.Context, reader notification.Reader) (email.Contact, error)
+	SetContact(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error)
+	RemoveContact(ctx context.Context, reader notification.Reader) error
+	SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error
+	VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error)
+	SetMailPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error)
+	DigestSettings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error)
+	SetDigest(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error
+	SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
+	Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error)
+	Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error)
+	MailBounced(ctx context.Context, b email.Bounce) error
+}
+
+// A Mail is what the API does about mails; it sends none. Without a Store the city
+// has no mail server.
+type Mail struct {
+	Store        MailStore
+	Keys         *email.Keys
+	BounceSecret string // of whoever passes bounces on; without it none are taken
+}
+
+// MailProblems are the kinds of failures that only mails have, as the client sees
+// them.
+var MailProblems = map[fault.Kind]service.ProblemType{email.TooMany: tooManyCodes}
+
+var tooManyCodes = service.ProblemType{
+	Status: service.TooManyRequests.Status, Name: service.TooManyRequests.Name, Title: service.TooManyRequests.Title,
+	RetryAfter: email.CodePause,
+}
+
+// errNoMail answers everything about mails where there are none.
+var errNoMail = fault.New(fault.NotFound, "this city sends no mails")
+
+// mailHandlers has a handler for each operation about mails.
+func (s *server) mailHandlers() openapi.Handlers {
+	handlers := openapi.Handlers{
+		"readContact":     s.readContact,
+		"setContact":      s.setContact,
+		"removeContact":   s.removeContact,
+		"sendContactCode": s.sendContactCode,
+		"verifyContact":   s.verifyContact,
+		"readPreferences": s.readPreferences,
+		"setPreferences":  s.setPreferences,
+		"readDigest":      s.readDigest,
+		"setDigest":       s.setDigest,
+		"setMailConsent":  s.setMailConsent,
+	}
+	for name, h := range handlers {
+		if s.Mail.Store == nil {
+			h = func(http.ResponseWriter, *http.Request) error { return errNoMail }
+		}
+		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	}
+	return handlers
+}
+
+// answerContact answers with a contact as its reader sees it.
+func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
+	address, err := s.Mail.Keys.Open(c.ID, c.Address)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, Contact{
+		Address: address, Language: MailLanguage(c.Language), Zone: c.Zone, State: ContactState(c.State),
+	})
+}
+
+// readContact handles GET /me/contact.
+func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	c, err := s.Mail.Store.Contact(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	return s.answerContact(w, c)
+}
+
+// setContact handles PUT /me/contact.
+func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[NewContact](r)
+	if err != nil {
+		return err
+	}
+	address, err := email.ParseAddress(request.Address)
+	if err != nil {
+		return err
+	}
+	if _, err := email.Zone(request.Zone); err != nil {
+		return err
+	}
+	c := email.Contact{ID: uuid.New(), Lane: s.Mail.Keys.Lane(address), Language: email.Language(request.Language), Zone: request.Zone}
+	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
+	who, _ := reader(r)
+	if c, err = s.Mail.Store.SetContact(r.Context(), who, c, s.Mail.Keys.AddressHashes(address)); err != nil {
+		return err
+	}
+	return s.answerContact(w, c)
+}
+
+// removeContact handles DELETE /me/contact.
+func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	if err := s.Mail.Store.RemoveContact(r.Context(), who); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// sendContactCode handles POST /me/contact/code.
+func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	c, err := s.Mail.Store.Contact(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	code := email.NewCode()
+	body, err := json.Marshal(email.SealedCode{Code: s.Mail.Keys.SealCode(c.ID, code)})
+	if err != nil {
+		return fmt.Errorf("encode code: %w", err)
+	}
+	if err := s.Mail.Store.SendCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// verifyContact handles POST /me/contact/verify.
+func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[ContactCode](r)
+	if err != nil {
+		return err
+	}
+	who, _ := reader(r)
+	c, err := s.Mail.Store.Contact(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	if c, err = s.Mail.Store.VerifyCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
+		return err
+	}
+	return s.answerContact(w, c)
+}
+
+// answerPreferences answers with what a reader is mailed at once.
+func answerPreferences(w http.ResponseWriter, c email.Contact) error {
+	answer := Preferences{Email: []MailKind{}}
+	for _, kind := range c.Kinds {
+		answer.Email = append(answer.Email, MailKind(kind))
+	}
+	if c.Quiet != nil {
+		answer.QuietHours = QuietHours{From: schedule.Clock(c.Quiet.From).String(), To: schedule.Clock(c.Quiet.To).String()}
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// readPreferences handles GET /me/preferences.
+func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	c, err := s.Mail.Store.Contact(r.Context(), who)
+	if err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
+		return err
+	}
+	return answerPreferences(w, c)
+}
+
+// setPreferences handles PUT /me/preferences.
+func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[Preferences](r)
+	if err != nil {
+		return err
+	}
+	kinds := make([]string, 0, len(request.Email))
+	for _, kind := range request.Email {
+		kinds = append(kinds, string(kind))
+	}
+	var quiet *email.Quiet
+	if request.QuietHours != (QuietHours{}) {
+		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
+		if err != nil {
+			return err
+		}
+		to, err := clockOf("/quiet_hours/to", request.QuietHours.To)
+		if err != nil {
+			return err
+		}
+		if from == to {
+			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be mailed nothing at once, leave email empty")
+		}
+		quiet = &email.Quiet{From: int(from), To: int(to)}
+	}
+	who, _ := reader(r)
+	c, err := s.Mail.Store.SetMailPreferences(r.Context(), who, kinds, quiet)
+	if err != nil {
+		return err
+	}
+	return answerPreferences(w, c)
+}
+
+// clockOf reads a time of the day that the document let pass.
+func clockOf(field, text string) (schedule.Clock, error) {
+	clock, err := schedule.ParseClock(text)
+	if err != nil {
+		return 0, &fault.Error{Kind: fault.Invalid, Field: field, Msg: "want a time of the day, such as 07:00", Err: err}
+	}
+	return clock, nil
+}
+
+// weekdays are the days of the week as the document names them.
+var weekdays = []DigestSettingsWeekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
+// answerDigest answers with how often a reader wants a summary.
+func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
+	answer := DigestSettings{Frequency: DigestSettingsFrequency(d.Frequency), At: d.At.String()}
+	if d.Frequency == email.Weekly {
+		answer.Weekday = weekdays[d.Weekday]
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// readDigest handles GET /me/digest.
+func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	d, err := s.Mail.Store.DigestSettings(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	return answerDigest(w, d)
+}
+
+// setDigest handles PUT /me/digest.
+func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[DigestSettings](r)
+	if err != nil {
+		return err
+	}
+	d := email.DigestSettings{Frequency: email.Frequency(request.Frequency), Weekday: time.Monday, At: email.DefaultDigestAt}
+	if request.At != "" {
+		if d.At, err = clockOf("/at", request.At); err != nil {
+			return err
+		}
+	}
+	if request.Weekday != "" {
+		d.Weekday = time.Weekday(slices.Index(weekdays, request.Weekday))
+	}
+	who, _ := reader(r)
+	if err := s.Mail.Store.SetDigest(r.Context(), who, d); err != nil {
+		return err
+	}
+	return answerDigest(w, d)
+}
+
+// setMailConsent handles PUT /me/mail-consents. The report is in the body, because
+// paths are in logs, beside an address.
+func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[MailConsent](r)
+	if err != nil {
+		return err
+	}
+	who, _ := reader(r)
+	if err := s.Mail.Store.SetMailConsent(r.Context(), who, request.ReportID, request.Mail); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// bounceHeader is the header that has the secret of whoever passes bounces on.
+// Authorization is for tokens.
+const bounceHeader = "X-Mail-Secret"
+
+// takeBounce handles POST /mail/bounces: the city's mail server passes on here what
+// comes to the addresses of bounces. What is no bounce is accepted and dropped: a
+// mail server would only send it once more.
+func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
+	if s.Mail.Store == nil || s.Mail.BounceSecret == "" {
+		return errNoMail
+	}
+	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.Mail.BounceSecret))
+	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time tells no length either
+		return service.Unauthenticated.New("send the secret in " + bounceHeader)
+	}
+	bounce, err := s.Mail.Keys.ParseBounce(r.Body)
+	if err != nil && !errors.Is(err, email.ErrNoBounce) {
+		return err
+	}
+	if err == nil {
+		if err := s.Mail.Store.MailBounced(r.Context(), bounce); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// unsubscribe handles GET and POST /u/{token}. The token alone counts: no cookie,
+// no sign-in. A GET says what would end, and changes nothing: mails are scanned,
+// and links in them opened, by programs on the way. A POST ends it, from the
+// button of that page or from a mail provider's (RFC 8058), whose body is
+// List-Unsubscribe=One-Click, and which follows no redirect.
+func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
+	if s.Mail.Store == nil {
+		return errNoMail
+	}
+	hash := email.TokenHash(strings.TrimSpace(r.PathValue("token")))
+	act := s.Mail.Store.Unsubscription
+	if r.Method == http.MethodPost {
+		act = s.Mail.Store.Unsubscribe
+	}
+	u, err := act(r.Context(), hash)
+	if err != nil {
+		return err
+	}
+	page, err := email.UnsubscribePage(u)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", email.UnsubscribePolicy)
+	h.Set("Referrer-Policy", "no-referrer") // the address has the token
+	h.Set("X-Robots-Tag", "noindex")
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(page) // a client that left is no fault of ours
+	return nil
+}

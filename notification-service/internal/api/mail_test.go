@@ -1,0 +1,329 @@
+package api_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/auth"
+)
+
+// code returns the code that waits to be sent.
+func (s *testServer) code() string {
+	s.t.Helper()
+	var target uuid.UUID
+	var body []byte
+	err := s.pool.QueryRow(s.t.Context(), `
+		select target::uuid, body from deliveries where channel = 'email' and kind = 'code' and state = 'waiting'`).Scan(&target, &body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var sealed email.SealedCode
+	if err := json.Unmarshal(body, &sealed); err != nil {
+		s.t.Fatal(err)
+	}
+	code, err := s.mailKeys.Open(target, sealed.Code)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return code
+}
+
+func (s *testServer) exec(sql string, args ...any) {
+	s.t.Helper()
+	if _, err := s.pool.Exec(s.t.Context(), sql, args...); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (s *testServer) number(sql string, args ...any) (n int) {
+	s.t.Helper()
+	if err := s.pool.QueryRow(s.t.Context(), sql, args...).Scan(&n); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+const annsContact = `{"address":"Ann@example.org","language":"id","zone":"Asia/Jakarta"}`
+
+// An address is proven by the code that was sent to it, and nothing is sent to it
+// before. Another address has to be proven again.
+func TestContact(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Resident)
+	s.do(call{method: "GET", path: "/me/contact", token: ann}, 404, nil)
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 404, nil)
+	s.do(call{method: "PUT", path: "/me/preferences", token: ann, body: `{"email":[]}`}, 404, nil)
+	s.do(call{method: "PUT", path: "/me/digest", token: ann, body: `{"frequency":"daily"}`}, 404, nil)
+	for _, wrong := range []string{
+		`{"address":"ann","language":"id","zone":"Asia/Jakarta"}`, `{"address":"ann@example.org","language":"fr","zone":"Asia/Jakarta"}`,
+		`{"address":"ann@example.org","language":"id","zone":"Local"}`, `{"address":"ann@example.org","language":"id","zone":"../../etc/passwd"}`,
+	} {
+		s.do(call{method: "PUT", path: "/me/contact", token: ann, body: wrong}, 400, nil)
+	}
+	var contact struct{ Address, State string }
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, &contact)
+	if contact.Address != "Ann@example.org" || contact.State != "unverified" {
+		t.Errorf("contact %+v", contact)
+	}
+	if n := s.number(`select count(*) from contacts t where t::text ilike '%ann@%'`); n != 0 {
+		t.Error("the address is readable in the database")
+	}
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 202, nil)
+	code := s.code()
+	for range email.CodeTries - 1 {
+		s.do(call{method: "POST", path: "/me/contact/verify", token: ann, body: `{"code":"` + other(code) + `"}`}, 400, nil)
+	}
+	s.do(call{method: "POST", path: "/me/contact/verify", token: s.token("bob", auth.Resident), body: `{"code":"` + code + `"}`}, 404, nil)
+	s.do(call{method: "POST", path: "/me/contact/verify", token: ann, body: `{"code":"` + code + `"}`}, 200, &contact)
+	if contact.State != "active" {
+		t.Errorf("state %q after the code, want active", contact.State)
+	}
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 409, nil)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: strings.Replace(annsContact, "Ann@", "ANN@", 1)}, 200, &contact)
+	if contact.State != "active" {
+		t.Errorf("state %q after the same address in capitals, want active", contact.State)
+	}
+	s.do(call{method: "PUT", path: "/me/preferences", token: ann, body: `{"email":["report.status.updated"],"quiet_hours":{"from":"22:00","to":"06:00"}}`}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: strings.Replace(annsContact, "Ann@", "ann.b@", 1)}, 200, &contact)
+	if contact.State != "unverified" {
+		t.Errorf("state %q after another address, want unverified", contact.State)
+	}
+	var preferences struct {
+		Email []string
+		Quiet struct{ From, To string } `json:"quiet_hours"`
+	}
+	s.do(call{method: "GET", path: "/me/preferences", token: ann}, 200, &preferences)
+	if len(preferences.Email) != 1 || preferences.Quiet.From != "22:00" || preferences.Quiet.To != "06:00" {
+		t.Errorf("preferences %+v after another address, want those of before", preferences)
+	}
+	s.do(call{method: "DELETE", path: "/me/contact", token: ann}, 204, nil)
+	s.do(call{method: "GET", path: "/me/contact", token: ann}, 404, nil)
+	s.do(call{method: "GET", path: "/me/preferences", token: ann}, 200, &preferences)
+}
+
+// other returns another code.
+func other(code string) string {
+	if code == "000000" {
+		return "000001"
+	}
+	return "000000"
+}
+
+// A code has five tries and ten minutes; a reader has one a minute, and five a
+// day. Codes that others had sent to the same address end his, and he is not told.
+func TestCodesAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, bob := s.token("ann", auth.Resident), s.token("bob", auth.Resident)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/contact", token: bob, body: annsContact}, 200, nil)
+	for i := range email.MaxCodes {
+		s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 202, nil)
+		if header := s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 429, nil); header.Get("Retry-After") != "60" {
+			t.Errorf("Retry-After %q, want 60", header.Get("Retry-After"))
+		}
+		code := s.code() // the one before is cancelled
+		if i == 0 {
+			for range email.CodeTries {
+				s.do(call{method: "POST", path: "/me/contact/verify", token: ann, body: `{"code":"` + other(code) + `"}`}, 400, nil)
+			}
+			s.do(call{method: "POST", path: "/me/contact/verify", token: ann, body: `{"code":"` + code + `"}`}, 400, nil)
+		}
+		s.exec(`update contact_codes set sent_at = sent_at - interval '2 minutes'`)
+	}
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 429, nil)
+	s.do(call{method: "POST", path: "/me/contact/code", token: bob}, 202, nil)
+	if n := s.number(`select count(*) from deliveries d join contacts c on c.id::text = d.target join streams s on s.id = c.stream_id where s.name = 'user:bob'`); n != 0 {
+		t.Error("a sixth code was sent to the address")
+	}
+	code := s.code()
+	s.exec(`update contacts set code_until = now() where code_until is not null`)
+	s.do(call{method: "POST", path: "/me/contact/verify", token: ann, body: `{"code":"` + code + `"}`}, 400, nil)
+	s.exec(`update contact_codes set sent_at = sent_at - interval '1 day'`)
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 202, nil)
+}
+
+// A digest is due at the reader's local time, and moves with his zone.
+func TestDigestSettings(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Resident)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, nil)
+	var digest struct{ Frequency, Weekday, At string }
+	s.do(call{method: "GET", path: "/me/digest", token: ann}, 200, &digest)
+	if digest.Frequency != "off" {
+		t.Errorf("digest %+v, want off until asked for", digest)
+	}
+	s.do(call{method: "PUT", path: "/me/digest", token: ann, body: `{"frequency":"weekly","weekday":"friday","at":"18:30"}`}, 200, &digest)
+	s.do(call{method: "GET", path: "/me/digest", token: ann}, 200, &digest)
+	if digest.Frequency != "weekly" || digest.Weekday != "friday" || digest.At != "18:30" {
+		t.Errorf("digest %+v", digest)
+	}
+	const local = `select count(*) from digests where next_at > now() and next_at <= now() + interval '8 days'
+		and to_char(next_at at time zone $1, 'DHH24:MI') = '618:30'`
+	if s.number(local, "Asia/Jakarta") != 1 {
+		t.Error("the digest is not due on Friday at half past six in Jakarta")
+	}
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: strings.Replace(annsContact, "Jakarta", "Jayapura", 1)}, 200, nil)
+	if s.number(local, "Asia/Jayapura") != 1 {
+		t.Error("the digest has not moved to Jayapura")
+	}
+	for _, wrong := range []string{`{"frequency":"hourly"}`, `{"frequency":"daily","at":"24:00"}`, `{"frequency":"weekly","weekday":"someday"}`} {
+		s.do(call{method: "PUT", path: "/me/digest", token: ann, body: wrong}, 400, nil)
+	}
+	s.do(call{method: "PUT", path: "/me/digest", token: ann, body: `{"frequency":"off"}`}, 200, nil)
+	if s.number(`select count(*) from digests`) != 0 {
+		t.Error("the digest is still due")
+	}
+}
+
+// What scans mails opens every link, and changes nothing. A mail provider's one
+// click ends the mails of its kind, without a cookie, also where one has expired.
+func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Resident)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/preferences", token: ann, body: `{"email":["report.status.updated","report.vote.received"]}`}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/digest", token: ann, body: `{"frequency":"daily"}`}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/mail-consents", token: ann, body: `{"report_id":"` + uuid.NewString() + `","mail":true}`}, 204, nil)
+	const wanted = `select cardinality(kinds) + (select count(*) from digests) + (select count(*) from mail_consents) from contacts`
+	var contact uuid.UUID
+	if err := s.pool.QueryRow(t.Context(), `select id from contacts`).Scan(&contact); err != nil {
+		t.Fatal(err)
+	}
+	left := s.number(wanted)
+	for _, kind := range []string{"report.status.updated", "report.vote.received", email.Digest, email.Anonymous} {
+		token := email.NewToken()
+		if _, err := s.store.UnsubscribeToken(t.Context(), contact, kind, email.TokenHash(token), s.mailKeys.SealToken(contact, token)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			page := s.raw("GET", "/u/"+token, "", 200)
+			if !strings.Contains(page, `<form method="post">`) {
+				t.Errorf("%s: no button in %s", kind, page)
+			}
+			s.raw("HEAD", "/u/"+token, "", 200)
+		}
+		if got := s.number(wanted); got != left {
+			t.Fatalf("%s: %d are left of %d after a GET", kind, got, left)
+		}
+		for range 2 { // RFC 8058 section 3.2
+			page := s.raw("POST", "/u/"+token, url.Values{"List-Unsubscribe": {"One-Click"}}.Encode(), 200)
+			if strings.Contains(page, "<form") {
+				t.Errorf("%s: a button after the end: %s", kind, page)
+			}
+		}
+		left--
+		if got := s.number(wanted); got != left {
+			t.Errorf("%s: %d are left, want %d", kind, got, left)
+		}
+	}
+	s.raw("GET", "/u/"+email.NewToken(), "", 404)
+	s.raw("POST", "/u/x", "", 404)
+}
+
+// raw makes a request with an expired cookie, as from another site, follows no
+// redirect, and returns what is answered.
+func (s *testServer) raw(method, path, form string, status int) string {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(form))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Cookie", auth.CookieName+"=expired")
+	req.Header.Set("Sec-Fetch-Site", "cross-site")
+	req.Header.Set("Origin", "https://mail.example.org")
+	if form != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != status {
+		s.t.Fatalf("%s %s: status %d, %v, want %d: %s", method, path, res.StatusCode, err, status, body)
+	}
+	return string(body)
+}
+
+// Bounces are taken from whoever has the secret, and what is none is dropped.
+func TestBouncesAreTaken(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Resident)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, nil)
+	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 202, nil)
+	id := int64(s.number(`select id from deliveries`))
+	bounce := strings.ReplaceAll(`To: bounce+`+s.mailKeys.DeliveryToken(id)+`@bounces.city.example.org
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+Content-Type: text/plain
+
+No such user.
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.org
+
+Final-Recipient: rfc822; ann@example.org
+Action: failed
+Status: 5.1.1
+--b--
+`, "\n", "\r\n")
+	post := func(secret, body string, status int) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/mail/bounces", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "message/rfc822")
+		req.Header.Set("X-Mail-Secret", secret)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != status {
+			t.Errorf("status %d, want %d", res.StatusCode, status)
+		}
+	}
+	post("", bounce, 401)
+	post("wrong", bounce, 401)
+	post(bounceSecret, "Subject: I am on holiday\r\n\r\nBye.\r\n", 204)
+	if s.number(`select count(*) from mail_bounces`) != 0 {
+		t.Fatal("somebody who is on holiday, or has no secret, has bounced")
+	}
+	post(bounceSecret, bounce, 204)
+	post(bounceSecret, bounce, 204)
+	if s.number(`select count(*) from mail_bounces where hard and code = '5.1.1'`) != 1 || s.number(`select count(*) from contacts where state = 'bounced'`) != 1 {
+		t.Error("the address that does not exist may be written to")
+	}
+	var status struct {
+		Lanes []struct {
+			Lane    string
+			Waiting int
+		}
+		Bounces []struct {
+			Code  string
+			Count int
+		}
+	}
+	s.do(call{method: "GET", path: "/admin/email", token: ann}, 403, nil)
+	s.do(call{method: "GET", path: "/admin/email", token: s.token("pavel", auth.Operator)}, 200, &status)
+	if len(status.Lanes) != 1 || status.Lanes[0].Waiting != 1 || len(status.Bounces) != 1 || status.Bounces[0].Code != "5.1.1" || status.Bounces[0].Count != 1 {
+		t.Errorf("status %+v", status)
+	}
+}

@@ -1,0 +1,102 @@
+package email
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"regexp"
+	"strings"
+
+	"github.com/jhillyerd/enmime/v2"
+	"github.com/jhillyerd/enmime/v2/dsn"
+)
+
+// MaxBounce is how much of a bounce is read. What is asked for are the headers of
+// our mail; some servers send back all of it.
+const MaxBounce = 64 << 10
+
+// complaint stands in place of a code for a reader who called our mail spam.
+const complaint = "complaint"
+
+// bounceUser is what the addresses of bounces begin with; the delivery's token
+// follows.
+const bounceUser = "bounce+"
+
+// A Bounce is what a mail server found out after it had taken a mail.
+type Bounce struct {
+	Delivery int64
+	Code     string // an enhanced status code (RFC 3463) such as 5.1.1, or "complaint"
+	Hard     bool   // the address takes nothing any more
+}
+
+// Complaint reports whether the reader called the mail spam.
+func (b Bounce) Complaint() bool { return b.Code == complaint }
+
+// ErrNoBounce says that a message is no bounce of ours: an answer of somebody who
+// is on holiday, a notice that a mail is late, or one that was made up.
+var ErrNoBounce = errors.New("not a bounce of a mail of ours")
+
+var (
+	// statusPattern is an enhanced status code (RFC 3463 section 2).
+	statusPattern = regexp.MustCompile(`\b[245]\.\d{1,3}\.\d{1,3}\b`)
+	// tokenPattern is where a delivery's token stands: in the address of the
+	// bounce, which is the sender of the mail, and in its Message-ID.
+	tokenPattern = regexp.MustCompile(`(?i)(?:\bbounce\+|<)([a-z2-7]{26})@`)
+)
+
+// ParseBounce reads a message that came to the address of bounces: a delivery
+// status notification (RFC 3464) or a complaint (RFC 5965). The error is
+// ErrNoBounce, or says that it is no message at all.
+//
+// Who sends a bounce is nobody whom to believe. But the token in it cannot be made
+// up, and was only in the mail.
+func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
+	message, err := io.ReadAll(io.LimitReader(raw, MaxBounce))
+	if err != nil {
+		return Bounce{}, fmt.Errorf("read bounce: %w", err)
+	}
+	root, err := enmime.ReadParts(bytes.NewReader(message))
+	if err != nil || root == nil || root.ContentType != "multipart/report" {
+		return Bounce{}, ErrNoBounce
+	}
+	b := Bounce{}
+	if b.Delivery = k.deliveryIn(message); b.Delivery == 0 {
+		return Bounce{}, ErrNoBounce
+	}
+	_, params, err := mime.ParseMediaType(root.Header.Get("Content-Type"))
+	if err == nil && strings.EqualFold(params["report-type"], "feedback-report") {
+		b.Code, b.Hard = complaint, true
+		return b, nil
+	}
+	report, err := dsn.ParseReport(root)
+	if err != nil {
+		return Bounce{}, ErrNoBounce
+	}
+	for _, recipient := range report.DeliveryStatus.RecipientDSNs {
+		if !dsn.IsFailed(recipient) {
+			continue // it is late, or has arrived
+		}
+		b.Code = statusPattern.FindString(recipient.Get("Status"))
+		if b.Code == "" {
+			b.Code = statusPattern.FindString(recipient.Get("Diagnostic-Code"))
+		}
+		if b.Code == "" {
+			b.Code = "5.0.0" // "other or undefined status"
+		}
+		b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
+		return b, nil
+	}
+	return Bounce{}, ErrNoBounce
+}
+
+// deliveryIn returns the delivery that is named in a message, or 0.
+func (k *Keys) deliveryIn(message []byte) int64 {
+	for _, match := range tokenPattern.FindAllSubmatch(message, -1) {
+		if id, ok := k.Delivery(string(match[1])); ok {
+			return id
+		}
+	}
+	return 0
+}

@@ -1,0 +1,185 @@
+// Package email writes to residents who want to know what happens without
+// sitting before the page. It is a channel of the ledger.
+//
+// It promises:
+//
+//   - Nobody is written to who did not ask for it, and prove that the address
+//     is his: by typing a code into the page, where he is signed in. A link
+//     would be opened by what scans mails on the way.
+//   - A mail is not lost, and not sent twice, as far as SMTP lets us: every
+//     try has the same Message-ID, and what may have arrived is tried once
+//     more.
+//   - Who has read it on the page is not written to. What a mail says is read
+//     when it is sent.
+//   - Of an anonymous report no mail says more than that there is news: mails
+//     pass providers, employers and families.
+//   - No request by GET changes anything.
+package email
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// Channel is the channel of the ledger whose deliveries are mails. The lane of
+// each is that of its recipient's mail host, the target the id of a Contact.
+const Channel = "email"
+
+// The kinds of deliveries. Those about one notification have its type as their
+// kind, or Anonymous; their message id is that of the notification.
+const (
+	// Anonymous is news about a report that was filed anonymously.
+	Anonymous = "anonymous"
+	// Digest is what came in since the digest before. Its body is a Window.
+	Digest = "digest"
+	// Code has the code that proves an address. Its body is a SealedCode.
+	Code = "code"
+)
+
+// Kinds are the types of notifications that a reader may be written about at
+// once.
+var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKey)}
+
+// Times that no operator needs to change.
+const (
+	// Lifetime is for how long a mail about a notification is tried: what is
+	// older is no news.
+	Lifetime = 48 * time.Hour
+	// CodeLifetime is for how long a code proves an address.
+	CodeLifetime = 10 * time.Minute
+	// CodeTries is how often a code may be typed.
+	CodeTries = 5
+	// Reader and address each have a code a minute and five a day.
+	CodePause  = time.Minute
+	CodePeriod = 24 * time.Hour
+	MaxCodes   = 5
+	// Soft bounces, so many in such a time, count as one that is hard.
+	MaxSoftBounces   = 3
+	SoftBouncePeriod = 14 * 24 * time.Hour
+	// MaxItems is how much of a digest is written out. The page has the rest.
+	MaxItems = 20
+)
+
+// A Language is one that mails are written in.
+type Language string
+
+// The languages.
+const (
+	English    Language = "en"
+	Indonesian Language = "id"
+)
+
+// A State says whether a Contact is written to.
+type State string
+
+// The states of a contact are drawn in migrations/notification/0008_email.up.sql.
+const (
+	Unverified State = "unverified" // only codes are sent
+	Active     State = "active"
+	Bounced    State = "bounced"    // the address takes nothing any more
+	Complained State = "complained" // the reader told his provider that our mails are spam
+)
+
+// A Contact is where a reader wants to be written to.
+type Contact struct {
+	ID       uuid.UUID
+	Address  string // sealed, see Keys
+	Lane     string
+	Language Language
+	Zone     string // the name of a time zone (IANA)
+	State    State
+	Kinds    []string // of notifications that he is written about at once
+	Quiet    *Quiet   // nil is none
+}
+
+// Wants reports whether the reader is written to about notifications of kind.
+func (c *Contact) Wants(kind string) bool {
+	for _, k := range c.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Quiet is the part of the day in which a reader is not written to, in minutes
+// after midnight. It may pass midnight; From is in it, and To is not.
+type Quiet struct{ From, To int }
+
+// Until returns how long the quiet hours go on that now, in the reader's zone,
+// is in; 0 outside of them. Where a clock is changed in between it is up to an
+// hour more or less.
+func (q *Quiet) Until(now time.Time) time.Duration {
+	if q == nil || q.From == q.To {
+		return 0
+	}
+	const day = 24 * 60
+	minute := now.Hour()*60 + now.Minute()
+	if since := (minute - q.From + day) % day; since >= (q.To-q.From+day)%day {
+		return 0
+	}
+	left := (q.To - minute + day) % day
+	return time.Duration(left)*time.Minute - time.Duration(now.Second())*time.Second
+}
+
+// A Window is the part of a stream that a digest is about: the numbers above
+// After, up to To.
+type Window struct {
+	After int64 `json:"after"`
+	To    int64 `json:"to"`
+}
+
+// A SealedCode is the body of a delivery of a code.
+type SealedCode struct {
+	Code string `json:"code"` // sealed with the contact's id
+}
+
+// An Item is a notification as a mail tells it.
+type Item struct {
+	Data     json.RawMessage // a notification.Data
+	Withheld bool
+	Read     bool
+}
+
+// A Draft is what a delivery is about at the moment of sending.
+type Draft struct {
+	Contact     Contact
+	Now         time.Time // by the database
+	Items       []Item    // what is unread comes first; none with a code
+	Total       int64     // how many there are in all
+	Withheld    int64     // of them, about anonymous reports
+	Unsubscribe string    // the token, sealed; empty if there is none yet
+}
+
+// Reasons not to send what waits.
+var (
+	// ErrNoContact: the reader gave another address, or none any more.
+	ErrNoContact = errors.New("there is no such contact any more")
+	// ErrUnwanted: he does not want mails of this kind any more.
+	ErrUnwanted = errors.New("the reader does not want it any more")
+	// ErrRead: he has read it on the page.
+	ErrRead = errors.New("the reader has read it")
+	// ErrEmpty: what it was about is not there any more.
+	ErrEmpty = errors.New("there is nothing to tell any more")
+)
+
+// Failures that a client may be told about.
+var (
+	// ErrNoAddress says that the reader has given no address.
+	ErrNoAddress = fault.New(fault.NotFound, "you have given no address")
+	// ErrCode says that a code is wrong, or its time is over.
+	ErrCode = fault.NewInvalid("/code", "not the code that was sent last, or older than ten minutes; have a new one sent")
+	// ErrTooManyCodes says that a reader wants codes too often.
+	ErrTooManyCodes = fault.New(TooMany, "a code a minute is sent, and five a day")
+	// ErrToken says that a token ends nothing.
+	ErrToken = fault.New(fault.NotFound, "these mails have ended already, or the address is incomplete")
+)
+
+// TooMany is the kind of failure of whoever asks too often.
+const TooMany fault.Kind = "too many"

@@ -1,0 +1,165 @@
+package email
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+func TestParseAddress(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{
+		"ann@example.org": true, " ann@example.org ": true, "Ann+reports@mail.example.co.id": true, "a_b-c.d@x-y.org": true,
+		"": false, "ann": false, "ann@": false, "@example.org": false, "ann@localhost": false, "ann@example.org.": false,
+		"ann@[127.0.0.1]": false, "ann@127.0.0.1": false, "Ann <ann@example.org>": false, "ann@example.org, bob@example.org": false,
+		"ann..b@example.org": false, ".ann@example.org": false, "ann@exa mple.org": false, "änn@example.org": false,
+		"ann@example.org\r\nBcc: bob@example.org": false, "\"ann\"@example.org": false,
+		strings.Repeat("a", 65) + "@example.org": false, "a@" + strings.Repeat("b.", 150) + "org": false,
+	} {
+		got, err := ParseAddress(address)
+		if (err == nil) != ok || ok && got != strings.TrimSpace(address) {
+			t.Errorf("%q: %q, %v; want it to be %t", address, got, err, ok)
+		}
+	}
+}
+
+// A mail host of many has its name as a lane, one of few a hash, and no case
+// makes another of it.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	keys := testKeys(t)
+	if got := keys.Lane("Ann@GMail.com"); got != "gmail.com" {
+		t.Errorf("lane %q, want gmail.com", got)
+	}
+	small := keys.Lane("ann@family-of-ann.example.org")
+	if strings.Contains(small, "ann") || small != keys.Lane("bob@FAMILY-of-ann.example.org") || small == keys.Lane("ann@example.org") {
+		t.Errorf("lane %q, want one for the host that does not name it", small)
+	}
+	if testKeys(t).Lane("ann@family-of-ann.example.org") == small {
+		t.Error("the lane can be calculated without the keys")
+	}
+}
+
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	at := func(hour, minute int) time.Time { return time.Date(2026, 3, 1, hour, minute, 0, 0, time.UTC) }
+	night, noon := &Quiet{From: 22 * 60, To: 6*60 + 30}, &Quiet{From: 12 * 60, To: 13 * 60}
+	for _, tt := range []struct {
+		quiet *Quiet
+		now   time.Time
+		want  time.Duration
+	}{
+		{nil, at(3, 0), 0},
+		{night, at(21, 59), 0},
+		{night, at(22, 0), 8*time.Hour + 30*time.Minute},
+		{night, at(0, 0), 6*time.Hour + 30*time.Minute},
+		{night, at(6, 29), time.Minute},
+		{night, at(6, 29).Add(40 * time.Second), 20 * time.Second},
+		{night, at(6, 30), 0},
+		{noon, at(12, 15), 45 * time.Minute},
+		{noon, at(13, 0), 0},
+		{noon, at(0, 0), 0},
+	} {
+		if got := tt.quiet.Until(tt.now); got != tt.want {
+			t.Errorf("%+v at %s: quiet for %s, want %s", tt.quiet, tt.now.Format(time.TimeOnly), got, tt.want)
+		}
+	}
+}
+
+// linkPattern finds addresses in both parts of a mail.
+var linkPattern = regexp.MustCompile(`https?://[^\s"<>]+`)
+
+// Every mail is written in every language, has all its links in both parts, and
+// escapes what residents and officials wrote.
+func TestMailsAreWritten(t *testing.T) {
+	t.Parallel()
+	report := uuid.New()
+	data := func(kind event.Key) json.RawMessage {
+		encoded, err := json.Marshal(notification.Data{
+			Type: kind, ReportID: report, ReportTitle: `<b>Pothole</b> & "lamp"`, Status: event.InProgress, Note: "First line\nsecond <i>line</i>",
+			Score: new(int64(3)), HappenedAt: time.Date(2026, 3, 1, 20, 0, 0, 0, time.UTC),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded
+	}
+	jakarta, err := time.LoadLocation("Asia/Jakarta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language := range words {
+		for kind, items := range map[string][]Item{
+			Code:                           nil,
+			Anonymous:                      {{Data: data(event.StatusUpdatedKey), Withheld: true}},
+			string(event.StatusUpdatedKey): {{Data: data(event.StatusUpdatedKey)}},
+			string(event.VoteReceivedKey):  {{Data: data(event.VoteReceivedKey)}},
+			Digest: {{Data: data(event.StatusUpdatedKey)}, {Data: data(event.VoteReceivedKey)}, {Data: data("report.unheard_of")},
+				{Data: data(event.StatusUpdatedKey), Withheld: true}},
+		} {
+			m := mailText{Language: language, PublicURL: "https://city.example.org", Zone: jakarta, Total: 30, WithheldItems: 1}
+			if kind == Code {
+				m.Code = "012345"
+			} else {
+				m.Unsubscribe = "https://city.example.org/u/token"
+			}
+			for _, item := range items {
+				if err := m.add(item); err != nil {
+					t.Fatalf("%s %s: %v", language, kind, err)
+				}
+			}
+			w, err := write(kind, &m)
+			if err != nil {
+				t.Fatalf("%s %s: %v", language, kind, err)
+			}
+			if w.Subject == "" || strings.ContainsAny(w.Subject, "\r\n") || strings.Contains(w.Text+w.HTML, "<no value>") {
+				t.Errorf("%s %s: subject %q", language, kind, w.Subject)
+			}
+			if strings.Contains(w.HTML, "<b>Pothole") || strings.Contains(w.HTML, "<i>line") {
+				t.Errorf("%s %s: what people wrote is HTML:\n%s", language, kind, w.HTML)
+			}
+			for _, link := range linkPattern.FindAllString(w.HTML, -1) {
+				if !strings.Contains(w.Text, link) {
+					t.Errorf("%s %s: the text has no %s", language, kind, link)
+				}
+			}
+			whole := w.Subject + w.Text + w.HTML
+			switch kind {
+			case Code:
+				if !strings.Contains(w.Text, "012345") || !strings.Contains(w.HTML, "012345") {
+					t.Errorf("%s: no code in %s", language, w.Text)
+				}
+			case Anonymous:
+				for _, secret := range []string{"Pothole", "second", report.String(), "in progress", "dikerjakan"} {
+					if strings.Contains(whole, secret) {
+						t.Errorf("%s: a mail about an anonymous report has %q:\n%s", language, secret, whole)
+					}
+				}
+			default:
+				if !strings.Contains(w.Text, `<b>Pothole</b> & "lamp"`) || !strings.Contains(w.Text, report.String()) {
+					t.Errorf("%s %s: %s", language, kind, w.Text)
+				}
+			}
+		}
+	}
+}
+
+// Both languages have the same words.
+func TestWordsAreComplete(t *testing.T) {
+	t.Parallel()
+	for _, entry := range words[English].Templates() {
+		if words[Indonesian].Lookup(entry.Name()) == nil && entry.Name() != string(English) {
+			t.Errorf("no %q in Indonesian", entry.Name())
+		}
+	}
+	if a, b := len(words[English].Templates()), len(words[Indonesian].Templates()); a != b {
+		t.Errorf("%d words in English, %d in Indonesian", a, b)
+	}
+}

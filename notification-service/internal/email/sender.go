@@ -1,0 +1,244 @@
+package email
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+)
+
+// localPause is the pause after a failure of our own: the database is away, or
+// what is sealed does not open with the configured keys.
+const localPause = time.Minute
+
+// A DraftStore is what a Sender asks of the database.
+type DraftStore interface {
+	// Draft returns what a delivery is about now. The error is ErrNoContact,
+	// ErrUnwanted, ErrRead or ErrEmpty if it is not to be sent.
+	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
+	// UnsubscribeToken keeps a sealed token and its hash for the contact and
+	// kind, unless there is one, and returns the one that is kept.
+	UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error)
+	// CancelMail cancels a delivery that waits, for the reason.
+	CancelMail(ctx context.Context, delivery int64, reason string) error
+	// MailBounced notes that the address takes nothing any more, as the code says.
+	MailBounced(ctx context.Context, b Bounce) error
+}
+
+// A Sender sends the deliveries of the ledger that are mails. It is a
+// ledger.Channel.
+type Sender struct {
+	config *Config
+	store  DraftStore
+	keys   *Keys
+	relay  *Relay
+	log    zerolog.Logger
+
+	cancelled *prometheus.CounterVec
+	bounced   *prometheus.CounterVec
+}
+
+// NewSender returns a Sender whose mails relay takes.
+func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prometheus.Registerer, log zerolog.Logger) *Sender {
+	factory := promauto.With(reg)
+	s := &Sender{config: cfg, store: store, keys: keys, relay: relay, log: log}
+	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "mails_cancelled_total", Help: "Mails that nobody wants any more, by the reason: read on the page, ended, no such contact, or nothing left to tell.",
+	}, []string{"reason"})
+	s.bounced = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "mails_refused_total", Help: "Mails that the mail server refused for good. Those of class policy are for operators to look at.",
+	}, []string{"class"})
+	for _, reason := range reasons {
+		s.cancelled.WithLabelValues(reason)
+	}
+	for _, class := range []string{classAddress, classPolicy, classRefused, ledger.ClassUncertain} {
+		s.bounced.WithLabelValues(class) // 0 is a value to compare with
+	}
+	return s
+}
+
+// reasons are the words for why a mail is cancelled.
+var reasons = map[error]string{ErrNoContact: "no_contact", ErrUnwanted: "unwanted", ErrRead: "read", ErrEmpty: "empty"}
+
+// Name returns Channel.
+func (s *Sender) Name() string { return Channel }
+
+// Lanes lets every lane send. It fails while the mail server does not let us in,
+// so that nothing is claimed: an outage of ours costs no mail an attempt, and
+// the database nothing.
+func (s *Sender) Lanes(ctx context.Context, names []string) (map[string]ledger.Lane, error) {
+	if err := s.relay.Ready(ctx); err != nil {
+		return nil, errors.New(describe(err))
+	}
+	lanes := make(map[string]ledger.Lane, len(names))
+	for _, name := range names {
+		lanes[name] = ledger.Lane{Hold: ledger.Open, InFlight: perLane, Send: s.Send}
+	}
+	return lanes, nil
+}
+
+// Disable does nothing: a mail host is never given up.
+func (s *Sender) Disable(context.Context, string, bool) error { return nil }
+
+// Send writes the mail that a delivery is about now, and hands it over.
+func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
+	draft, err := s.store.Draft(ctx, d)
+	for reason, word := range reasons {
+		if errors.Is(err, reason) {
+			return s.cancel(ctx, d, word)
+		}
+	}
+	if err != nil {
+		return s.unsent(ctx, "database", "reading what a mail is about failed, will retry", err)
+	}
+	zone, err := time.LoadLocation(draft.Contact.Zone)
+	if err != nil { // it was checked when it was given; lists of zones change
+		zone = time.UTC
+	}
+	if d.Kind != Code && d.Kind != Digest { // he waits for the one, and has chosen the hour of the other
+		if quiet := draft.Contact.Quiet.Until(draft.Now.In(zone)); quiet > 0 {
+			return ledger.Answer{Verdict: ledger.Unsent, After: quiet, Class: "quiet_hours"}
+		}
+	}
+	msg, err := s.compose(ctx, d, draft, zone)
+	if err != nil {
+		return s.unsent(ctx, "compose", "writing a mail failed, will retry", err)
+	}
+	err = s.relay.Deliver(ctx, msg)
+	answer, hard := answerOf(ctx, err, d)
+	switch {
+	case answer.Class == classRelay:
+		s.log.Warn().Str("error", describe(err)).Msg("the mail server does not take mails, will retry")
+	case answer.Class == classPolicy:
+		s.log.Error().Str("answer", answer.Error).Str("lane", d.Lane).
+			Msg("a mail is refused by policy, check SPF, DKIM, DMARC and the reputation of the mail server")
+	}
+	if answer.Verdict == ledger.Refused {
+		s.bounced.WithLabelValues(answer.Class).Inc()
+	}
+	if hard {
+		// The contact may not stay active: it would be written to again.
+		bounce := Bounce{Delivery: d.ID, Code: codeOf(answer), Hard: true}
+		if err := s.store.MailBounced(ctx, bounce); err != nil {
+			return s.unsent(ctx, "database", "noting a bounce failed, will retry", err)
+		}
+	}
+	return answer
+}
+
+// codeOf returns the code of a refusal that is kept.
+func codeOf(a ledger.Answer) string {
+	if code := statusPattern.FindString(a.Error); code != "" {
+		return code
+	}
+	return fmt.Sprint(a.Status)
+}
+
+// cancel cancels a delivery. The ledger changes nothing about what is cancelled.
+func (s *Sender) cancel(ctx context.Context, d *ledger.Delivery, reason string) ledger.Answer {
+	if err := s.store.CancelMail(ctx, d.ID, reason); err != nil {
+		return s.unsent(ctx, "database", "cancelling a mail failed, will retry", err)
+	}
+	s.cancelled.WithLabelValues(reason).Inc()
+	return ledger.Answer{Verdict: ledger.Unsent, Class: reason}
+}
+
+func (s *Sender) unsent(ctx context.Context, class, what string, err error) ledger.Answer {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
+	}
+	s.log.Warn().Str("error", pgpool.LogText(err)).Msg(what)
+	return ledger.Answer{Verdict: ledger.Unsent, After: localPause, Class: class, Error: "a failure of our own"}
+}
+
+// compose writes the mail.
+func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, zone *time.Location) (*gomail.Msg, error) {
+	address, err := s.keys.Open(draft.Contact.ID, draft.Contact.Address)
+	if err != nil {
+		return nil, err
+	}
+	t := mailText{
+		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Zone: zone,
+		Total: draft.Total, WithheldItems: draft.Withheld,
+	}
+	switch d.Kind {
+	case Code:
+		var body SealedCode
+		if err := json.Unmarshal(d.Body, &body); err != nil {
+			return nil, fmt.Errorf("read code: %w", err)
+		}
+		if t.Code, err = s.keys.Open(draft.Contact.ID, body.Code); err != nil {
+			return nil, err
+		}
+	default:
+		for _, item := range draft.Items {
+			if err := t.add(item); err != nil {
+				return nil, err
+			}
+		}
+		if t.Unsubscribe, err = s.unsubscribeURL(ctx, d.Kind, draft); err != nil {
+			return nil, err
+		}
+	}
+	written, err := write(d.Kind, &t)
+	if err != nil {
+		return nil, err
+	}
+
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(s.config.From)
+	if err := msg.To(address); err != nil {
+		return nil, errors.New("an address that is none any more") // the error quotes it
+	}
+	name := s.keys.DeliveryToken(d.ID)
+	if s.config.MailBounceDomain != "" {
+		if err := msg.EnvelopeFrom(bounceUser + name + "@" + s.config.MailBounceDomain); err != nil {
+			return nil, fmt.Errorf("address for bounces: %w", err)
+		}
+	}
+	msg.SetMessageIDWithValue(name + "@" + host(s.config.From.Address)) // the same at each try
+	msg.SetDateWithValue(draft.Now)
+	msg.Subject(written.Subject)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answer from who is on holiday
+	msg.SetGenHeader("X-Auto-Response-Suppress", "All")  // the same for Exchange
+	msg.SetGenHeader("Content-Language", string(t.Language))
+	if t.Unsubscribe != "" {
+		// One click is for https alone (RFC 8058 section 3.1). On a developer's
+		// machine the link stays.
+		if msg.SetListUnsubscribeOneClick(t.Unsubscribe) != nil {
+			msg.SetListUnsubscribe(t.Unsubscribe)
+		}
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, written.Text)
+	msg.AddAlternativeString(gomail.TypeTextHTML, written.HTML)
+	return msg, nil
+}
+
+// unsubscribeURL returns the address that ends mails of this kind. Each contact
+// has one token a kind, which is made with the first mail.
+func (s *Sender) unsubscribeURL(ctx context.Context, kind string, draft Draft) (string, error) {
+	sealed := draft.Unsubscribe
+	if sealed == "" {
+		token := NewToken()
+		var err error
+		sealed, err = s.store.UnsubscribeToken(ctx, draft.Contact.ID, kind, TokenHash(token), s.keys.SealToken(draft.Contact.ID, token))
+		if err != nil {
+			return "", err
+		}
+	}
+	token, err := s.keys.Open(draft.Contact.ID, sealed)
+	if err != nil {
+		return "", err
+	}
+	return s.config.PublicURL + "/u/" + token, nil
+}

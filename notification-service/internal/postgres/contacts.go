@@ -1,0 +1,399 @@
+package postgres
+
+import (
+	"context"
+	"crypto/hmac"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+)
+
+const contactColumns = `c.id, c.address, c.lane, c.language, c.zone, c.state, c.kinds, c.quiet_from, c.quiet_to`
+
+// scanContact reads contactColumns, and what follows them into more.
+func scanContact(row pgx.CollectableRow, more ...any) (c email.Contact, err error) {
+	var from, to *int
+	err = row.Scan(append([]any{&c.ID, &c.Address, &c.Lane, &c.Language, &c.Zone, &c.State, &c.Kinds, &from, &to}, more...)...)
+	if from != nil && to != nil {
+		c.Quiet = &email.Quiet{From: *from, To: *to}
+	}
+	return c, err
+}
+
+func oneContact(rows pgx.Rows, err error) (email.Contact, error) {
+	if err != nil {
+		return email.Contact{}, fmt.Errorf("read contact: %w", err)
+	}
+	c, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) { return scanContact(row) })
+	if errors.Is(err, pgx.ErrNoRows) {
+		return email.Contact{}, email.ErrNoAddress
+	}
+	if err != nil {
+		return email.Contact{}, fmt.Errorf("read contact: %w", err)
+	}
+	return c, nil
+}
+
+// Contact returns where reader wants to be written to, or email.ErrNoAddress.
+func (s *Store) Contact(ctx context.Context, reader notification.Reader) (email.Contact, error) {
+	return oneContact(s.pool.Query(ctx, `
+		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own()))
+}
+
+// SetContact keeps c as where reader wants to be written to. With the address of
+// before, known by one of the hashes, only its language and zone change. With
+// another one it is a new contact, which has to be proven and ends what waits for
+// the old one; what he wants to be told stays.
+func (s *Store) SetContact(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return email.Contact{}, err
+	}
+	var kept email.Contact
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Whoever changes what a reader wants waits for whoever does it elsewhere.
+		stream, err := lockStream(ctx, tx, reader)
+		if err != nil {
+			return err
+		}
+		before, err := oneContact(tx.Query(ctx, `
+			delete from contacts c where stream_id = $1 and address_mac <> all($2::bytea[]) returning `+contactColumns, stream, hashes))
+		if err != nil && !errors.Is(err, email.ErrNoAddress) {
+			return err
+		}
+		var from, to *int
+		if before.Quiet != nil {
+			from, to = &before.Quiet.From, &before.Quiet.To
+		}
+		if before.Kinds == nil {
+			before.Kinds = []string{}
+		}
+		kept, err = oneContact(tx.Query(ctx, `
+			insert into contacts as c (id, stream_id, address, address_mac, lane, language, zone, kinds, quiet_from, quiet_to)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			on conflict (stream_id) do update set language = excluded.language, zone = excluded.zone
+			returning `+contactColumns,
+			c.ID, stream, c.Address, hashes[0], c.Lane, c.Language, c.Zone, before.Kinds, from, to))
+		if err != nil {
+			return err
+		}
+		return moveDigest(ctx, tx, stream)
+	})
+	return kept, err
+}
+
+// lockStream returns the number of reader's own stream, locked against others
+// who change what its reader wants, and not against what comes in.
+func lockStream(ctx context.Context, tx pgx.Tx, reader notification.Reader) (id int64, err error) {
+	err = tx.QueryRow(ctx, `
+		select s.id, pg_advisory_xact_lock($2, hashint8(s.id)) from streams s where s.name = $1`,
+		reader.Own(), contactLock).Scan(&id, nil)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, fault.New(fault.Unavailable, "the streams are being removed")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("lock stream: %w", err)
+	}
+	return id, nil
+}
+
+// contactLock keeps the advisory locks of contacts apart from others.
+const contactLock int32 = 0x6d61696c
+
+// RemoveContact forgets where reader wants to be written to, and that he wanted
+// digests and mails about anonymous reports. What waits for him is cancelled
+// when it is due.
+func (s *Store) RemoveContact(ctx context.Context, reader notification.Reader) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		for _, table := range []string{"contacts", "digests", "mail_consents"} {
+			_, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, reader.Own())
+			if err != nil {
+				return fmt.Errorf("remove contact: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// SetMailPreferences keeps which notifications reader is mailed at once, and when
+// not. It returns email.ErrNoAddress if he has given none.
+func (s *Store) SetMailPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error) {
+	var from, to *int
+	if quiet != nil {
+		from, to = &quiet.From, &quiet.To
+	}
+	return oneContact(s.pool.Query(ctx, `
+		update contacts c set kinds = $2, quiet_from = $3, quiet_to = $4
+		from streams s where s.name = $1 and c.stream_id = s.id
+		returning `+contactColumns, reader.Own(), kinds, from, to))
+}
+
+// SendCode has a code sent to reader's contact, of which hash is kept and body is
+// the delivery. It returns email.ErrTooManyCodes if he has had too many. If others
+// have had too many sent to the same address nothing is sent, and nobody is told:
+// that the address is known is nobody's business.
+func (s *Store) SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		stream, err := lockStream(ctx, tx, reader)
+		if err != nil {
+			return err
+		}
+		var state email.State
+		var mac []byte
+		var lane string
+		err = tx.QueryRow(ctx, `
+			select state, address_mac, lane from contacts where stream_id = $1 and id = $2 for update`, stream, contact).
+			Scan(&state, &mac, &lane)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return email.ErrNoAddress
+		}
+		if err != nil {
+			return fmt.Errorf("read contact: %w", err)
+		}
+		if state == email.Active {
+			return fault.New(fault.Conflict, "the address is proven already")
+		}
+		var own, everybodys int
+		var recently, recentlyElsewhere bool
+		err = tx.QueryRow(ctx, `
+			select count(*) filter (where stream_id = $1), coalesce(bool_or(sent_at > now() - $4::interval) filter (where stream_id = $1), false),
+			  count(*) filter (where address_mac = $2), coalesce(bool_or(sent_at > now() - $4::interval) filter (where address_mac = $2), false)
+			from contact_codes where (stream_id = $1 or address_mac = $2) and sent_at > now() - $3::interval`,
+			stream, mac, email.CodePeriod, email.CodePause).Scan(&own, &recently, &everybodys, &recentlyElsewhere)
+		if err != nil {
+			return fmt.Errorf("count codes: %w", err)
+		}
+		if own >= email.MaxCodes || recently {
+			return email.ErrTooManyCodes
+		}
+		_, err = tx.Exec(ctx, `insert into contact_codes (stream_id, address_mac) values ($1, $2)`, stream, mac)
+		if err != nil {
+			return fmt.Errorf("note code: %w", err)
+		}
+		if everybodys >= email.MaxCodes || recentlyElsewhere {
+			return nil
+		}
+		_, err = tx.Exec(ctx, `
+			update contacts set code_mac = $2, code_until = now() + $3::interval, code_tries = 0 where id = $1`,
+			contact, hash, email.CodeLifetime)
+		if err == nil { // the code before is none any more
+			_, err = tx.Exec(ctx, `
+				update deliveries set state = 'cancelled', last_class = 'unwanted', done_at = now()
+				where channel = $1 and target = $2 and kind = $3 and state = 'waiting'`,
+				email.Channel, contact.String(), email.Code)
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, `
+				insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
+				values ($1, $2, $3, $4, $5, $6, now() + $7::interval)`,
+				email.Channel, email.CodeLane(lane), contact.String(), uuid.NewString(), email.Code, body, email.CodeLifetime)
+		}
+		if err != nil {
+			return fmt.Errorf("send code: %w", err)
+		}
+		return nil
+	})
+}
+
+// VerifyCode makes reader's contact active if one of the hashes is that of the
+// code which was sent last. Otherwise it returns email.ErrCode, and the code has
+// one try less.
+func (s *Store) VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error) {
+	right := false
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var mac []byte
+		err := tx.QueryRow(ctx, `
+			select c.code_mac from contacts c join streams s on s.id = c.stream_id
+			where s.name = $1 and c.id = $2 and c.code_until > now() and c.code_tries < $3 for update of c`,
+			reader.Own(), contact, email.CodeTries).Scan(&mac)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read code: %w", err)
+		}
+		right = slices.ContainsFunc(hashes, func(hash []byte) bool { return hmac.Equal(hash, mac) })
+		change := `update contacts set code_tries = code_tries + 1 where id = $1`
+		if right {
+			change = `update contacts set state = 'active', state_since = now(), code_mac = null, code_until = null where id = $1`
+		}
+		if _, err := tx.Exec(ctx, change, contact); err != nil {
+			return fmt.Errorf("note try of a code: %w", err)
+		}
+		if right { // it takes mails again, and what it refused before counts no more
+			_, err = tx.Exec(ctx, `update mail_bounces set contact_id = null where contact_id = $1`, contact)
+		}
+		if err != nil {
+			return fmt.Errorf("forget bounces: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return email.Contact{}, err
+	}
+	if !right {
+		return email.Contact{}, email.ErrCode
+	}
+	return s.Contact(ctx, reader)
+}
+
+// SetMailConsent keeps whether reader wants mails about a report that he filed
+// anonymously.
+func (s *Store) SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return err
+	}
+	sql := `insert into mail_consents (stream_id, report_id) select id, $2 from streams where name = $1 on conflict do nothing`
+	if !wanted {
+		sql = `delete from mail_consents where stream_id = (select id from streams where name = $1) and report_id = $2`
+	}
+	if _, err := s.pool.Exec(ctx, sql, reader.Own(), report); err != nil {
+		return fmt.Errorf("keep consent: %w", err)
+	}
+	return nil
+}
+
+const unsubscriptionSQL = `
+select u.kind, c.language, c.id, c.stream_id, case u.kind
+  when 'digest' then not exists (select from digests d where d.stream_id = c.stream_id)
+  when 'anonymous' then not exists (select from mail_consents m where m.stream_id = c.stream_id)
+  else not u.kind = any(c.kinds) end
+from unsubscribe_tokens u join contacts c on c.id = u.contact_id where u.hash = $1`
+
+// Unsubscription returns what the token of that hash ends, or email.ErrToken. It
+// changes nothing.
+func (s *Store) Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error) {
+	u, _, _, err := readUnsubscription(ctx, s.pool, hash)
+	return u, err
+}
+
+func readUnsubscription(ctx context.Context, q querier, hash []byte) (u email.Unsubscription, contact uuid.UUID, stream int64, err error) {
+	rows, err := q.Query(ctx, unsubscriptionSQL, hash)
+	if err != nil {
+		return u, contact, 0, fmt.Errorf("read token: %w", err)
+	}
+	u, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (u email.Unsubscription, err error) {
+		return u, row.Scan(&u.Kind, &u.Language, &contact, &stream, &u.Ended)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return u, contact, 0, email.ErrToken
+	}
+	if err != nil {
+		return u, contact, 0, fmt.Errorf("read token: %w", err)
+	}
+	return u, contact, stream, nil
+}
+
+// Unsubscribe ends the mails that the token of that hash is for. It may be called
+// again.
+func (s *Store) Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error) {
+	var u email.Unsubscription
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var contact uuid.UUID
+		var stream int64
+		var err error
+		if u, contact, stream, err = readUnsubscription(ctx, tx, hash); err != nil {
+			return err
+		}
+		switch u.Kind {
+		case email.Digest:
+			_, err = tx.Exec(ctx, `delete from digests where stream_id = $1`, stream)
+		case email.Anonymous:
+			_, err = tx.Exec(ctx, `delete from mail_consents where stream_id = $1`, stream)
+		default:
+			_, err = tx.Exec(ctx, `update contacts set kinds = array_remove(kinds, $2) where id = $1`, contact, u.Kind)
+		}
+		if err != nil {
+			return fmt.Errorf("end mails: %w", err)
+		}
+		u.Ended = true
+		return nil
+	})
+	return u, err
+}
+
+// DigestSettings returns when reader wants digests.
+func (s *Store) DigestSettings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error) {
+	settings := email.DigestSettings{Frequency: email.Off, Weekday: time.Monday, At: email.DefaultDigestAt}
+	var weekday, at int
+	err := s.pool.QueryRow(ctx, `
+		select d.frequency, d.weekday, d.at from digests d join streams s on s.id = d.stream_id where s.name = $1`, reader.Own()).
+		Scan(&settings.Frequency, &weekday, &at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return settings, nil
+	}
+	if err != nil {
+		return settings, fmt.Errorf("read digest: %w", err)
+	}
+	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
+	return settings, nil
+}
+
+// SetDigest keeps when reader wants digests. The first is about what comes in from
+// now on. It returns email.ErrNoAddress if he has given none.
+func (s *Store) SetDigest(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error {
+	if _, err := s.View(ctx, reader); err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		stream, err := lockStream(ctx, tx, reader)
+		if err != nil {
+			return err
+		}
+		if settings.Frequency == email.Off {
+			if _, err := tx.Exec(ctx, `delete from digests where stream_id = $1`, stream); err != nil {
+				return fmt.Errorf("end digest: %w", err)
+			}
+			return nil
+		}
+		tag, err := tx.Exec(ctx, `
+			insert into digests as d (stream_id, frequency, weekday, at, next_at, sent_seq)
+			select s.id, $2, $3, $4, 'infinity', s.last_seq from streams s join contacts c on c.stream_id = s.id where s.id = $1
+			on conflict (stream_id) do update set frequency = excluded.frequency, weekday = excluded.weekday, at = excluded.at`,
+			stream, settings.Frequency, int(settings.Weekday), int(settings.At))
+		if err != nil {
+			return fmt.Errorf("keep digest: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return email.ErrNoAddress
+		}
+		return moveDigest(ctx, tx, stream)
+	})
+}
+
+// moveDigest sets when the reader's next digest is due, by the clock of his zone. One
+// that is due already is left to whoever claims it.
+func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
+	var settings email.DigestSettings
+	var weekday, at int
+	var name string
+	var now time.Time
+	err := tx.QueryRow(ctx, `
+		select d.frequency, d.weekday, d.at, c.zone, now()
+		from digests d join contacts c on c.stream_id = d.stream_id where d.stream_id = $1`, stream).
+		Scan(&settings.Frequency, &weekday, &at, &name, &now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // he wants none
+	}
+	if err != nil {
+		return fmt.Errorf("read digest: %w", err)
+	}
+	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
+	zone, err := email.Zone(name)
+	if err != nil {
+		return err
+	}
+	next, _ := settings.Next(now, zone)
+	if _, err := tx.Exec(ctx, `update digests set next_at = $2 where stream_id = $1 and next_at > now()`, stream, next); err != nil {
+		return fmt.Errorf("move digest: %w", err)
+	}
+	return nil
+}

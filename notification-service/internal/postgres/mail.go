@@ -1,0 +1,335 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+)
+
+// Draft returns what a delivery is about now: what its reader wants, what he has
+// read, and what is still there.
+func (s *Store) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+	id, err := uuid.Parse(d.Target)
+	if err != nil {
+		return email.Draft{}, email.ErrNoContact
+	}
+	draft, stream, err := s.draft(ctx, id, d.Kind)
+	if err != nil {
+		return email.Draft{}, err
+	}
+	switch {
+	case d.Kind == email.Code:
+		return draft, nil
+	case draft.Contact.State != email.Active:
+		return email.Draft{}, email.ErrUnwanted
+	case d.Kind == email.Digest:
+		err = s.addWindow(ctx, &draft, stream, d)
+	default:
+		err = s.addNotification(ctx, &draft, stream, d)
+	}
+	return draft, err
+}
+
+// draft returns a contact with its token for mails of that kind, and the number
+// of its reader's stream.
+func (s *Store) draft(ctx context.Context, contact uuid.UUID, kind string) (draft email.Draft, stream int64, err error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+contactColumns+`, c.stream_id, now(), coalesce(u.token, '')
+		from contacts c left join unsubscribe_tokens u on u.contact_id = c.id and u.kind = $2 where c.id = $1`, contact, kind)
+	if err != nil {
+		return draft, 0, fmt.Errorf("read contact: %w", err)
+	}
+	draft.Contact, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) {
+		return scanContact(row, &stream, &draft.Now, &draft.Unsubscribe)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return draft, 0, email.ErrNoContact
+	}
+	if err != nil {
+		return draft, 0, fmt.Errorf("read contact: %w", err)
+	}
+	return draft, stream, nil
+}
+
+// itemsSQL reads notifications n of the stream $1 with whether its reader has read
+// them, and whether mails may be about them: an anonymous report needs his
+// consent.
+const itemsSQL = `
+select n.id, n.type, n.data, n.withheld, coalesce(r.read, n.seq <= m.seq, false) as read, n.seq,
+  not n.withheld or exists (select from mail_consents k where k.stream_id = n.stream_id and k.report_id = n.report_id) as allowed
+from notifications n
+left join read_marks m on m.reader = n.stream_id and m.stream_id = n.stream_id
+left join notification_reads r on r.reader = n.stream_id and r.stream_id = n.stream_id and r.seq = n.seq
+where n.stream_id = $1 and `
+
+// addNotification adds the one notification that a delivery is about.
+func (s *Store) addNotification(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
+	var kind string
+	var item email.Item
+	var data json.RawMessage
+	var allowed bool
+	err := s.pool.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
+		Scan(nil, &kind, &data, &item.Withheld, &item.Read, nil, &allowed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return email.ErrEmpty
+	case err != nil:
+		return fmt.Errorf("read notification: %w", err)
+	case item.Read:
+		return email.ErrRead
+	case !allowed, item.Withheld != (d.Kind == email.Anonymous), !item.Withheld && !draft.Contact.Wants(kind):
+		return email.ErrUnwanted
+	}
+	item.Data = data
+	draft.Items, draft.Total = []email.Item{item}, 1
+	return nil
+}
+
+// addWindow adds what a digest is about: the notifications in its range of
+// numbers that are there and that no mail of their own is about, those that are
+// unread first. If all have been read, there is nothing to tell.
+func (s *Store) addWindow(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
+	var window email.Window
+	if err := json.Unmarshal(d.Body, &window); err != nil {
+		return fmt.Errorf("read window of a digest: %w", err)
+	}
+	rows, err := s.pool.Query(ctx, `
+		with items as (`+itemsSQL+`n.seq > $2 and n.seq <= $3
+		), told as (
+		  select i.* from items i where i.allowed and not exists (
+		    select from deliveries d where d.channel = 'email' and d.target = $4 and d.message_id = i.id::text
+		      and d.state not in ('cancelled', 'dead'))
+		)
+		select data, withheld, read, count(*) over (), count(*) filter (where withheld) over (), count(*) filter (where not read) over ()
+		from told order by read, withheld, seq desc limit $5`,
+		stream, window.After, window.To, d.Target, email.MaxItems)
+	if err != nil {
+		return fmt.Errorf("read digest: %w", err)
+	}
+	var item email.Item
+	var unread int64
+	_, err = pgx.ForEachRow(rows, []any{&item.Data, &item.Withheld, &item.Read, &draft.Total, &draft.Withheld, &unread}, func() error {
+		draft.Items = append(draft.Items, item)
+		item.Data = nil // the next row has bytes of its own
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("read digest: %w", err)
+	case draft.Total == 0:
+		return email.ErrEmpty
+	case unread == 0:
+		return email.ErrRead
+	}
+	return nil
+}
+
+// UnsubscribeToken keeps a sealed token and its hash for the contact and kind,
+// unless there is one, and returns the one that is kept.
+func (s *Store) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error) {
+	var kept string
+	err := s.pool.QueryRow(ctx, `
+		insert into unsubscribe_tokens (hash, contact_id, kind, token) values ($1, $2, $3, $4)
+		on conflict (contact_id, kind) do update set token = unsubscribe_tokens.token
+		returning token`, hash, contact, kind, sealed).Scan(&kept)
+	if err != nil {
+		return "", fmt.Errorf("keep token: %w", err)
+	}
+	return kept, nil
+}
+
+// CancelMail cancels a delivery that waits, for the reason.
+func (s *Store) CancelMail(ctx context.Context, delivery int64, reason string) error {
+	_, err := s.pool.Exec(ctx, `
+		update deliveries set state = 'cancelled', last_class = $2, done_at = now()
+		where id = $1 and channel = 'email' and state = 'waiting'`, delivery, reason)
+	if err != nil {
+		return fmt.Errorf("cancel mail: %w", err)
+	}
+	return nil
+}
+
+// MailBounced notes a bounce, once however often it comes. One that is hard, or so
+// many soft ones in their period, end what is sent to the contact; so does a
+// complaint.
+func (s *Store) MailBounced(ctx context.Context, b email.Bounce) error {
+	state := email.Bounced
+	if b.Complaint() {
+		state = email.Complained
+	}
+	_, err := s.pool.Exec(ctx, `
+		with noted as (
+		  insert into mail_bounces (delivery_id, contact_id, lane, code, hard)
+		  select d.id, c.id, d.lane, $2, $3 from deliveries d left join contacts c on c.id::text = d.target
+		  where d.id = $1 and d.channel = 'email'
+		  on conflict (delivery_id, code) do nothing
+		  returning contact_id
+		)
+		update contacts c set state = $4, state_since = now() from noted n
+		where c.id = n.contact_id and c.state in ('unverified', 'active', 'bounced') and c.state <> $4
+		  and ($3 or (select count(*) from mail_bounces o
+		    where o.contact_id = c.id and not o.hard and o.at > now() - $5::interval) + 1 >= $6)`,
+		b.Delivery, b.Code, b.Hard, string(state), email.SoftBouncePeriod, email.MaxSoftBounces)
+	if err != nil {
+		return fmt.Errorf("note bounce: %w", err)
+	}
+	return nil
+}
+
+// CountDigests returns how many are due.
+func (s *Store) CountDigests(ctx context.Context, tx pgx.Tx) (n int64, err error) {
+	if err := tx.QueryRow(ctx, `select count(*) from digests where next_at <= now()`).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count due digests: %w", err)
+	}
+	return n, nil
+}
+
+// ClaimDigests writes a delivery for up to limit due digests that are not empty,
+// each due at a moment of its own within spread, and sets when the next ones are.
+// What a digest is about are the numbers above those of the one before, up to the
+// head of the stream: they have no gaps and are in the order of the commits, so
+// that none is left out and none comes twice. It returns how many it claimed.
+func (s *Store) ClaimDigests(ctx context.Context, tx pgx.Tx, limit int, spread time.Duration) (claimed int, err error) {
+	rows, err := tx.Query(ctx, `
+		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),
+		  c.id, coalesce(c.lane, ''), coalesce(c.zone, 'UTC'), coalesce(c.state = 'active', false)
+		from digests d join streams s on s.id = d.stream_id left join contacts c on c.stream_id = d.stream_id
+		where d.next_at <= now() order by d.next_at limit $1 for update of d skip locked`, limit)
+	if err != nil {
+		return 0, fmt.Errorf("read due digests: %w", err)
+	}
+	var (
+		stream, after, head int64
+		settings            email.DigestSettings
+		weekday, at         int
+		due, now            time.Time
+		contact             *uuid.UUID
+		lane, zoneName      string
+		active              bool
+
+		mails digestColumns
+		moved struct {
+			streams, seqs []int64
+			next          []time.Time
+		}
+		zones = make(map[string]*time.Location) // reading one takes longer than all the rest
+	)
+	columns := []any{&stream, &settings.Frequency, &weekday, &at, &due, &after, &head, &now, &contact, &lane, &zoneName, &active}
+	_, err = pgx.ForEachRow(rows, columns, func() error {
+		claimed++
+		zone := zones[zoneName]
+		if zone == nil {
+			var err error
+			if zone, err = schedule.Zone(zoneName); err != nil { // it was checked when it was given; lists of zones change
+				zone = time.UTC
+			}
+			zones[zoneName] = zone
+		}
+		settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
+		next, _ := settings.Next(now, zone)
+		moved.streams, moved.seqs, moved.next = append(moved.streams, stream), append(moved.seqs, head), append(moved.next, next)
+		if head == after || contact == nil || !active {
+			return nil // it only moves
+		}
+		window, err := json.Marshal(email.Window{After: after, To: head})
+		if err != nil {
+			return fmt.Errorf("encode window: %w", err)
+		}
+		place := time.Duration(binary.BigEndian.Uint64((*contact)[8:])>>1) % max(spread, 1) // the same each day
+		// The day and the head: who moves his hour has two on a day.
+		period := due.In(zone).Format(time.DateOnly) + "." + strconv.FormatInt(head, 10)
+		mails.add(*contact, lane, period, window, place, next)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read due digests: %w", err)
+	}
+	if claimed == 0 {
+		return 0, nil
+	}
+	_, err = tx.Exec(ctx, `
+		insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
+		select $1, lane, target, period, $2, body, now() + make_interval(secs => place_s), next
+		from unnest($3::text[], $4::text[], $5::text[], $6::bytea[], $7::double precision[], $8::timestamptz[])
+		  as m (lane, target, period, body, place_s, next)
+		on conflict (channel, target, message_id, kind) do nothing`,
+		email.Channel, email.Digest, mails.lanes, mails.targets, mails.periods, mails.bodies, mails.places, mails.next)
+	if err != nil {
+		return 0, fmt.Errorf("write digests: %w", err)
+	}
+	_, err = tx.Exec(ctx, `
+		update digests d set sent_seq = m.seq, next_at = m.next
+		from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as m (stream_id, seq, next) where d.stream_id = m.stream_id`,
+		moved.streams, moved.seqs, moved.next)
+	if err != nil {
+		return 0, fmt.Errorf("move digests: %w", err)
+	}
+	return claimed, nil
+}
+
+// digestColumns are the deliveries of digests.
+type digestColumns struct {
+	lanes, targets, periods []string
+	bodies                  [][]byte
+	places                  []float64 // in seconds from now
+	next                    []time.Time
+}
+
+func (c *digestColumns) add(contact uuid.UUID, lane, period string, window []byte, place time.Duration, next time.Time) {
+	c.lanes = append(c.lanes, lane)
+	c.targets = append(c.targets, contact.String())
+	c.periods = append(c.periods, period)
+	c.bodies = append(c.bodies, window)
+	c.places = append(c.places, place.Seconds())
+	c.next = append(c.next, next)
+}
+
+// MailLanes returns how the mails to each host are, those with the most that waits
+// first. What waits is counted up to 100,000 over all.
+func (s *Store) MailLanes(ctx context.Context) ([]email.LaneStatus, error) {
+	rows, err := s.pool.Query(ctx, `
+		with waiting as (
+		  select lane, count(*) as n, min(due_at) as oldest
+		  from (select lane, due_at from deliveries where channel = 'email' and state = 'waiting' limit 100000) w group by lane
+		)
+		select coalesce(w.lane, l.lane), coalesce(w.n, 0), w.oldest, coalesce(l.rate, 0), coalesce(l.failures, 0),
+		  case when l.open_until > now() then l.open_until end, l.last_success_at, l.last_failure_at
+		from waiting w full join (select * from lanes where channel = 'email') l on l.lane = w.lane
+		where w.n > 0 or l.last_success_at > now() - interval '30 days' or l.last_failure_at > now() - interval '30 days'
+		order by 2 desc, 1 limit 500`, freshPlan)
+	if err != nil {
+		return nil, fmt.Errorf("count mails: %w", err)
+	}
+	lanes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.LaneStatus])
+	if err != nil {
+		return nil, fmt.Errorf("count mails: %w", err)
+	}
+	return lanes, nil
+}
+
+// MailBounces counts the bounces of the last 30 days by host and code, the most
+// frequent first.
+func (s *Store) MailBounces(ctx context.Context) ([]email.BounceCount, error) {
+	rows, err := s.pool.Query(ctx, `
+		select lane, code, hard, count(*) from mail_bounces where at > now() - interval '30 days'
+		group by lane, code, hard order by 4 desc, 1, 2 limit 500`)
+	if err != nil {
+		return nil, fmt.Errorf("count bounces: %w", err)
+	}
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.BounceCount])
+	if err != nil {
+		return nil, fmt.Errorf("count bounces: %w", err)
+	}
+	return counts, nil
+}

@@ -28,6 +28,8 @@ type canary struct {
 	reports []client.Report
 	wires   []*spy // copies of all that goes through the exchanges
 	other   *otherSystem
+	mails   *mailServer
+	address string // that mails go to
 }
 
 // An anonymous reporter is never exposed: nobody else's answer, no message,
@@ -41,6 +43,7 @@ func TestPrivacyCanary(t *testing.T) {
 	c.screen.check(want)
 	c.searchAnswers()
 	c.searchWebhooks()
+	c.searchMails()
 	c.searchWires()
 	c.searchTables()
 	c.searchProcesses()
@@ -51,7 +54,8 @@ func releaseCanary(t *testing.T) *canary {
 	t.Helper()
 	mark := func() string { b := make([]byte, 6); _, _ = rand.Read(b); return hex.EncodeToString(b) }
 	id, name, mail := "Id-"+mark()+"-Kanari", "Nama "+mark()+" Kanari", mark()+".kanari@surel.test"
-	c := &canary{stack: startStack(t), leaks: newLeakDetector(t, id, name, mail)}
+	c := &canary{stack: startStack(t), leaks: newLeakDetector(t, id, name, mail), address: mail}
+	c.mails = c.openMailServer()
 	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
 		c.wires = append(c.wires, c.spyOn(exchange))
@@ -59,6 +63,7 @@ func releaseCanary(t *testing.T) *canary {
 	c.screen = watch(t, c.user)
 	c.other = openOtherSystem(t)
 	c.other.register(c.stack, c.userOf("operator", "operator"))
+	c.mails.giveAddress(c.user, mail)
 	return c
 }
 
@@ -74,6 +79,10 @@ func (c *canary) fileAnonymously() (want []sight) {
 			c.t.Fatalf("file anonymously: %v", err)
 		}
 		c.reports = append(c.reports, report)
+		consent := map[string]any{"report_id": report.ID, "mail": true}
+		if err := c.user.Do(c.t.Context(), http.MethodPut, "/me/mail-consents", consent, nil); err != nil {
+			c.t.Fatalf("ask for mails: %v", err)
+		}
 		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
 		want = append(want, move(c.t, olga, report, "in_progress", "Seen"))
 	}
@@ -150,6 +159,10 @@ var selfDescriptions = []string{
 // searchAnswers asks for everything that the documents know, as everyone but
 // the canary.
 func (c *canary) searchAnswers() {
+	contact := map[string]string{"address": "other@surel.test", "language": "id", "zone": "Asia/Jakarta"}
+	if err := c.userOf("other-resident", "resident").Do(c.t.Context(), http.MethodPut, "/me/contact", contact, nil); err != nil {
+		c.t.Errorf("somebody else gives an address: %v", err)
+	}
 	values := c.pathValues()
 	for _, path := range selfDescriptions {
 		c.searchOperations(c.worker, path)

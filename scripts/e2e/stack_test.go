@@ -61,6 +61,9 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 		"DRAIN_WINDOW": "2s",
 		// Receivers of webhooks are on this machine.
 		"WEBHOOK_ALLOW_HTTP": "true", "WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
+		// People may ask for mails, which come at once; the worker sends them where a test has a mail server.
+		"MAIL_FROM": "CityConnect <no-reply@city.test>", "MAIL_READ_FIRST": "0s",
+		"PUBLIC_URL": "https://city.test", "MAIL_BOUNCE_DOMAIN": "bounces.city.test", "DIGEST_SPREAD": "0s",
 		// Tests do in seconds what people do in hours.
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,

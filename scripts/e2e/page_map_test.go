@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -51,6 +53,22 @@ func TestPageMapOfTheCity(t *testing.T) {
 		browser.Click("button", "Use the map’s centre"),
 		browser.See("[role=status]", "Chosen: -6.595, 106.7995"),
 		browser.Until(`[...document.querySelectorAll('label')].find((l) => l.textContent.includes('Address')).control.value !== ''`),
+	)
+	// A street is found by its name, on the map's own tiles.
+	street, err := browser.Ask[string](page.Tab, `[...document.querySelectorAll('label')].find((l) => l.textContent.includes('Address')).control.value.split(',')[0]`)
+	if err != nil || street == "" {
+		t.Fatalf("the place has no street (error: %v)", err)
+	}
+	page.do(
+		browser.Click("button", "Remove"), browser.See("[role=status]", "No place chosen yet"),
+		browser.Fill("Find a street", strings.ToLower(street)),
+		browser.See(".place-search li button", street),
+		browser.Enter(),
+		browser.See("[role=status]", "Chosen:"),
+		browser.Until(`!document.querySelector('.place-search li') && document.querySelector('h2').textContent === 'Where is it?'`),
+		browser.Until(`[...document.querySelectorAll('label')].find((l) => l.textContent.includes('Address')).control.value.includes(`+strconv.Quote(street)+`)`),
+		browser.Fill("Find a street", "Champs Elysees"),
+		browser.See(".place-search [role=status]", "Not on this part of the map"),
 	)
 	foreign, err := browser.Ask[[]string](page.Tab, `performance.getEntriesByType('resource').map((e) => new URL(e.name).origin).filter((o) => o !== location.origin && o !== 'null')`)
 	if err != nil || len(foreign) > 0 {

@@ -143,10 +143,7 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	// The author follows a report of carl's, and carl the anonymous one.
-	carls := must(carl.CreateReport(t.Context(), draft("A dark square"), "Idempotency-Key", uuid.NewString()))
-	follow(t, residents[author].Client, carls)
-	follow(t, carl, anonymous)
+	carls := followEachOther(t, carl, residents[author].Client, anonymous)
 	olgas.await(len(reports) + 1)
 	feed.await(t, len(reports)+1)
 	other.await(len(reports) + 1)
@@ -189,6 +186,16 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// followEachOther has the author of the anonymous report follow one of carl's,
+// which it returns, and carl the anonymous one.
+func followEachOther(t *testing.T, carl, author *client.Client, anonymous client.Report) client.Report {
+	t.Helper()
+	carls := must(carl.CreateReport(t.Context(), draft("A dark square"), "Idempotency-Key", uuid.NewString()))
+	follow(t, author, carls)
+	follow(t, carl, anonymous)
+	return carls
 }
 
 // follow has user notified of changes of the report's status.

@@ -13,6 +13,7 @@ import { number, t } from '../lang/i18n';
 import { config } from '../state/config';
 import { theme } from '../state/preferences';
 import { describePlace, type Named, type Position } from './address';
+import { findPlaces, type Found } from './search';
 import { CITY, cityStyle } from './style';
 
 export interface Point extends Position {
@@ -172,6 +173,12 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
         named(map, 'transportation_name'),
         named(map, 'place', ['suburb', 'quarter', 'neighbourhood', 'village']),
       );
+    },
+    /** Streets and quarters of that name in what the map has loaded. */
+    async find(text: string): Promise<Found[]> {
+      if (!tiles) return [];
+      if (!map.loaded()) await map.once('idle');
+      return findPlaces(text, rounded(map.getCenter()), named(map, 'transportation_name'), named(map, 'place'));
     },
     recolour,
     resize: () => map.resize(),

@@ -146,7 +146,8 @@ test('an official whom new reports do not concern is not told of them', async ()
   expect(put.mock.lastCall?.[1].body).toEqual({ only_own: true });
   expect(live.announceChange).toHaveBeenCalledWith('notifications');
   arrives(2, { type: 'report.created', report_id: 'r2' });
+  arrives(3, { type: 'report.overdue', report_id: 'r2' });
   expect([shown(), page.unread.value, toasts.value.length]).toEqual([[], 0, 0]);
-  arrives(3, { type: 'report.status.updated', status: 'resolved' });
-  expect([shown(), page.unread.value, toasts.value.length]).toEqual([['n3'], 1, 1]);
+  arrives(4, { type: 'report.status.updated', status: 'resolved' });
+  expect([shown(), page.unread.value, toasts.value.length]).toEqual([['n4'], 1, 1]);
 });

@@ -15,7 +15,10 @@ const PAGE_SIZE = 50;
 /** Newest first. */
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
-/** The official does not want to hear of new reports of the city. */
+/** What the stream of all officials has; the others concern the user. */
+const OF_OFFICIALS: Notification['type'][] = ['report.created', 'report.overdue'];
+
+/** The official does not want to hear of those. */
 export const onlyOwn = signal(false);
 /** Where older ones begin, if there are any. */
 export const older = signal<string | undefined>();
@@ -91,7 +94,7 @@ export async function setOnlyOwn(only: boolean): Promise<void> {
 
 /** Adds a notification unless it is shown already, and counts it unless it was counted. */
 function add({ notification, id }: Arrival): boolean {
-  const concerns = !onlyOwn.value || notification.type !== 'report.created';
+  const concerns = !onlyOwn.value || !OF_OFFICIALS.includes(notification.type);
   if (isAhead(id, countedTo)) {
     if (concerns) unread.value++;
     countedTo = furthest(id, countedTo);

@@ -1,0 +1,57 @@
+/** Places from the map's own names: no service is asked, and nobody learns what somebody looks for. */
+import { distance, type Named, type Position } from './address';
+
+export interface Found {
+  name: string;
+  /** The quarter that it lies in; empty where the map has none. */
+  quarter: string;
+  position: Position;
+}
+
+const MAX_FOUND = 6;
+/** Two streets of one name further apart than this are two. */
+const SAME_M = 1_500;
+
+/** What signs and people shorten. */
+const SHORT: Record<string, string> = { jl: 'jalan', jln: 'jalan', gg: 'gang', st: 'street', rd: 'road', ave: 'avenue', kp: 'kampung' };
+
+/** The words of a name or a search, however they were written. */
+function words(text: string): string[] {
+  const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => SHORT[word] ?? word);
+}
+
+/**
+ * The streets and quarters in whose names each word of text begins a word, the
+ * nearest to `near` first.
+ */
+export function findPlaces(text: string, near: Position, streets: Named[], quarters: Named[]): Found[] {
+  const wanted = words(text);
+  if (wanted.join('').length < 2) return [];
+  const nearest: (Found & { metres: number })[] = [];
+  const matches = (name: string) => {
+    const has = words(name);
+    return wanted.every((word) => has.some((each) => each.startsWith(word)));
+  };
+  for (const { name, points } of [...quarters, ...streets].filter(({ name }) => matches(name))) {
+    // A street comes in pieces: one for each tile, and for each crossing.
+    const [longitude, latitude] = points[Math.floor(points.length / 2)] ?? [0, 0];
+    const position = { latitude, longitude };
+    const metres = distance(near, points);
+    const known = nearest.find((each) => each.name === name && distance(each.position, points) < SAME_M);
+    if (!known) nearest.push({ name, quarter: '', position, metres });
+    else if (metres < known.metres) Object.assign(known, { position, metres });
+  }
+  return nearest
+    .toSorted((a, b) => a.metres - b.metres)
+    .slice(0, MAX_FOUND)
+    .map(({ name, position }) => ({ name, position, quarter: quarterOf(name, position, quarters) }));
+}
+
+function quarterOf(name: string, at: Position, quarters: Named[]): string {
+  const [nearest] = quarters
+    .filter((quarter) => quarter.name !== name)
+    .map((quarter) => ({ quarter, metres: distance(at, quarter.points) }))
+    .toSorted((a, b) => a.metres - b.metres);
+  return nearest?.quarter.name ?? '';
+}

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-page \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -108,6 +108,9 @@ chaos-stream: ## three minutes of kills, cuts and restarts under the live stream
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \
 	CHAOS_USERS=$${CHAOS_USERS:-50} CHAOS_CLIENTS=$${CHAOS_CLIENTS:-4} \
 	go test -count=1 -timeout 1h -v -run TestStreamChaos ./cmd/notification-service
+
+bench-page: ## the page on a slow phone, beside that of BASE=revision
+	@scripts/bench-page.sh $(BASE)
 
 bench-compare: ## measure BASE=revision and this tree in turn, with their ratios
 	@scripts/bench-compare.sh $(BASE)

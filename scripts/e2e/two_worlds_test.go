@@ -106,13 +106,7 @@ func play(t *testing.T, author person) world {
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
 		through[exchange] = c.spyOn(exchange)
 	}
-	residents := map[person]*resident{}
-	for _, p := range []person{ann, bene} {
-		r := &resident{Client: c.As(p.id, token(jwt.MapClaims{"sub": p.id, "name": p.name, "role": "resident"}))}
-		r.load(c, nil)
-		r.screen = watch(t, r.Client)
-		residents[p] = r
-	}
+	residents := c.openPages(ann, bene)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	olgas, feed := watch(t, olga), c.listenToFeed()
 	other := openOtherSystem(t)
@@ -143,12 +137,11 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	carls := followEachOther(t, carl, residents[author].Client, anonymous)
-	olgas.await(len(reports) + 1)
-	feed.await(t, len(reports)+1)
-	other.await(len(reports) + 1)
+	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
+	olgas.await(events)
+	feed.await(t, events)
+	other.await(events)
 
-	events := len(reports) + 1
 	await := func(report client.Report) {
 		reader := residents[author] // of the anonymous one, and of carl's, which the author follows
 		switch report.ID {
@@ -186,6 +179,19 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// openPages lets residents in, one after the other.
+func (c *stack) openPages(people ...person) map[person]*resident {
+	c.t.Helper()
+	residents := map[person]*resident{}
+	for _, p := range people {
+		r := &resident{Client: c.As(p.id, token(jwt.MapClaims{"sub": p.id, "name": p.name, "role": "resident"}))}
+		r.load(c, nil)
+		r.screen = watch(c.t, r.Client)
+		residents[p] = r
+	}
+	return residents
 }
 
 // followEachOther has the author of the anonymous report follow one of carl's,

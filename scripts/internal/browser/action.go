@@ -139,7 +139,7 @@ func Until(expression string) Action {
 // InEachDocument runs JavaScript in every document that the tab loads from now
 // on, before the page's own.
 func InEachDocument(script string) Action {
-	return command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	return Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // Width sets how wide the window is; below 600 it is a phone.
@@ -149,7 +149,7 @@ func Width(width, height int) Action {
 
 // Theme sets the system's colours: light or dark.
 func Theme(theme string) Action {
-	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	return Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme},
 			{Name: "prefers-reduced-motion", Value: "reduce"},
@@ -159,12 +159,12 @@ func Theme(theme string) Action {
 
 // Media shows the page as it is on another medium, such as print.
 func Media(medium string) Action {
-	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
+	return Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
 }
 
 // Slow slows the processor down.
 func Slow(rate float64) Action {
-	return command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
+	return Command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
 }
 
 // Freeze stops everything in the tab, as browsers do with tabs that nobody
@@ -174,11 +174,11 @@ func Freeze(frozen bool) Action {
 	if frozen {
 		state = page.SetWebLifecycleStateStateFrozen
 	}
-	return command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
+	return Command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
-// command sends the browser a command of its own protocol.
-func command[P, R any](method cdp.Command[P, R], params P) Action {
+// Command sends the browser a command of its own protocol.
+func Command[P, R any](method cdp.Command[P, R], params P) Action {
 	return Action{string(method.Method), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, method, params)
 		return chromedp.Void{}, err

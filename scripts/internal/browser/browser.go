@@ -4,6 +4,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -165,4 +167,21 @@ func (t *Tab) Heap() (float64, error) {
 		return 0, fmt.Errorf("ask for the page's heap: %w", err)
 	}
 	return usage.UsedSize, nil
+}
+
+// ThreadTime returns for how long the page's main thread has worked, in seconds;
+// of its own time, once the domain Performance was enabled with thread ticks.
+func (t *Tab) ThreadTime() (float64, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	result, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		return 0, fmt.Errorf("ask for the page's metrics: %w", err)
+	}
+	for _, metric := range result.Metrics {
+		if metric.Name == "TaskDuration" {
+			return metric.Value, nil
+		}
+	}
+	return 0, errors.New("the browser does not say how long the main thread has worked")
 }

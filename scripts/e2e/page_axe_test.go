@@ -43,6 +43,15 @@ func TestPageAccessible(t *testing.T) {
 	other.await(1)
 	webhook := "ops" + strings.TrimPrefix(other.path, "/admin")
 
+	contact := map[string]string{"address": "ben@example.org", "language": "en", "zone": "Asia/Jakarta"}
+	if err := ben.Do(t.Context(), http.MethodPut, "/me/contact", contact, nil); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, c.notificationDB, `update contacts set state = 'active'`)
+	execute(t, c.notificationDB, `insert into lanes (channel, lane, rate, failures, open_until, last_success_at, last_failure_at)
+		values ('email', 'gmail.com', 2.5, 6, now() + interval '1 hour', now(), now())`)
+	execute(t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard) values (1, 'gmail.com', '5.1.1', true)`)
+
 	detail := "reports/" + report.ID.String()
 	panel := browser.Click(".bell", "Notifications")
 	screens := []struct {
@@ -65,6 +74,8 @@ func TestPageAccessible(t *testing.T) {
 		{"no such report", ana, "reports/" + uuid.NewString(), []browser.Action{browser.See("h1", "no such report")}},
 		{"another's screen", ana, "queue", []browser.Action{browser.See("h1", "Not for your role")}},
 		{"mine", ana, "mine", []browser.Action{browser.See(".card", "Dark crossing")}},
+		{"settings without an address", ana, "settings", []browser.Action{browser.See("label", "Your address")}},
+		{"settings", ben, "settings", []browser.Action{browser.Click("label.chip", "Every week"), browser.Click("label.check", "Quiet hours"), browser.See("label", "From")}},
 		{"sign-in", nil, "sign-in", []browser.Action{browser.See("label", "Name")}},
 		{"menu", ana, "", []browser.Action{browser.Click("button", "Menu"), browser.See("legend", "Appearance")}},
 		{"notifications", olga, "", []browser.Action{panel, browser.See(".group a", "Another one")}},
@@ -92,6 +103,7 @@ func TestPageAccessible(t *testing.T) {
 		{"recover", oskar, webhook, []browser.Action{browser.Click("button", "Recover"), browser.See("label", "From")}},
 		{"delivery", oskar, webhook, []browser.Action{browser.Click(".rows a", "webhook.test"), browser.Click("summary", "Request and answer"), browser.See("pre", "webhook-id")}},
 		{"departments", oskar, "ops/departments", []browser.Action{browser.Click("button", "Add a department"), browser.See("legend", "Gets the reports of")}},
+		{"e-mail", oskar, "ops/email", []browser.Action{browser.See(".rows strong", "5.1.1")}},
 		{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
 		{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "webhook_create")}},
 	}

@@ -40,9 +40,9 @@ func TestPageHoldsLongTexts(t *testing.T) {
 	}
 	detail := "reports/" + report.ID.String()
 	for role, screens := range map[string][]string{
-		"resident": {"", "?view=map", detail, "new", "new?step=2", "new?step=3", "new?step=4", "mine"},
+		"resident": {"", "?view=map", detail, "new", "new?step=2", "new?step=3", "new?step=4", "mine", "settings"},
 		"official": {"", "queue", "queue?status=all&from=2026-01-01&report=" + report.ID.String(), "queue/numbers", "queue/templates", "queue/moves", detail},
-		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/schedules", "ops/audit"},
+		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/email", "ops/schedules", "ops/audit"},
 	} {
 		id := map[string]string{"resident": "resident-ana", "official": "official-olga", "operator": "operator-oskar"}[role]
 		user := c.As(id, token(jwt.MapClaims{"sub": id, "name": longName, "role": role}))

@@ -195,7 +195,7 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	h := page(t, web.Config{}, development)
 	for path, want := range map[string]int{
-		"/": http.StatusOK, "/reports/1": http.StatusOK, "/mine": http.StatusOK, "/ops/dead-letters/1": http.StatusOK,
+		"/": http.StatusOK, "/reports/1": http.StatusOK, "/mine": http.StatusOK, "/settings": http.StatusOK, "/ops/dead-letters/1": http.StatusOK,
 		"/nowhere": http.StatusNotFound, "/assets/": http.StatusNotFound,
 	} {
 		resp, body := get(t, h, path, "Accept", "text/html,application/xhtml+xml")

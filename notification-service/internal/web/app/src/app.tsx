@@ -31,6 +31,11 @@ const screens: Record<string, Screen> = {
   reports: { title: 'report', view: ReportScreen },
   new: { title: 'new', view: CreateScreen },
   mine: { title: 'mine', view: MineScreen, roles: [] },
+  settings: {
+    title: 'settings',
+    view: lazily(async () => (await import('./screens/settings/settings')).SettingsScreen),
+    roles: [],
+  },
   queue: {
     title: 'queue',
     view: lazily(async () => (await import('./screens/queue/queue')).QueueScreen),

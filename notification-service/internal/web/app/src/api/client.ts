@@ -41,6 +41,12 @@ export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];
 export type WebhookEventType = NotificationSchemas['schemas']['WebhookEventType'];
 export type Delivery = NotificationSchemas['schemas']['Delivery'];
 export type DeliveryAttempt = NotificationSchemas['schemas']['DeliveryAttempt'];
+export type Contact = NotificationSchemas['schemas']['Contact'];
+export type MailLanguage = NotificationSchemas['schemas']['MailLanguage'];
+export type MailKind = NotificationSchemas['schemas']['MailKind'];
+export type Preferences = NotificationSchemas['schemas']['Preferences'];
+export type DigestSettings = NotificationSchemas['schemas']['DigestSettings'];
+export type EmailStatus = NotificationSchemas['schemas']['EmailStatus'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 
 export const reportService = createClient<ReportPaths>();

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { languages, language, preferredLanguage, setLanguage, t } from '../lang/i18n';
 import { announceChange } from '../live/live';
+import { config } from '../state/config';
 import { preferences, type Theme } from '../state/preferences';
 import { closeSession, session } from '../state/session';
 import { Modal } from '../ui/modal';
@@ -47,6 +48,11 @@ function Account({ onClose }: { onClose(): void }) {
         <br />
         <span class="quiet">{t(`role.${who.role}`)}</span>
       </span>
+      {config.mails && (
+        <a class="button" href={href('settings')} onClick={onClose}>
+          {t('settings')}
+        </a>
+      )}
       <button type="button" onClick={signOut}>
         {t('sign-out')}
       </button>

@@ -12,6 +12,8 @@ export interface Config {
     /** Longitude, latitude, zoom. */
     center?: [number, number, number];
   };
+  /** Whether the city has a mail server, so that people may be asked for an address. */
+  mails?: boolean;
 }
 
 export let config: Config = { auth: { mode: 'none' }, map: {} };

@@ -92,6 +92,56 @@ describe('sending', () => {
   });
 });
 
+describe('mails about an anonymous report', () => {
+  const write = { title: 'Dark crossing', privacy_level: 'anonymous', mail: true } as const;
+
+  test('are asked for by themselves, once it is filed', async () => {
+    const page = await begin();
+    page.updateDraft(write);
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    const put = serve(page.notificationService, 'PUT', () => ok(undefined));
+    await page.fileDraft();
+    expect(put.mock.calls).toEqual([['/me/mail-consents', { body: { report_id: 'r1', mail: true } }]]);
+    expect(JSON.stringify(post.mock.lastCall)).not.toContain('mail');
+  });
+
+  test.each([
+    ['nobody asked for them', { ...write, mail: false }],
+    ['the report is public', { ...write, privacy_level: 'public' as const }],
+  ])('are not asked for when %s', async (_, part) => {
+    const page = await begin();
+    page.updateDraft(part);
+    serve(page.reportService, 'POST', () => ok(report()));
+    const put = serve(page.notificationService, 'PUT', () => ok(undefined));
+    expect(await page.fileDraft()).toEqual(report());
+    expect(put).not.toHaveBeenCalled();
+  });
+
+  test('are asked for again when there was no answer, also after a reload', async () => {
+    let page = await begin();
+    page.updateDraft(write);
+    const { key } = page.draft.value;
+    serve(page.reportService, 'POST', () => ok(report()));
+    serve(page.notificationService, 'PUT', () => Promise.reject(new TypeError('network')));
+    expect(await page.fileDraft()).toBeUndefined();
+    page = await begin();
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    const put = serve(page.notificationService, 'PUT', () => ok(undefined));
+    expect(await page.fileDraft()).toEqual(report());
+    expect(post.mock.lastCall?.[1].params?.header).toEqual({ 'Idempotency-Key': key });
+    expect(put).toHaveBeenCalledOnce();
+  });
+
+  test('that are refused leave the report filed', async () => {
+    const page = await begin();
+    page.updateDraft(write);
+    serve(page.reportService, 'POST', () => ok(report()));
+    serve(page.notificationService, 'PUT', () => refused(404, 'not-found'));
+    expect(await page.fileDraft()).toEqual(report());
+    expect(page.draft.value.title).toBe('');
+  });
+});
+
 describe('as another user', () => {
   test('is not sent: the page is loaded again instead', async () => {
     const page = await begin();

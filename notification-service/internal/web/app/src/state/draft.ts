@@ -12,7 +12,7 @@
  */
 import { signal } from '@preact/signals';
 
-import { Failure, must, reportService, type NewReport, type Report } from '../api/client';
+import { Failure, must, notificationService, reportService, type NewReport, type Report } from '../api/client';
 import { confirmUser } from './session';
 import { userData } from './storage';
 
@@ -25,6 +25,8 @@ export interface Draft {
   address: string;
   /** Absent until it is chosen: neither is the usual one. */
   privacy_level?: NewReport['privacy_level'];
+  /** Mails about it are wanted, although it is anonymous: they tell others that one has filed something. */
+  mail?: boolean;
   /** It was sent, and there was no answer yet that settles it. */
   sending: boolean;
 }
@@ -66,7 +68,7 @@ async function file(): Promise<Report | undefined> {
     if (!(await confirmUser())) return undefined;
     updateDraft({ sending: true });
     // The form requires a choice of privacy; without one nobody is named.
-    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous' } = draft.value;
+    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous', mail } = draft.value;
     const body: NewReport = {
       title: title.trim(),
       description,
@@ -76,12 +78,26 @@ async function file(): Promise<Report | undefined> {
       ...position,
     };
     const report = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
+    if (privacy_level === 'anonymous' && mail) await wantMails(report.id);
     discardDraft();
     return report;
   } catch (error) {
     draftError.value = error;
     updateDraft({ sending: error instanceof Failure && error.uncertain });
     return undefined;
+  }
+}
+
+/**
+ * Has the reporter told of an anonymous report by mail. report-service does not
+ * know of it. Without an answer the draft is sent again, under its key, and so is this.
+ */
+async function wantMails(reportId: string): Promise<void> {
+  try {
+    await must(notificationService.PUT('/me/mail-consents', { body: { report_id: reportId, mail: true } }));
+  } catch (error) {
+    if (error instanceof Failure && error.uncertain) throw error;
+    // It is filed all the same, and he is not written to.
   }
 }
 

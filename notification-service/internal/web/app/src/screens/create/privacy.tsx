@@ -1,4 +1,5 @@
 import { t } from '../../lang/i18n';
+import { config } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
 import { FieldFault } from './field-fault';
 
@@ -7,7 +8,7 @@ const READERS = ['everyone', 'officials', 'operators', 'you'] as const;
 
 /** Whether the reporter is named, with who sees what beside the choice. */
 export function Privacy() {
-  const { privacy_level: chosen, position } = draft.value;
+  const { privacy_level: chosen, position, mail = false } = draft.value;
   return (
     <fieldset class="bare">
       <legend class="hidden">{t('privacy')}</legend>
@@ -48,6 +49,15 @@ export function Privacy() {
         )}
         {chosen === 'anonymous' && position && <p>{t('privacy.place')}</p>}
       </div>
+      {chosen === 'anonymous' && config.mails && (
+        <label class="option">
+          <input type="checkbox" checked={mail} onChange={() => updateDraft({ mail: !mail })} />
+          <span>
+            <strong>{t('privacy.mail')}</strong>
+            <small>{t('privacy.mail.hint')}</small>
+          </span>
+        </label>
+      )}
     </fieldset>
   );
 }

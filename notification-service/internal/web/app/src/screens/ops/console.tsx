@@ -1,11 +1,13 @@
 import type { ComponentType } from 'preact';
 
 import { number, t, type Word } from '../../lang/i18n';
+import { config } from '../../state/config';
 import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Audit } from './audit';
 import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
+import { Email } from './email/email';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
@@ -25,6 +27,8 @@ interface Section {
   path: string;
   name: Word;
   view: ComponentType<SectionProps>;
+  /** Whether the city has it; absent is yes. */
+  shown?(): boolean;
   /** What waits for an operator there. */
   waiting?(reading: Reading): number | undefined;
 }
@@ -36,6 +40,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: ({ open }) => open },
   { path: 'replays', name: 'replays', view: Replays },
   { path: 'webhooks', name: 'webhooks', view: Webhooks },
+  { path: 'email', name: 'email', view: Email, shown: () => config.mails === true },
   { path: 'schedules', name: 'schedules', view: Schedules },
   { path: 'departments', name: 'departments', view: Departments },
   { path: 'audit', name: 'audit', view: Audit },
@@ -43,13 +48,14 @@ const sections: [Section, ...Section[]] = [
 
 /** The operators' console, a tab for each part. */
 export function Console({ path }: { path: string[] }) {
-  const section = sections.find((each) => each.path === (path[1] ?? '')) ?? sections[0];
+  const shown = sections.filter((each) => each.shown?.() ?? true);
+  const section = shown.find((each) => each.path === (path[1] ?? '')) ?? sections[0];
   const { value: reading, failures, error, refresh } = useReadings();
   return (
     <>
       <h1 tabIndex={-1}>{t('console')}</h1>
       <nav class="tabs" aria-label={t('console')}>
-        {sections.map(({ path, name, waiting }) => {
+        {shown.map(({ path, name, waiting }) => {
           const count = (reading && waiting?.(reading)) ?? 0;
           return (
             <a key={path} href={href(path ? `ops/${path}` : 'ops')} aria-current={path === section.path ? 'page' : undefined}>

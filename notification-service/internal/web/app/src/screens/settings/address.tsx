@@ -1,0 +1,280 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+
+import { Failure, must, notificationService, type Contact, type MailLanguage } from '../../api/client';
+import { languages, language, t } from '../../lang/i18n';
+import { toast } from '../../state/toasts';
+import { Modal } from '../../ui/modal';
+import { Fault } from '../../ui/problem';
+
+interface Props {
+  contact: Contact | null;
+  onChange(contact: Contact | null): void;
+}
+
+/**
+ * Where the reader is written to. An address is proven by a code that is typed
+ * here, where he is signed in: what scans mails on the way cannot do that.
+ */
+export function Address({ contact, onChange }: Props) {
+  const [replacing, setReplacing] = useState(false);
+  const [sent, setSent] = useState(false);
+  const [error, setError] = useState<unknown>();
+
+  const attempt = async (work: () => Promise<void>) => {
+    try {
+      await work();
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const requestCode = async () => {
+    setSent(false);
+    await must(notificationService.POST('/me/contact/code'));
+    setSent(true);
+  };
+  const save = (address: string) =>
+    attempt(async () => {
+      const kept = await put(address, asLanguage(language.value), ownZone());
+      setReplacing(false);
+      onChange(kept);
+      if (kept.state !== 'active') await requestCode();
+    });
+
+  if (!contact || replacing) {
+    return (
+      <Panel>
+        <AddressForm
+          initial={contact?.address ?? ''}
+          error={error}
+          onSave={save}
+          {...(contact && { onCancel: () => setReplacing(false) })}
+        />
+      </Panel>
+    );
+  }
+  return (
+    <Panel>
+      <p>
+        <strong class="wrap">{contact.address}</strong>
+        <br />
+        <span class="quiet">{t(`settings.state.${contact.state}`)}</span>
+      </p>
+      {contact.state !== 'active' && (
+        <Code
+          sent={sent}
+          onSend={() => attempt(requestCode)}
+          onProven={(proven) => {
+            setSent(false);
+            setError(undefined);
+            onChange(proven);
+            toast(t('settings.proven'));
+          }}
+        />
+      )}
+      {error instanceof Failure && error.kind === 'too-many-requests' ? (
+        <p class="fault" role="alert">
+          {t('settings.code.too-many')}
+        </p>
+      ) : (
+        <Fault error={error} />
+      )}
+      {contact.state === 'active' && <HowWritten contact={contact} onChange={onChange} />}
+      <div class="bar">
+        <button
+          type="button"
+          onClick={() => {
+            setError(undefined);
+            setReplacing(true);
+          }}
+        >
+          {t('settings.replace')}
+        </button>
+        <Remove onRemoved={() => onChange(null)} />
+      </div>
+    </Panel>
+  );
+}
+
+function Panel({ children }: { children: ComponentChildren }) {
+  return (
+    <section class="panel stack" aria-labelledby="address">
+      <h2 id="address">{t('settings.address')}</h2>
+      {children}
+    </section>
+  );
+}
+
+interface FormProps {
+  initial: string;
+  error: unknown;
+  onSave(address: string): Promise<void>;
+  onCancel?(): void;
+}
+
+function AddressForm({ initial, error, onSave, onCancel }: FormProps) {
+  const [address, setAddress] = useState(initial);
+  const refused = error instanceof Failure && error.fault('/address');
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void onSave(address);
+      }}
+    >
+      <label class="field">
+        <span>{t('settings.address.yours')}</span>
+        <input
+          type="email"
+          required
+          maxLength={254}
+          autocomplete="email"
+          value={address}
+          onInput={(event) => setAddress(event.currentTarget.value)}
+        />
+        <small>{t('settings.address.hint')}</small>
+        {refused && (
+          <small class="fault" role="alert">
+            {t('settings.address.refused')}
+          </small>
+        )}
+      </label>
+      {!refused && <Fault error={error} />}
+      <div class="bar">
+        <button class="primary">{t('settings.send-code')}</button>
+        {onCancel && (
+          <button type="button" class="link" onClick={onCancel}>
+            {t('settings.cancel')}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface CodeProps {
+  sent: boolean;
+  onSend(): Promise<void>;
+  onProven(contact: Contact): void;
+}
+
+function Code({ sent, onSend, onProven }: CodeProps) {
+  const [code, setCode] = useState('');
+  const [error, setError] = useState<unknown>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    try {
+      onProven(await must(notificationService.POST('/me/contact/verify', { body: { code: code.trim() } })));
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const wrong = error instanceof Failure && error.fault('/code');
+  return (
+    <form class="stack" onSubmit={submit}>
+      {sent && (
+        <p class="note" role="status">
+          {t('settings.code-sent')}
+        </p>
+      )}
+      <label class="field">
+        <span>{t('settings.code')}</span>
+        <input
+          required
+          inputMode="numeric"
+          autocomplete="one-time-code"
+          pattern="\s*[0-9]{6}\s*"
+          maxLength={10}
+          title={t('settings.code.hint')}
+          value={code}
+          onInput={(event) => setCode(event.currentTarget.value)}
+        />
+        <small>{t('settings.code.hint')}</small>
+        {wrong && (
+          <small class="fault" role="alert">
+            {t('settings.code.wrong')}
+          </small>
+        )}
+      </label>
+      {!wrong && <Fault error={error} />}
+      <div class="bar">
+        <button class="primary">{t('settings.prove')}</button>
+        <button type="button" onClick={onSend}>
+          {t('settings.send-again')}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** In which language, and by which clock. */
+function HowWritten({ contact, onChange }: { contact: Contact; onChange(contact: Contact): void }) {
+  const [error, setError] = useState<unknown>();
+  const change = (language: MailLanguage, zone: string) =>
+    put(contact.address, language, zone).then((kept) => {
+      setError(undefined);
+      onChange(kept);
+    }, setError);
+  const zone = ownZone();
+  return (
+    <>
+      <label class="field">
+        <span>{t('settings.language')}</span>
+        <select value={contact.language} onChange={(event) => change(asLanguage(event.currentTarget.value), contact.zone)}>
+          {Object.entries(languages).map(([tag, { name }]) => (
+            <option key={tag} value={tag} lang={tag}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <p class="meta">
+        <span>{t('settings.zone', { zone: contact.zone })}</span>
+        {zone !== contact.zone && (
+          <button type="button" class="link" onClick={() => change(contact.language, zone)}>
+            {t('settings.zone.take', { zone })}
+          </button>
+        )}
+      </p>
+      <Fault error={error} />
+    </>
+  );
+}
+
+function Remove({ onRemoved }: { onRemoved(): void }) {
+  const [asked, setAsked] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const remove = () => must(notificationService.DELETE('/me/contact')).then(onRemoved, setError);
+  return (
+    <>
+      <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setAsked(true)}>
+        {t('settings.remove')}
+      </button>
+      {asked && (
+        <Modal title={t('settings.remove')} onClose={() => setAsked(false)}>
+          <p>{t('settings.remove.hint')}</p>
+          <Fault error={error} />
+          <button type="button" class="danger" onClick={remove}>
+            {t('settings.remove')}
+          </button>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+function put(address: string, language: MailLanguage, zone: string): Promise<Contact> {
+  return must(notificationService.PUT('/me/contact', { body: { address: address.trim(), language, zone } }));
+}
+
+/** The languages of the page are those of the mails; English is the one that is always there. */
+function asLanguage(tag: string): MailLanguage {
+  return tag === 'id' ? 'id' : 'en';
+}
+
+/** The reader's time zone, as his browser knows it. */
+function ownZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}

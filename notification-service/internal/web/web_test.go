@@ -220,3 +220,26 @@ func TestMapFile(t *testing.T) {
 		t.Errorf("without a map: got %d", resp.StatusCode)
 	}
 }
+
+// The session is renewed in a frame, where the identity provider answers: that
+// one file may be in a frame of the page, and nothing else in any.
+func TestRenewalInAFrame(t *testing.T) {
+	t.Parallel()
+	const frames = "frame-ancestors 'self'"
+	h := page(t, web.Config{ClientID: "page"}, auth.Config{Mode: auth.JWT, Issuer: "https://id.example.org/city"})
+	resp, html := get(t, h, "/renew.html", "Accept", "text/html")
+	if policy := resp.Header.Get("Content-Security-Policy"); policy != "default-src 'none'; script-src 'self'; "+frames || !strings.Contains(html, `src="/renew.js"`) {
+		t.Errorf("the file for the frame has the policy %s:\n%s", policy, html)
+	}
+	for _, path := range []string{"/", "/mine", "/reports/1"} {
+		resp, _ := get(t, h, path, "Accept", "text/html")
+		policy := resp.Header.Get("Content-Security-Policy")
+		if strings.Contains(policy, frames) || !strings.Contains(policy, "frame-src 'self' https://id.example.org;") {
+			t.Errorf("%s has the policy %s", path, policy)
+		}
+	}
+	resp, _ = get(t, page(t, web.Config{}, development), "/")
+	if policy := resp.Header.Get("Content-Security-Policy"); strings.Contains(policy, "frame-src") {
+		t.Errorf("without a provider the policy is %s", policy)
+	}
+}

@@ -85,6 +85,7 @@ func (a *audit) missing() []sight {
 // reports that other people file meanwhile, is not in it.
 type result struct {
 	expected, once, lost, doubled int
+	mails, digests                int           // of those that came once
 	p50, p99                      time.Duration // from request to screen
 	webhookP50                    time.Duration // from request to the other system
 }
@@ -102,12 +103,20 @@ func (a *audit) result() result {
 			continue
 		case 1:
 			r.once++
+			if s.screen == mailboxName {
+				r.mails++
+				if s.typ == digestMail {
+					r.digests++
+				}
+			}
 		default:
 			r.doubled++
 		}
-		if took := times[0].Sub(start); s.screen == receiverName {
+		switch took := times[0].Sub(start); s.screen {
+		case receiverName:
 			webhooks = append(webhooks, took)
-		} else {
+		case mailboxName: // they wait to be read on the page first
+		default:
 			screens = append(screens, took)
 		}
 	}
@@ -122,8 +131,8 @@ func (r result) good() bool {
 
 // String returns the line that other programs read.
 func (r result) String() string {
-	return fmt.Sprintf("expected=%d once=%d lost=%d doubled=%d p50_ms=%s p99_ms=%s",
-		r.expected, r.once, r.lost, r.doubled, millis(r.p50), millis(r.p99))
+	return fmt.Sprintf("expected=%d once=%d lost=%d doubled=%d p50_ms=%s p99_ms=%s mails=%d digests=%d",
+		r.expected, r.once, r.lost, r.doubled, millis(r.p50), millis(r.p99), r.mails, r.digests)
 }
 
 func millis(d time.Duration) string {

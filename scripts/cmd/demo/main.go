@@ -3,7 +3,8 @@
 // holds the streams open like browsers do and counts what arrived.
 //
 // Another system of the city is told of every change by a webhook, and counts as
-// one more screen.
+// one more screen. So does a mailbox, if the stack has one: a resident wants mails
+// about new statuses, and a digest.
 //
 // It ends with 0 only if every notification came exactly once.
 package main
@@ -45,6 +46,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	gateway := flags.String("gateway", cmp.Or(getenv("GATEWAY_URL"), "http://127.0.0.1:8080"), "address of the stack; or set GATEWAY_URL")
 	address := flags.String("receiver", cmp.Or(getenv("DEMO_RECEIVER"), "127.0.0.1"), "address of this machine at which webhooks reach it; or set DEMO_RECEIVER")
+	mailbox := flags.String("mailbox", getenv("MAILBOX_URL"), "address of the stack's mailbox, none for no mails; or set MAILBOX_URL")
 	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -75,6 +77,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
 	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
+	if *mailbox != "" {
+		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, a); err != nil {
+			return errors.Join(err, other.close())
+		}
+		everyone.streams.Go(func() {
+			if err := p.mails.watch(screens); err != nil {
+				everyone.failed <- err
+			}
+		})
+		fmt.Fprintf(out, "%s is written to about each new status, and gets a digest of the rest: see %s\n", residentNames[0], *mailbox)
+	}
 	err = p.perform(ctx, sample, ids)
 	dark()
 	everyone.streams.Wait()
@@ -90,8 +103,17 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	if err := p.vote(ctx); err != nil {
 		return err
 	}
+	if p.mails != nil {
+		if err := p.mails.wantDigest(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.work(ctx); err != nil {
 		return err
+	}
+	if p.mails != nil {
+		fmt.Fprintln(p.out, "\nThe digest is due at the next full minute.")
+		p.mails.awaitDigest(ctx)
 	}
 	late, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -117,6 +139,9 @@ func (p *play) finish(err error, gateway string) error {
 		r.expected, r.once, r.lost, r.doubled)
 	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100. From request to the other system: %s ms for half of them.\n",
 		millis(r.p50), millis(r.p99), millis(r.webhookP50))
+	if r.mails > 0 {
+		fmt.Fprintf(p.out, "Mails that came once: %d, of them digests: %d.\n", r.mails, r.digests)
+	}
 	if missing+doubled+disordered > 0 {
 		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n", missing, doubled, disordered)
 		err = errors.Join(err, errPromise)

@@ -38,14 +38,14 @@ var residentNames = []string{"Ana", "Ben", anonymousName}
 type cast struct {
 	people  map[string]*person
 	streams sync.WaitGroup
-	failed  chan error // a screen that went dark for good
+	failed  chan error // a screen that went dark for good, or the mailbox
 }
 
 // enter signs everyone in and opens their screens. The streams end with ctx;
 // close waits for them.
 func enter(ctx context.Context, city *client.Client, a *audit) (*cast, error) {
 	names := append([]string{officialName}, residentNames...)
-	c := &cast{people: make(map[string]*person), failed: make(chan error, len(names))}
+	c := &cast{people: make(map[string]*person), failed: make(chan error, len(names)+1)}
 	for _, name := range names {
 		user, err := city.SignIn(ctx, name, role(name), "")
 		if err != nil {

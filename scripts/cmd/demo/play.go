@@ -27,6 +27,7 @@ const (
 type play struct {
 	*cast
 	audit   *audit
+	mails   *mailReader // nil without a mailbox
 	out     io.Writer
 	began   time.Time
 	wait    time.Duration // for the next notification
@@ -134,6 +135,9 @@ func (p *play) work(ctx context.Context) error {
 
 func (p *play) move(ctx context.Context, report filed, m move) error {
 	what := fmt.Sprintf("moves “%s” to %s", shorten(report.Title, 34), m.status)
+	if p.mails != nil && p.mails.person == report.by {
+		p.mails.expect(report.ID, m.status, time.Now())
+	}
 	return p.act(ctx, officialName, what, report.by.name, statusType, func() (uuid.UUID, int64, error) {
 		changed, err := p.people[officialName].SetStatus(ctx, report.ID, m.status, m.note)
 		return report.ID, changed.Version, err

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// mailboxName is whose screen the mails count as.
+const mailboxName = "the mailbox"
+
+// digestMail is the type of the digest; the others have the new status as theirs.
+const digestMail = "digest"
+
+const (
+	// pollMails is how often the mailbox is looked into.
+	pollMails = 100 * time.Millisecond
+	// digestWait is for how long the digest may take: it is due at a full minute.
+	digestWait = 90 * time.Second
+)
+
+// A mailReader is a resident who wants a mail about each new status, and a digest
+// of the rest. They come to the mailbox of the stack, and count as one more screen.
+type mailReader struct {
+	*person
+	mailbox string // its page
+	address string // that the mails go to
+	audit   *audit
+}
+
+// A mail is one of the mailbox, as it lists them.
+type mail struct {
+	ID      int    `json:"id"`
+	To      string `json:"to"`
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+}
+
+// wantMails has p prove an address, by the code that is sent there, and ask for
+// mails about new statuses. His digest is of what happens from here on.
+func wantMails(ctx context.Context, p *person, mailbox string, a *audit) (*mailReader, error) {
+	r := &mailReader{person: p, mailbox: strings.TrimSuffix(mailbox, "/"), address: uuid.NewString() + "@example.org", audit: a}
+	contact := map[string]string{"address": r.address, "language": "en", "zone": "Etc/UTC"}
+	if err := p.Do(ctx, http.MethodPut, "/me/contact", contact, nil); err != nil {
+		return nil, fmt.Errorf("give an address for mails: %w", err)
+	}
+	if err := p.Do(ctx, http.MethodPost, "/me/contact/code", nil, nil); err != nil {
+		return nil, fmt.Errorf("have a code sent: %w", err)
+	}
+	code, err := r.awaitCode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Do(ctx, http.MethodPost, "/me/contact/verify", map[string]string{"code": code}, nil); err != nil {
+		return nil, fmt.Errorf("type the code: %w", err)
+	}
+	if err := p.Do(ctx, http.MethodPut, "/me/preferences", map[string][]string{"email": {statusType}}, nil); err != nil {
+		return nil, fmt.Errorf("ask for mails: %w", err)
+	}
+	return r, r.setDigest(ctx, time.Now().Add(12*time.Hour))
+}
+
+// setDigest has the digest due at a moment, to the minute.
+func (r *mailReader) setDigest(ctx context.Context, at time.Time) error {
+	settings := map[string]string{"frequency": "daily", "at": at.UTC().Format("15:04")}
+	if err := r.Do(ctx, http.MethodPut, "/me/digest", settings, nil); err != nil {
+		return fmt.Errorf("ask for a digest: %w", err)
+	}
+	return nil
+}
+
+// wantDigest has the digest due at the next full minute.
+func (r *mailReader) wantDigest(ctx context.Context) error {
+	at := time.Now().Add(5 * time.Second).Truncate(time.Minute).Add(time.Minute)
+	r.audit.expect(sight{screen: mailboxName, typ: digestMail}, at)
+	return r.setDigest(ctx, at)
+}
+
+// awaitDigest waits for the digest; the audit says whether it came.
+func (r *mailReader) awaitDigest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, digestWait)
+	defer cancel()
+	r.audit.wait(sight{screen: mailboxName, typ: digestMail}, ctx.Done())
+}
+
+// expect notes that a mail about a new status has to come.
+func (r *mailReader) expect(report uuid.UUID, status string, start time.Time) {
+	r.audit.expect(sight{screen: mailboxName, typ: strings.ReplaceAll(status, "_", " "), report: report}, start)
+}
+
+var (
+	codePattern   = regexp.MustCompile(`^(\d{6}) is your code$`)
+	digestPattern = regexp.MustCompile(`new things? about your reports$`)
+	statusPattern = regexp.MustCompile(`Now (pending|in progress|resolved|rejected) `)
+	linkPattern   = regexp.MustCompile(`/reports/([0-9a-f-]{36})`)
+)
+
+// awaitCode waits for the mail with the code, and returns that.
+func (r *mailReader) awaitCode(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		mails, err := r.list(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range mails {
+			if code := codePattern.FindStringSubmatch(m.Subject); code != nil && m.To == r.address {
+				return code[1], nil
+			}
+		}
+		select {
+		case <-time.After(pollMails):
+		case <-ctx.Done():
+			return "", fmt.Errorf("no code came to the mailbox at %s", r.mailbox)
+		}
+	}
+}
+
+// watch tells the audit what comes into the mailbox, until ctx ends.
+func (r *mailReader) watch(ctx context.Context) error {
+	known := 0
+	for {
+		mails, err := r.list(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := len(mails) - 1; i >= 0; i-- { // the latest is the first
+			if m := mails[i]; m.ID > known && m.To == r.address {
+				r.arrived(m)
+			}
+		}
+		if len(mails) > 0 {
+			known = mails[0].ID
+		}
+		select {
+		case <-time.After(pollMails):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// arrived tells the audit of one mail.
+func (r *mailReader) arrived(m mail) {
+	status, link := statusPattern.FindStringSubmatch(m.Text), linkPattern.FindStringSubmatch(m.Text)
+	switch {
+	case codePattern.MatchString(m.Subject):
+	case digestPattern.MatchString(m.Subject):
+		r.audit.arrive(sight{screen: mailboxName, typ: digestMail})
+	case status != nil && link != nil:
+		if report, err := uuid.Parse(link[1]); err == nil {
+			r.audit.arrive(sight{screen: mailboxName, typ: status[1], report: report})
+		}
+	}
+}
+
+// list returns what is in the mailbox, the latest first.
+func (r *mailReader) list(ctx context.Context) ([]mail, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.mailbox+"/mails.json", nil)
+	if err != nil {
+		return nil, fmt.Errorf("address of the mailbox: %w", err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("look into the mailbox: %w", err)
+	}
+	defer res.Body.Close()
+	var mails []mail
+	if err := json.NewDecoder(res.Body).Decode(&mails); err != nil {
+		return nil, fmt.Errorf("read the mailbox: %w", err)
+	}
+	return mails, nil
+}

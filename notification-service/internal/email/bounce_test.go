@@ -104,6 +104,9 @@ func TestDeliveryToken(t *testing.T) {
 	if id, ok := after.Delivery(token); !ok || id != 7 {
 		t.Errorf("after a rotation: %d, %t; want 7", id, ok)
 	}
+	if after.DeliveryToken(7) != token {
+		t.Error("a mail that is tried again after a rotation has another Message-ID")
+	}
 	if id, ok := parse(fresh).Delivery(token); ok {
 		t.Errorf("without the key the token leads to %d", id)
 	}

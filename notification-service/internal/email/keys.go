@@ -124,11 +124,13 @@ func TokenHash(token string) []byte {
 
 // DeliveryToken returns the name of a delivery in its mail: in its Message-ID and
 // in the address that bounces go to. It is the same at each try, tells nothing,
-// and cannot be made by others: one block of AES over the id and eight zeros.
+// and cannot be made by others: one block of AES over the id and eight zeros. The
+// key is the oldest, so that a mail which was tried before a new key came has the
+// same name afterwards.
 func (k *Keys) DeliveryToken(id int64) string {
 	var block [aes.BlockSize]byte
 	binary.BigEndian.PutUint64(block[:8], uint64(id))
-	k.blocks[0].Encrypt(block[:], block[:])
+	k.blocks[len(k.blocks)-1].Encrypt(block[:], block[:])
 	return encode(block[:])
 }
 

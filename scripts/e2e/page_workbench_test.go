@@ -211,6 +211,13 @@ func TestPageInternalWork(t *testing.T) {
 		browser.Press("a"), browser.See("dialog h2", "Assign 1 report"), browser.Press(kb.Enter),
 		browser.Until(`!document.querySelector('dialog')`), focusOn("Lamp is out"), focusOn("Olga"),
 		browser.See(".acts li", "you assigned it: Olga"),
+		browser.Click("button", "Wait for the resident"),
+		browser.Fill("Reason", "Which of the two lamps?"),
+		browser.Click("dialog button.primary", "Wait for the resident"),
+		browser.See(".task", "Waits for the resident"),
+		browser.See(".acts .internal", "Which of the two lamps?"),
+		browser.Click("button", "Wait no more"),
+		browser.See(".acts li", "waits no more"),
 		browser.Click("button", "It is a duplicate of"),
 		browser.Click(".picker button", "Dark crossing"),
 		browser.See(".acts li", "called it a duplicate"),
@@ -221,7 +228,7 @@ func TestPageInternalWork(t *testing.T) {
 
 	public := c.reader(ana).open("reports/" + report.ID.String())
 	public.do(browser.See("h1", "Lamp is out"))
-	if html, err := browser.Ask[string](public.Tab, `document.documentElement.outerHTML`); err != nil || strings.Contains(html, "complained") || strings.Contains(html, "Street lighting") {
+	if html, err := browser.Ask[string](public.Tab, `document.documentElement.outerHTML`); err != nil || strings.Contains(html, "complained") || strings.Contains(html, "two lamps") || strings.Contains(html, "Street lighting") {
 		t.Errorf("the resident's page shows what officials do (error: %v)", err)
 	}
 	page.checkFaults()

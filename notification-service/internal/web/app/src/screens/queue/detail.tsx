@@ -59,7 +59,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
         <button type="button" class="link desk-back" onClick={onClose}>
           <Icon name="back" /> {t('queue')}
         </button>
-        <span class="bar">
+        <span class="bar steps-between">
           <button type="button" class="plain" aria-label={t('work.previous')} disabled={!onPrevious} onClick={onPrevious}>
             <Icon name="up" />
           </button>

@@ -26,7 +26,7 @@ export function ExportButton({ filters }: { filters: QueueFilters }) {
     setBusy(false);
   };
   return (
-    <button type="button" aria-busy={busy} disabled={busy} onClick={() => void save()}>
+    <button type="button" class="export" aria-busy={busy} disabled={busy} onClick={() => void save()}>
       {t('work.export')}
     </button>
   );

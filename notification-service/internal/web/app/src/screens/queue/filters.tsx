@@ -32,7 +32,13 @@ export function FilterBar({ filters, counts, children }: Props) {
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
   return (
-    <form class="filters work-filters" role="search" aria-label={t('work.filters')} onSubmit={(event) => event.preventDefault()}>
+    <form
+      class="filters work-filters"
+      data-narrowed={narrowed}
+      role="search"
+      aria-label={t('work.filters')}
+      onSubmit={(event) => event.preventDefault()}
+    >
       <Search q={q} />
       <Choice
         name="category"

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-mail bench-page \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -33,7 +33,7 @@ clean: ## stop everything and remove all data and built programs
 
 demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack up
-	@GATEWAY_URL=$$(scripts/stack address) go run ./scripts/cmd/demo
+	@GATEWAY_URL=$$(scripts/stack address) MAILBOX_URL=$$(scripts/stack mailbox) go run ./scripts/cmd/demo
 
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	@scripts/page.sh build
@@ -100,6 +100,9 @@ bench-delays: ## messages that wait until a time, beside binary delay levels
 
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
 	@scripts/bench.sh webhooks
+
+bench-mail: ## mails with one host that defers, and digests that are all due at once
+	@scripts/bench.sh mails
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh

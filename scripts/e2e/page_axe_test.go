@@ -33,25 +33,7 @@ func TestPageAccessible(t *testing.T) {
 	file(t, ben, "Another one")
 	c.publish(c.channel(), event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
 
-	other := openOtherSystem(t)
-	other.register(c, oskar)
-	for _, action := range []string{"/rotate", "/test"} {
-		if err := oskar.Do(t.Context(), http.MethodPost, other.path+action, nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	other.await(1)
-	webhook := "ops" + strings.TrimPrefix(other.path, "/admin")
-
-	contact := map[string]string{"address": "ben@example.org", "language": "en", "zone": "Asia/Jakarta"}
-	if err := ben.Do(t.Context(), http.MethodPut, "/me/contact", contact, nil); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, c.notificationDB, `update contacts set state = 'active'`)
-	execute(t, c.notificationDB, `insert into lanes (channel, lane, rate, failures, open_until, last_success_at, last_failure_at)
-		values ('email', 'gmail.com', 2.5, 6, now() + interval '1 hour', now(), now())`)
-	execute(t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard) values (1, 'gmail.com', '5.1.1', true)`)
-
+	webhook := c.fillConsole(oskar, ben)
 	detail := "reports/" + report.ID.String()
 	panel := browser.Click(".bell", "Notifications")
 	screens := []struct {
@@ -118,6 +100,30 @@ func TestPageAccessible(t *testing.T) {
 		page.checkFaults()
 		page.Close()
 	}
+}
+
+// fillConsole gives the console something to show: an endpoint of another
+// system, to which an event was sent, an address, and mails that failed. It
+// returns the endpoint's address in the page.
+func (c *stack) fillConsole(operator, mailed *client.Client) (webhook string) {
+	c.t.Helper()
+	other := openOtherSystem(c.t)
+	other.register(c, operator)
+	for _, action := range []string{"/rotate", "/test"} {
+		if err := operator.Do(c.t.Context(), http.MethodPost, other.path+action, nil, nil); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	other.await(1)
+	contact := map[string]string{"address": "ben@example.org", "language": "en", "zone": "Asia/Jakarta"}
+	if err := mailed.Do(c.t.Context(), http.MethodPut, "/me/contact", contact, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	execute(c.t, c.notificationDB, `update contacts set state = 'active'`)
+	execute(c.t, c.notificationDB, `insert into lanes (channel, lane, rate, failures, open_until, last_success_at, last_failure_at)
+		values ('email', 'gmail.com', 2.5, 6, now() + interval '1 hour', now(), now())`)
+	execute(c.t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard) values (1, 'gmail.com', '5.1.1', true)`)
+	return "ops" + strings.TrimPrefix(other.path, "/admin")
 }
 
 var (

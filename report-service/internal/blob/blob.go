@@ -1,0 +1,122 @@
+// Package blob keeps files under keys: in a folder, or in a bucket of a server
+// that speaks the S3 protocol.
+//
+// It promises that a key has a whole file or none, whenever a process or a
+// machine dies, and that a file which Put has returned for stays.
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// A Store keeps files. Its methods may be called at the same time.
+type Store interface {
+	// Put keeps what r has, up to its end, under key, in place of what was
+	// there. Size is how many bytes there are, or -1 if that is not known. If r
+	// fails, or has another number of bytes, nothing is kept.
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	// Get returns what is under key, or ErrNotFound. What is larger than limit
+	// bytes is an error.
+	Get(ctx context.Context, key string, limit int64) ([]byte, error)
+	// Delete removes what is under key, if there is anything.
+	Delete(ctx context.Context, key string) error
+	// List yields what is under keys that begin with prefix, which ends in a
+	// slash. After an error it ends.
+	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+	// Check returns nil if files can be kept now, and otherwise why not.
+	Check(ctx context.Context) error
+}
+
+// An Object is a file as List finds it.
+type Object struct {
+	Key        string
+	ModifiedAt time.Time
+}
+
+// What a Store fails with, besides whatever the network and the disk do.
+var (
+	ErrNotFound = errors.New("there is no such file")
+	ErrFull     = errors.New("the storage is full")
+)
+
+var errTooLarge = errors.New("the file is larger than expected")
+
+// A Config says where files are kept.
+type Config struct {
+	URL string
+	// Of the S3 server; without them the machine's own role is used.
+	AccessKey, SecretKey string
+}
+
+// Example shows what a URL looks like.
+const Example = "file:///var/lib/cityconnect/photos or s3://photos?endpoint=https://s3.example.org&region=eu-central-1"
+
+// Open returns the store at cfg.URL: file:///folder, or
+// s3://bucket?endpoint=https://host:port&region=name. A folder is made; a bucket
+// must exist, and is looked for by Check alone.
+func Open(cfg Config) (Store, error) {
+	if !ValidURL(cfg.URL) {
+		return nil, fmt.Errorf("the address of the storage: want %s", Example)
+	}
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "file" {
+		return openFolder(u.Path)
+	}
+	return openBucket(u, cfg.AccessKey, cfg.SecretKey)
+}
+
+// ValidURL reports whether Open knows what is meant by a URL.
+func ValidURL(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.User != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "file":
+		return u.Host == "" && filepath.IsAbs(u.Path) && u.RawQuery == ""
+	case "s3":
+		endpoint, err := url.Parse(u.Query().Get("endpoint"))
+		return err == nil && u.Host != "" && (u.Path == "" || u.Path == "/") &&
+			endpoint.Host != "" && (endpoint.Scheme == "http" || endpoint.Scheme == "https")
+	}
+	return false
+}
+
+// IsFolder reports whether the files at url are in a folder of this machine,
+// which other replicas see only if it is shared.
+func IsFolder(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	return err == nil && u.Scheme == "file"
+}
+
+// keyPattern allows what every file system and every server takes as it is.
+var keyPattern = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*(\.[a-z0-9]+)?$`)
+
+// checkKey returns an error for a key that this package did not mean: keys are
+// made by the program and never by a request.
+func checkKey(key string) error {
+	if !keyPattern.MatchString(key) {
+		return fmt.Errorf("key %q: want lower-case words joined by slashes", key)
+	}
+	return nil
+}
+
+// readAll reads what is at most limit bytes long.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = errTooLarge
+	}
+	return data, err
+}

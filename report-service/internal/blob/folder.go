@@ -1,0 +1,202 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// temporary is the folder of files that are being written. What a dead
+	// process left there is found by List, like any other file.
+	temporary = "tmp"
+	// reserve is the part of the disk that stays free, in percent: a database
+	// may be on the same one.
+	reserve = 5
+)
+
+// A folder keeps each file under its key below a root, which no key leads out of.
+type folder struct {
+	path string
+	root *os.Root
+}
+
+func openFolder(dir string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("make the folder of the storage: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of the storage: %w", err)
+	}
+	if err := root.MkdirAll(temporary, 0o750); err != nil {
+		return nil, fmt.Errorf("make the folder of the storage: %w", err)
+	}
+	return &folder{dir, root}, nil
+}
+
+func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (err error) {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if err := f.Check(ctx); err != nil {
+		return err
+	}
+	name := path.Join(temporary, uuid.NewString())
+	file, err := f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	if err != nil {
+		return fmt.Errorf("create file: %w", full(err))
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close() // closed already, or of no use
+			_ = f.root.Remove(name)
+		}
+	}()
+	written, err := io.Copy(file, contextReader{ctx, r})
+	if err != nil {
+		return fmt.Errorf("write file: %w", full(err))
+	}
+	if size >= 0 && written != size {
+		return fmt.Errorf("write file: %w", io.ErrUnexpectedEOF)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("sync file: %w", full(err))
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("close file: %w", full(err))
+	}
+	dir := path.Dir(key)
+	if err := f.root.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("make folder: %w", full(err))
+	}
+	if err := f.root.Rename(name, key); err != nil {
+		return fmt.Errorf("name file: %w", full(err))
+	}
+	// The names are in the folders: without this, a machine that loses its power
+	// may have the file without its name. Each level may be new.
+	for {
+		if err := f.sync(dir); err != nil {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+func (f *folder) sync(dir string) error {
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open folder: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync folder: %w", full(err))
+	}
+	return nil
+}
+
+func (f *folder) Get(_ context.Context, key string, limit int64) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	file, err := f.root.Open(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open file: %w", err)
+	}
+	defer file.Close()
+	data, err := readAll(file, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read file: %w", err)
+	}
+	return data, nil
+}
+
+func (f *folder) Delete(_ context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if err := f.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove file: %w", err)
+	}
+	// A folder that is empty goes, one that is not stays. A Put into it at this
+	// very moment fails, and its caller tries again.
+	if dir := path.Dir(key); strings.Contains(dir, "/") {
+		_ = f.root.Remove(dir)
+	}
+	return nil
+}
+
+func (f *folder) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		err := fs.WalkDir(f.root.FS(), strings.TrimSuffix(prefix, "/"), func(name string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never made
+				return nil
+			}
+			if err != nil || entry.IsDir() {
+				return errors.Join(err, ctx.Err())
+			}
+			info, err := entry.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if !yield(Object{name, info.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			yield(Object{}, fmt.Errorf("list files: %w", err))
+		}
+	}
+}
+
+// Check says ErrFull when the disk has less free than its reserve.
+func (f *folder) Check(context.Context) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(f.path, &disk); err != nil {
+		return fmt.Errorf("look at the disk: %w", err)
+	}
+	if disk.Bavail*100 < disk.Blocks*reserve {
+		return ErrFull
+	}
+	return nil
+}
+
+// full returns ErrFull for what a disk without room fails with.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return errors.Join(ErrFull, err)
+	}
+	return err
+}
+
+// A contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

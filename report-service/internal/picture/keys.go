@@ -1,0 +1,19 @@
+package picture
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Folders of the storage.
+const (
+	Quarantine = "quarantine/" // what was uploaded, under random names
+	Folder     = "photos/"     // what is served, under the ids of the photos
+)
+
+// QuarantineKey returns a key for an upload.
+func QuarantineKey() string { return Quarantine + uuid.NewString() }
+
+// Key is the key of the picture of a photo whose longest side is size.
+func Key(photo uuid.UUID, size int) string { return fmt.Sprintf("%s%s/%d.jpg", Folder, photo, size) }

@@ -1,0 +1,192 @@
+// Package picture makes the pictures that are served of what somebody uploaded.
+//
+// It promises that nothing of the upload is in them but what they show: each is
+// drawn anew and encoded by this package, without the tags, thumbnails and
+// comments that name places, times and devices. It judges by the bytes and
+// never by what the sender says they are, looks at the size before it decodes,
+// and keeps within a budget of memory, however many it makes at a time.
+package picture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"net/http"
+
+	"golang.org/x/image/webp"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Sizes are the longest sides of the pictures that are made, the largest first.
+// A picture is never enlarged.
+var Sizes = [...]int{2048, 1024, 320}
+
+const (
+	// maxSide is the longest side that is decoded, in pixels. No camera is near.
+	maxSide = 12_000
+	// overhead is what a picture needs besides what depends on its pixels: two
+	// drawings of the largest size, and what the encoder writes.
+	overhead = 40 << 20
+)
+
+// A Refusal says why no pictures can be made of an upload: it is an answer to
+// whoever sent it, and no failure of the program.
+type Refusal struct {
+	Reason report.PhotoReason
+	Err    error // for the log; it quotes nothing of the upload
+}
+
+// Error returns the reason and the cause.
+func (r *Refusal) Error() string { return fmt.Sprintf("refused as %s: %v", r.Reason, r.Err) }
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+func refuse(reason report.PhotoReason, format string, args ...any) *Refusal {
+	return &Refusal{reason, fmt.Errorf(format, args...)}
+}
+
+// A Maker makes pictures. It may be used by many at a time, which wait for one
+// another when their pictures would not fit into the memory together.
+type Maker struct {
+	maxPixels int64
+	budget    int64
+	memory    *semaphore.Weighted // in bytes
+}
+
+// NewMaker returns a Maker of pictures of up to maxPixels, which uses at most
+// memory bytes at a time.
+func NewMaker(maxPixels, memory int64) *Maker {
+	return &Maker{maxPixels: maxPixels, budget: memory, memory: semaphore.NewWeighted(memory)}
+}
+
+// Pictures are what was made of an upload: JPEG files, by the sizes in Sizes.
+type Pictures struct {
+	Width, Height int // of the largest
+	Files         map[int][]byte
+}
+
+// Make returns the pictures of upload, or a *Refusal. It waits for memory until
+// ctx ends; what has begun is not ended.
+func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error) {
+	// A decoder that breaks on a file breaks on this one file.
+	defer func() {
+		if value := recover(); value != nil {
+			err = refuse(report.PhotoDamaged, "a panic of type %T", value)
+		}
+	}()
+	format, err := sniff(upload)
+	if err != nil {
+		return Pictures{}, err
+	}
+	config, err := format.config(bytes.NewReader(upload))
+	if err != nil {
+		return Pictures{}, refuse(report.PhotoDamaged, "read the header: %w", err)
+	}
+	pixels := int64(config.Width) * int64(config.Height)
+	switch {
+	case config.Width <= 0 || config.Height <= 0:
+		return Pictures{}, refuse(report.PhotoDamaged, "it has no pixels")
+	case pixels > m.maxPixels || config.Width > maxSide || config.Height > maxSide:
+		return Pictures{}, refuse(report.PhotoTooLarge, "%d × %d pixels, want at most %d, and %d a side", config.Width, config.Height, m.maxPixels, maxSide)
+	}
+	need := int64(len(upload)) + format.memory(upload, config) + pixels + overhead
+	if need > m.budget {
+		return Pictures{}, refuse(report.PhotoTooLarge, "it takes %d bytes of memory, want at most %d", need, m.budget)
+	}
+	if err := m.memory.Acquire(ctx, need); err != nil {
+		return Pictures{}, fmt.Errorf("wait for memory: %w", err)
+	}
+	defer m.memory.Release(need)
+
+	decoded, err := format.decode(bytes.NewReader(upload))
+	if err != nil {
+		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
+	}
+	// The header that was looked at may not be the one that was decoded.
+	if b := decoded.Bounds(); int64(b.Dx())*int64(b.Dy()) > pixels {
+		return Pictures{}, refuse(report.PhotoDamaged, "it has more pixels than its header says")
+	}
+	turn := orientation(upload, format)
+	width, height := fit(decoded.Bounds().Dx(), decoded.Bounds().Dy(), Sizes[0])
+	drawn := shrink(decoded, width, height)
+	return encode(oriented(drawn, turn))
+}
+
+// Redact returns the pictures of one that was made before, with black instead of
+// what the rectangles cover.
+func Redact(made []byte, rects []report.Rect) (Pictures, error) {
+	decoded, err := jpeg.Decode(bytes.NewReader(made))
+	if err != nil {
+		return Pictures{}, fmt.Errorf("decode picture: %w", err)
+	}
+	b := decoded.Bounds()
+	drawn := shrink(decoded, b.Dx(), b.Dy())
+	for _, r := range rects {
+		black(drawn, r)
+	}
+	return encode(drawn)
+}
+
+// encode makes the files of the largest picture.
+func encode(largest *image.RGBA) (Pictures, error) {
+	p := Pictures{Width: largest.Rect.Dx(), Height: largest.Rect.Dy(), Files: make(map[int][]byte, len(Sizes))}
+	drawn := largest
+	for _, size := range Sizes {
+		if width, height := fit(p.Width, p.Height, size); width != drawn.Rect.Dx() || height != drawn.Rect.Dy() {
+			drawn = shrink(drawn, width, height)
+		}
+		var file bytes.Buffer
+		// 82 is where a larger file no longer looks better on a screen.
+		if err := jpeg.Encode(&file, drawn, &jpeg.Options{Quality: 82}); err != nil {
+			return Pictures{}, fmt.Errorf("encode picture: %w", err)
+		}
+		p.Files[size] = file.Bytes()
+	}
+	return p, nil
+}
+
+// sniff finds out by the first bytes what upload is.
+func sniff(upload []byte) (format, error) {
+	contentType := http.DetectContentType(upload)
+	f, ok := formats[contentType]
+	if !ok {
+		return format{}, refuse(report.PhotoUnsupported, "it begins as %s does", contentType)
+	}
+	return f, nil
+}
+
+// Formats are those that are decoded, by their content types.
+var formats = map[string]format{
+	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
+	"image/png":  {png.DecodeConfig, png.Decode, pngMemory, exifPNG},
+	"image/webp": {webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
+	"image/gif":  {gif.DecodeConfig, gif.Decode, gifMemory, exifNone}, // of an animation the first picture
+}
+
+// pngMemory counts what package image/png holds at most: the picture, and half
+// of it again if it is interlaced. What the file says of transparency makes four
+// channels of one or three.
+func pngMemory(_ []byte, c image.Config) int64 {
+	perPixel := int64(4)
+	switch c.ColorModel {
+	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
+		perPixel = 8
+	}
+	return int64(c.Width) * int64(c.Height) * perPixel * 3 / 2
+}
+
+// webpMemory counts what package webp holds at most: a lossless picture is
+// decoded into one buffer and transformed into another, and one with loss has
+// its transparency in a lossless one.
+func webpMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c.Height) * 11 }
+
+// gifMemory counts the indexes of a picture, twice if it is interlaced.
+func gifMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c.Height) * 2 }

@@ -10,7 +10,7 @@
 set -eu
 dir=$1
 umask "${SECRETS_UMASK:-077}"
-mkdir -p "$dir/postgres" "$dir/rabbitmq" "$dir/migrate" "$dir/report" "$dir/notification"
+mkdir -p "$dir/postgres" "$dir/rabbitmq" "$dir/migrate" "$dir/report" "$dir/notification" "$dir/photo"
 
 random() { head -c "$1" /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
@@ -38,6 +38,7 @@ done
 keep rabbitmq/password "${RABBITMQ_PASSWORD-}" "$(random 24)"
 keep rabbitmq/report_password '' "$(random 24)"
 keep rabbitmq/notification_password '' "$(random 24)"
+keep rabbitmq/photo_password '' "$(random 24)"
 # The log of the quorum queues is in memory until a file of it is full: with the
 # image's 512 MB, the broker's memory rises for minutes and falls at once.
 cat >"$dir/rabbitmq/20-user.conf" <<CONF
@@ -68,10 +69,15 @@ write report/rabbitmq_url "${REPORT_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broke
 write notification/rabbitmq_url \
   "${NOTIFICATION_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user notification)@$RABBITMQ_ADDRESS/}}"
 rm -f "$dir/report/rabbitmq_management_url" # as it was once
+# The photo worker is a part of report-service, and has queues of its own.
+cp "$dir/report/database_url" "$dir/photo/database_url"
+write photo/rabbitmq_url "${PHOTO_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user photo)@$RABBITMQ_ADDRESS/}}"
+write photo/rabbitmq_management_url "${RABBITMQ_MANAGEMENT_URL:-http://$(broker_user photo)@$RABBITMQ_MANAGEMENT_ADDRESS}"
 # For operators, and for programs that act as one.
 write rabbitmq/rabbitmq_url "${RABBITMQ_URL:-amqp://cityconnect:$(read_secret rabbitmq/password)@$RABBITMQ_ADDRESS/}"
 write notification/rabbitmq_management_url \
   "${RABBITMQ_MANAGEMENT_URL:-http://$(broker_user notification)@$RABBITMQ_MANAGEMENT_ADDRESS}"
 
 both recipient_key "${RECIPIENT_KEY-}" "k1:$(head -c 32 /dev/urandom | base64 | tr -d '\n')"
+cp "$dir/report/recipient_key" "$dir/photo/recipient_key"
 both auth_jwt_secret "${AUTH_JWT_SECRET-}" "$(random 32)"

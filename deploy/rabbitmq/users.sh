@@ -3,8 +3,9 @@
 # other, through the management API:
 #
 #   users.sh HOST:PORT   (SECRETS is the folder of the passwords: password of the
-#                         administrator cityconnect, report_password and
-#                         notification_password; TOPOLOGY_PREFIX as for the services)
+#                         administrator cityconnect, report_password,
+#                         notification_password and photo_password; TOPOLOGY_PREFIX
+#                         as for the services)
 #
 # Running it again changes nothing but passwords and rights.
 set -euo pipefail
@@ -43,6 +44,17 @@ queues='queue\\.[a-z_]+(\\.dlq)?'
 
 # report-service publishes, and wakes its other replicas.
 user report '' "$prefix($exchanges|$wake)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
+
+# The photo worker has its own queue, puts messages off and gives them up, and
+# wakes report-service. Whatever queue it binds, it gets no message but those of
+# uploads: it decodes what strangers send.
+photos='queue\\.photo_checks(\\.dlq)?'
+waking='cityconnect\\.wake'
+user photo policymaker "$prefix($exchanges|$waking|$retry|$photos)\$" \
+  "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$waking|$retry|$photos))\$" \
+  "$prefix($exchanges|$retry|$photos)\$"
+put "topic-permissions/%2F/cityconnect_photo" \
+  "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^report\\\\.photo\\\\.uploaded\$\"}"
 
 # notification-service owns the queues, applies policies to them, and sends
 # messages back to them through the default exchange.

@@ -26,27 +26,45 @@ const (
 	ReportCreatedKey Key = "report.created"
 	VoteReceivedKey  Key = "report.vote.received"
 	ReportOverdueKey Key = "report.overdue"
+	PhotoReadyKey    Key = "report.photo.ready"
+	PhotoRefusedKey  Key = "report.photo.refused"
+	PhotoUploadedKey Key = "report.photo.uploaded"
 )
 
 // types has every type of message, in the order in which their queues are
-// served when all of them wait: what residents wait for comes first.
+// served when all of them wait: what residents wait for comes first. Types may
+// share a queue.
 var types = []struct {
 	key   Key
 	queue string // without the prefix
+	work  bool   // a task for a worker of the sender: nobody is told of it
 	new   func() Message
 }{
-	{StatusUpdatedKey, "queue.status_updates", func() Message { return new(StatusUpdate) }},
-	{ReportCreatedKey, "queue.report_created", func() Message { return new(ReportCreated) }},
-	{VoteReceivedKey, "queue.vote_received", func() Message { return new(VoteReceived) }},
-	{ReportOverdueKey, "queue.overdue", func() Message { return new(ReportOverdue) }},
+	{StatusUpdatedKey, "queue.status_updates", false, func() Message { return new(StatusUpdate) }},
+	{ReportCreatedKey, "queue.report_created", false, func() Message { return new(ReportCreated) }},
+	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
+	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
+	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
+	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
+	{PhotoUploadedKey, "queue.photo_checks", true, func() Message { return new(PhotoUploaded) }},
 }
 
-// Keys lists every routing key in the order in which their queues are served
-// when all of them wait.
-func Keys() []Key {
-	keys := make([]Key, len(types))
-	for i, t := range types {
-		keys[i] = t.key
+// Keys lists the routing keys of what people are told, in the order in which
+// their queues are served when all of them wait.
+func Keys() (keys []Key) {
+	for _, t := range types {
+		if !t.work {
+			keys = append(keys, t.key)
+		}
+	}
+	return keys
+}
+
+// AllKeys lists every routing key: those of Keys, and those of tasks that a
+// service leaves for a worker of its own.
+func AllKeys() (keys []Key) {
+	for _, t := range types {
+		keys = append(keys, t.key)
 	}
 	return keys
 }
@@ -80,8 +98,21 @@ const (
 	Downvote VoteType = "downvote"
 )
 
-// A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived and
-// *ReportOverdue.
+// PhotoReason says why a photo is not shown.
+type PhotoReason string
+
+// The reasons for which photos are refused.
+const (
+	PhotoUnsupported PhotoReason = "unsupported" // no picture, or of a format that is not taken
+	PhotoTooLarge    PhotoReason = "too_large"   // more pixels than are taken
+	PhotoDamaged     PhotoReason = "damaged"     // it ends early, or cannot be read
+	PhotoInfected    PhotoReason = "infected"    // the virus scanner found something
+	PhotoUnsuitable  PhotoReason = "unsuitable"  // an official decided so
+	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
+)
+
+// A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
+// *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -147,6 +178,30 @@ type ReportOverdue struct {
 	Level int32 `json:"level"`
 }
 
+// PhotoReady tells that everybody may see a photo of a report. It does not say
+// who uploaded it.
+type PhotoReady struct {
+	Subject
+	PhotoID    uuid.UUID `json:"photo_id"`
+	CategoryID int32     `json:"category_id,omitempty"`
+}
+
+// PhotoRefused tells whoever filed the report that a photo which he uploaded is
+// not shown. It changes nothing that others see, so that ReportVersion is the
+// present one.
+type PhotoRefused struct {
+	Subject
+	PhotoID uuid.UUID   `json:"photo_id"`
+	Reason  PhotoReason `json:"reason"`
+}
+
+// PhotoUploaded asks the photo worker to look at what was uploaded. Nobody sees
+// the photo yet, so that ReportVersion is the present one.
+type PhotoUploaded struct {
+	Subject
+	PhotoID uuid.UUID `json:"photo_id"`
+}
+
 // Key returns StatusUpdatedKey.
 func (*StatusUpdate) Key() Key { return StatusUpdatedKey }
 
@@ -158,6 +213,15 @@ func (*VoteReceived) Key() Key { return VoteReceivedKey }
 
 // Key returns ReportOverdueKey.
 func (*ReportOverdue) Key() Key { return ReportOverdueKey }
+
+// Key returns PhotoReadyKey.
+func (*PhotoReady) Key() Key { return PhotoReadyKey }
+
+// Key returns PhotoRefusedKey.
+func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
+
+// Key returns PhotoUploadedKey.
+func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
 
 // A FieldError says which field of a message breaks the contract, and what the
 // contract asks for. It never shows the value: errors reach logs and dead
@@ -203,7 +267,14 @@ func unmarshal(body []byte, m Message) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &FieldError{Field: wrong.Field[strings.LastIndex(wrong.Field, ".")+1:], Want: "another type of value"}
 	}
-	return &FieldError{"report_id", "a UUID"} // the one field that reads its text itself; its error quotes the text
+	// The fields that read their text themselves, and whose errors quote it.
+	var about struct {
+		ReportID uuid.UUID `json:"report_id"`
+	}
+	if json.Unmarshal(body, &about) != nil {
+		return &FieldError{"report_id", "a UUID"}
+	}
+	return &FieldError{"photo_id", "a UUID"}
 }
 
 // newMessage returns an empty message of key's type, or nil if there is none.
@@ -277,6 +348,43 @@ func (m *ReportOverdue) Validate() error {
 		return &FieldError{"due_at", "Unix seconds"}
 	case m.Level <= 0:
 		return &FieldError{"level", "1 or more"}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *PhotoReady) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	if m.CategoryID < 0 {
+		return &FieldError{"category_id", "a positive number"}
+	}
+	return validPhoto(m.PhotoID)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *PhotoRefused) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	if err := validPhoto(m.PhotoID); err != nil {
+		return err
+	}
+	return oneOf("reason", m.Reason, PhotoUnsupported, PhotoTooLarge, PhotoDamaged, PhotoInfected, PhotoUnsuitable, PhotoFailed)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *PhotoUploaded) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	return validPhoto(m.PhotoID)
+}
+
+func validPhoto(id uuid.UUID) error {
+	if id == uuid.Nil {
+		return &FieldError{"photo_id", "a UUID"}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (t Topology) WakeExchange() string { return t.prefix + "cityconnect.wake" }
 func (t Topology) Retry(delay string) string { return t.prefix + "cityconnect.retry." + delay }
 
 // Queue is the durable quorum queue of key's messages. The consumer declares
-// it. It panics for a key that is none of Keys: the set is closed.
+// it. It panics for a key that is none of AllKeys: the set is closed.
 func (t Topology) Queue(key Key) string {
 	for _, known := range types {
 		if known.key == key {

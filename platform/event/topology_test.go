@@ -27,6 +27,9 @@ func TestNames(t *testing.T) {
 		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},
 		{plain.Queue(event.VoteReceivedKey), "queue.vote_received"},
 		{plain.Queue(event.ReportOverdueKey), "queue.overdue"},
+		{plain.Queue(event.PhotoReadyKey), "queue.photo_results"},
+		{plain.Queue(event.PhotoRefusedKey), "queue.photo_results"},
+		{plain.Queue(event.PhotoUploadedKey), "queue.photo_checks"},
 		{plain.DeadLetterQueue(queue), "queue.status_updates.dlq"},
 		{plain.DeadLetterKey(queue), "dlq.queue.status_updates"},
 		{city.Exchange(), "bandung.cityconnect.notifications"},
@@ -56,7 +59,7 @@ func TestAsyncAPINamesEverything(t *testing.T) {
 	}
 	var plain event.Topology
 	want := []string{"name: " + plain.Exchange(), event.RecipientHeader + ":", event.TraceHeader + ":"}
-	for _, key := range event.Keys() {
+	for _, key := range event.AllKeys() {
 		want = append(want, "address: "+string(key)+"\n", "address: "+plain.Queue(key)+"\n")
 	}
 	for _, line := range want {

@@ -24,8 +24,9 @@ const (
 	Permanent Class = "permanent"
 	// Transient may succeed later.
 	Transient Class = "transient"
-	// Away means that the database cannot be used at all. No message is the
-	// cause: it waits, and no attempt is spent on it.
+	// Away means that the database, or something else without which an effect
+	// cannot be had, cannot be used at all. No message is the cause: it waits, and
+	// no attempt is spent on it.
 	Away Class = "away"
 	// Panicked means that the program broke on the message. It is retried,
 	// because the next program may not.

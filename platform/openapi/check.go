@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/go-chi/chi/v5"
 
@@ -39,6 +40,11 @@ func (op *operation) check(r *http.Request) error {
 		faults = append(faults, op.dependentFaults(body)...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
+	if op.upload != nil {
+		if err := checkUpload(op.upload, r); err != nil {
+			return err
+		}
+	}
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: pathParams(r), Route: &op.Route, Options: op.options,
 	})
@@ -61,6 +67,22 @@ func pathParams(r *http.Request) map[string]string {
 		params[key] = rc.URLParams.Values[i]
 	}
 	return params
+}
+
+// checkUpload refuses what content does not name, such as image/*. What a body
+// really is, the handler has to find out.
+func checkUpload(content openapi3.Content, r *http.Request) error {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || content.Get(mediaType) == nil {
+		return service.UnsupportedMediaType.New("want " + strings.Join(slices.Sorted(maps.Keys(content)), " or "))
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return service.UnsupportedMediaType.New("want the body as it is, without a Content-Encoding")
+	}
+	if r.ContentLength == 0 {
+		return service.MalformedBody.New("the body is missing")
+	}
+	return nil
 }
 
 // readJSON returns r's body if it is one JSON value.

@@ -84,6 +84,7 @@ type operation struct {
 	routers.Route
 	parameters []*openapi3.Parameter // those of the path included
 	body       *openapi3.Schema      // of the JSON body; nil if there is none
+	upload     openapi3.Content      // what other body there is, which is the handler's to read; or nil
 	optional   bool                  // the body may be left out
 	formats    Formats
 	options    *openapi3filter.Options
@@ -96,7 +97,15 @@ func (d *Document) newOperation(route routers.Route) *operation {
 			op.parameters = append(op.parameters, ref.Value)
 		}
 	}
-	if ref := route.Operation.RequestBody; ref != nil {
+	ref := route.Operation.RequestBody
+	switch {
+	case ref == nil:
+	case ref.Value.Content["application/json"] == nil:
+		op.upload = ref.Value.Content
+		options := *d.options
+		options.ExcludeRequestBody = true // it would be read whole
+		op.options = &options
+	default:
 		op.body = ref.Value.Content["application/json"].Schema.Value
 		op.optional = !ref.Value.Required
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"time"
 )
 
@@ -20,16 +21,34 @@ const (
 	// A body that is on its way arrives in that time; without it the client would
 	// read a reset instead of the answer.
 	unreadTimeout = time.Second
+	// maxUpload is what an upload may take that makes progress all the time: 12
+	// MiB at 200 kbit/s.
+	maxUpload = 10 * time.Minute
 )
+
+// An Upload is a kind of request that has more to send than others. Its body may
+// take its time: it has to begin, and to go on, within the time that other bodies
+// may take as a whole.
+type Upload struct {
+	Method   string
+	Path     *regexp.Regexp
+	MaxBytes int64
+}
 
 // limitBody refuses bodies above limit bytes: at once when the client says so
 // beforehand, otherwise when the reading gets there. A body must have arrived
 // within timeout, and what needs no body hardly waits for it: net/http reads it
 // all before it writes the answer, so that a client which promises one and does
 // not send it would hold the connection.
-func limitBody(limit int64, timeout time.Duration) func(http.Handler) http.Handler {
+func limitBody(limit int64, timeout time.Duration, uploads []Upload) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			limit, end := limit, time.Time{}
+			for _, u := range uploads {
+				if r.Method == u.Method && u.Path.MatchString(r.URL.Path) {
+					limit, end = u.MaxBytes, time.Now().Add(maxUpload)
+				}
+			}
 			if r.ContentLength > limit {
 				w.Header().Set("Connection", "close") // rather than read it all
 				WriteProblem(w, r, bodyTooLarge(limit))
@@ -41,7 +60,7 @@ func limitBody(limit int64, timeout time.Duration) func(http.Handler) http.Handl
 			}
 			conn := http.NewResponseController(w) // in tests without a connection it does nothing
 			_ = conn.SetReadDeadline(time.Now().Add(timeout))
-			body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit), conn: conn}
+			body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit), conn: conn, pause: timeout, end: end}
 			r.Body = body
 			next.ServeHTTP(w, r)
 			if _, err := w.Write(nil); !body.read && !errors.Is(err, http.ErrHijacked) {
@@ -59,9 +78,21 @@ type timedBody struct {
 	io.ReadCloser
 	conn *http.ResponseController
 	read bool // to its end
+
+	// Of an upload: how long it may make no progress, and when it has to be here.
+	pause time.Duration
+	end   time.Time
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
+	if !b.end.IsZero() {
+		deadline := time.Now().Add(b.pause)
+		if deadline.After(b.end) {
+			deadline = b.end
+		}
+		_ = b.conn.SetReadDeadline(deadline)
+		_ = b.conn.SetWriteDeadline(deadline.Add(writeTimeout)) // that of the server began with the request
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF { // readers return it as it is
 		b.read = true

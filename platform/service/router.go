@@ -18,10 +18,11 @@ const DefaultTimeout = 15 * time.Second
 // NewRouter returns a router of the API's version with what every service has
 // around its handlers:
 // the trace, the access log, metrics, recovery from panics, limits of bodies,
-// the health checks, and problems for paths and methods that do not exist.
-func NewRouter(version string, log zerolog.Logger, metrics *prometheus.Registry, health *Health) *chi.Mux {
+// the health checks, and problems for paths and methods that do not exist. The
+// uploads may have larger bodies than other requests.
+func NewRouter(version string, log zerolog.Logger, metrics *prometheus.Registry, health *Health, uploads ...Upload) *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), headers(version), middleware.GetHead, limitBody(maxBody, bodyTimeout))
+	r.Use(Trace, AccessLog(log), HTTPMetrics(metrics), Recover(log), headers(version), middleware.GetHead, limitBody(maxBody, bodyTimeout, uploads))
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 

@@ -32,7 +32,7 @@ var errDomain = fault.New("gone", "no such report")
 // newRouter is a service with every middleware, and a handler per outcome.
 func newRouter(log zerolog.Logger, reg prometheus.Registerer) http.Handler {
 	r := chi.NewRouter()
-	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.LimitBody(10, time.Minute))
+	r.Use(service.Trace, service.AccessLog(log), service.HTTPMetrics(reg), service.Recover(log), service.LimitBody(10, time.Minute, nil))
 	r.NotFound(service.NotFoundHandler)
 	r.MethodNotAllowed(service.MethodNotAllowedHandler)
 	errs := service.Errors{Log: log, Problems: map[fault.Kind]service.ProblemType{"gone": service.NotFound}}
@@ -169,7 +169,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		{"GET /nowhere", time.Hour, http.StatusNotFound},
 		{"POST /echo", 50 * time.Millisecond, http.StatusRequestTimeout},
 	} {
-		srv := httptest.NewServer(service.LimitBody(100, tt.timeout)(mux))
+		srv := httptest.NewServer(service.LimitBody(100, tt.timeout, nil)(mux))
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
 	t.Parallel()
 	const timeout = 50 * time.Millisecond
 	worked := make(chan error, 1)
-	srv := httptest.NewServer(service.LimitBody(100, timeout)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(service.LimitBody(100, timeout, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():

@@ -47,12 +47,17 @@ type Queue struct {
 	Keys []event.Key // of the messages that it gets
 }
 
-// ContractQueues returns the queues that the contract gives one each to the
-// kinds of message, the most urgent one first.
+// ContractQueues returns the queues that the contract gives to what people are
+// told, the most urgent one first.
 func ContractQueues() []Queue {
 	var queues []Queue
 	for _, key := range event.Keys() {
-		queues = append(queues, Queue{Name: event.Topology{}.Queue(key), Keys: []event.Key{key}})
+		name := event.Topology{}.Queue(key)
+		if i := slices.IndexFunc(queues, func(q Queue) bool { return q.Name == name }); i >= 0 {
+			queues[i].Keys = append(queues[i].Keys, key)
+		} else {
+			queues = append(queues, Queue{Name: name, Keys: []event.Key{key}})
+		}
 	}
 	return queues
 }

@@ -26,7 +26,7 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaries = dir
 	for module, packages := range map[string][]string{
-		"report-service":       {"./cmd/report-service"},
+		"report-service":       {"./cmd/report-service", "./cmd/photo-worker"},
 		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
 		"scripts":              {"./cmd/demo"},
 	} {

@@ -37,6 +37,7 @@ func TestLeastPrivilege(t *testing.T) {
 			names := must(event.NewTopology(prefix))
 			for p, settings := range map[*process]map[string]string{
 				c.report:       {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("report"), "RABBITMQ_MANAGEMENT_URL": ""},
+				c.photo:        {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("photo"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("photo")},
 				c.notification: {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
 			} {
 				p.env["TOPOLOGY_PREFIX"] = prefix
@@ -87,7 +88,12 @@ func (c *stack) doEverything(names event.Topology) {
 	if err != nil || len(policies) != 2 {
 		c.t.Errorf("%d policies are applied (error: %v), want 2", len(policies), err)
 	}
-	for _, p := range []*process{c.report, c.notification} {
+	c.photo.start()
+	c.awaitConsumersOf(names.Queue(event.PhotoUploadedKey))
+	if v := c.verdictOn(ana, report, c.upload(ana, report, smallPicture(c.t))); v.State != "ready" {
+		c.t.Errorf("the photo is %s, want it ready", v.State)
+	}
+	for _, p := range []*process{c.report, c.notification, c.photo} {
 		for _, sign := range []string{"ACCESS_REFUSED", "permission denied", "not_authorized"} {
 			if strings.Contains(p.log.String(), sign) {
 				c.t.Errorf("%s was refused something: %s", p.path, p.log.tail(20))
@@ -105,7 +111,7 @@ type privateBroker struct {
 
 func startPrivateBroker(t *testing.T, prefix string) *privateBroker {
 	t.Helper()
-	b := &privateBroker{t, rabbittest.StartServer(t), passwords(t, "password", "report_password", "notification_password")}
+	b := &privateBroker{t, rabbittest.StartServer(t), passwords(t, "password", "report_password", "notification_password", "photo_password")}
 	address := must(url.Parse(b.server.ManagementURL()))
 	password, _ := address.User.Password() // of the administrator
 	if err := os.WriteFile(filepath.Join(b.secrets, "password"), []byte(password), 0o600); err != nil {
@@ -189,6 +195,16 @@ func (b *privateBroker) checkRefusals(names event.Topology) {
 			"copy all messages":            spy(names.WakeExchange()+".spy", names.Exchange()),
 			"copy what goes to screens":    spy(names.WakeExchange()+".spy", names.LiveExchange()),
 		},
+		"photo": {
+			"consume votes":              consume(votes),
+			"get a dead letter":          get(votes + ".dlq"),
+			"delete a queue":             remove(votes),
+			"declare a queue of its own": declare("mine"),
+			"publish as report-service":  publish(names.Exchange(), string(event.VoteReceivedKey)),
+			"publish to screens":         publish(names.LiveExchange(), ""),
+			"copy all messages":          spy(names.Retry("spy"), names.Exchange()),
+			"copy what goes to screens":  spy(names.Retry("spy"), names.LiveExchange()),
+		},
 		"notification": {
 			"declare a queue of its own": declare("mine"),
 			"publish as report-service":  publish(names.Exchange(), string(event.VoteReceivedKey)),
@@ -217,6 +233,7 @@ func (b *privateBroker) checkRefusals(names event.Topology) {
 func (b *privateBroker) checkManagementRefusals() {
 	for service, requests := range map[string][]string{
 		"report":       {"GET /api/queues", "GET /api/users", "GET /api/overview", "PUT /api/policies/%2F/mine", "GET /api/definitions"},
+		"photo":        {"GET /api/users", "GET /api/definitions", "PUT /api/permissions/%2F/cityconnect_photo", "DELETE /api/vhosts/%2F"},
 		"notification": {"GET /api/users", "PUT /api/users/mine", "PUT /api/permissions/%2F/cityconnect_notification", "GET /api/definitions", "DELETE /api/vhosts/%2F"},
 	} {
 		for _, request := range requests {

@@ -25,7 +25,7 @@ const (
 	secret   = "e2e-secret-e2e-secret-e2e-secret"
 )
 
-// A stack is both services with the worker, their databases, their broker and a gateway, of one test.
+// A stack is both services with their workers, their databases, their broker and a gateway, of one test.
 type stack struct {
 	*client.Client // nobody's, through the gateway
 	t              *testing.T
@@ -35,6 +35,7 @@ type stack struct {
 	keyring                  *event.Keyring
 	report, notification     *process
 	worker                   *process // sends webhooks; started where they matter
+	photo                    *process // looks at photos; started where they matter
 	gateway                  *httptest.Server
 	backups                  string // a folder
 }
@@ -71,10 +72,13 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 		// Where file puts its reports.
 		"PAGE_MAP_CENTER": "107.6098,-6.9147,14",
 	}
+	common["PHOTO_STORE"] = "file://" + t.TempDir()
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
 	c.notification = newProcess(t, "notification-service", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
 	c.worker = newProcess(t, "delivery-worker", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
 	c.worker.log.parts = 1
+	c.photo = newProcess(t, "photo-worker", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
+	c.photo.log.parts = 1
 	c.gateway = httptest.NewServer(c.proxy())
 	t.Cleanup(c.gateway.Close)
 	c.Client = client.New(c.gateway.URL)
@@ -103,7 +107,7 @@ func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
-			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/admin/reports", "/dev/", "/map/points"} {
+			for _, prefix := range []string{"/reports", "/categories", "/open311", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/photos/"} {
 				// Who asks for HTML goes to a report's page, and not to its data.
 				if strings.HasPrefix(r.In.URL.Path, prefix) && !strings.Contains(r.In.Header.Get("Accept"), "text/html") {
 					target = c.report

@@ -111,6 +111,7 @@ func play(t *testing.T, author person) world {
 	olgas, feed := watch(t, olga), c.listenToFeed()
 	other := openOtherSystem(t)
 	other.register(c, pavel)
+	c.startPhotoWorker()
 
 	// Each files a report under his name, one of them a third one without. All
 	// that happens waits for what happened before, so that the order is no chance.
@@ -163,6 +164,9 @@ func play(t *testing.T, author person) world {
 		}
 	}
 	work(t, olga, anonymous, benesReport)
+	// What is uploaded is the same, whoever does.
+	c.upload(residents[author].Client, anonymous, smallPicture(t))
+	await(anonymous)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")
@@ -261,7 +265,7 @@ func (w world) addOtherSystem(c *stack, other *otherSystem) {
 	for _, request := range requests {
 		w["the other system"] = append(w["the other system"], withoutChance(request))
 	}
-	for line := range strings.Lines(c.worker.log.String()) {
+	for line := range strings.Lines(c.worker.log.String() + c.photo.log.String()) {
 		w["log of the worker"] = append(w["log of the worker"], withoutChance(line))
 	}
 	slices.Sort(w["log of the worker"])
@@ -452,6 +456,7 @@ var chance = []struct {
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},
 	{regexp.MustCompile(`"bytes":\d+,`), constant("")},
+	{regexp.MustCompile(`\\+x[0-9a-f]{64}`), constant("DIGEST")}, // keyed, and of the photo's random id
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), constant("ADDRESS")},
 }
 

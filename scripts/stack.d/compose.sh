@@ -26,13 +26,14 @@ compose_up() {
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
   if ((replicas > 1)); then
     # Several containers cannot share one port of this machine.
-    report_operations_port=0 notification_operations_port=0 delivery_operations_port=0
+    report_operations_port=0 notification_operations_port=0 delivery_operations_port=0 photo_operations_port=0
     export REPORT_PORT=0 NOTIFICATION_PORT=0
   fi
   export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port \
-    DELIVERY_OPERATIONS_PORT=$delivery_operations_port MAILBOX_PORT=$mailbox_port
+    DELIVERY_OPERATIONS_PORT=$delivery_operations_port PHOTO_OPERATIONS_PORT=$photo_operations_port MAILBOX_PORT=$mailbox_port
   compose up -d --build --wait --remove-orphans \
-    --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" >&2
+    --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
+    --scale photo-worker="$replicas" >&2
   remember compose
   say "up: $(page_address)"
   ! own_mailbox || say "mails: $(mailbox_address)"

@@ -31,7 +31,7 @@ native_up() {
 native_build() {
   say "building the services"
   (cd "$root" && go build -o "$state/bin/" \
-    ./report-service/cmd/report-service ./notification-service/cmd/{notification-service,delivery-worker} \
+    ./report-service/cmd/{report-service,photo-worker} ./notification-service/cmd/{notification-service,delivery-worker} \
     ./migrations/cmd/migrate ./scripts/cmd/mailbox) 9>&-
 }
 
@@ -106,8 +106,8 @@ native_stop() {
     gateway) gateway_down ;;
     mailbox) mailbox_down ;;
     postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
-    report-[1-9]* | notification-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, mailbox, postgres, rabbitmq, report-NUMBER, notification-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
+    report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
+    *) die "stop: want gateway, mailbox, postgres, rabbitmq, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
   esac
 }
 

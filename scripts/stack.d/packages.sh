@@ -17,6 +17,10 @@ missing_for_tests() {
   grep -qs '^ID=debian' /etc/os-release || return 0
   find_program chromium >/dev/null || echo chromium
   find_program npm >/dev/null || printf '%s\n' nodejs npm
+  # Photos as others make them, what others find in them, and a virus scanner.
+  find_program convert >/dev/null || echo imagemagick
+  find_program exiftool >/dev/null || echo libimage-exiftool-perl
+  find_program clamd >/dev/null || echo clamav-daemon
 }
 
 # find_program prints a program's path; administrators' folders are searched

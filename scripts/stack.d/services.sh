@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The replicas of both services and of the delivery worker. Replica 1 listens on
+# The replicas of both services and of their workers. Replica 1 listens on
 # the base port, each further one 100 above: 3002, 3102, 3202 … The same holds for
-# the ports of what only operators may see: 3012, 3112 … The worker has no other.
+# the ports of what only operators may see: 3012, 3112 … The workers have no other.
 
 replicas=${REPLICAS:-1}
 report_port=${REPORT_PORT:-3002}
@@ -10,6 +10,8 @@ report_operations_port=${REPORT_OPERATIONS_PORT:-$((report_port + 10))}
 notification_operations_port=${NOTIFICATION_OPERATIONS_PORT:-$((notification_port + 10))}
 delivery_operations_port=${DELIVERY_OPERATIONS_PORT:-$((notification_operations_port + 1))}
 delivery_port=$delivery_operations_port
+photo_operations_port=${PHOTO_OPERATIONS_PORT:-$((notification_operations_port + 2))}
+photo_port=$photo_operations_port
 
 mailbox_port=${MAILBOX_PORT:-$((notification_port + 20))}
 mailbox_smtp_port=${MAILBOX_SMTP_PORT:-$((mailbox_port + 1))}
@@ -35,20 +37,20 @@ mailbox_up() {
 
 mailbox_down() { stop "$native_dir/mailbox.pid" TERM 5; }
 
-# program prints what a replica runs: program report|notification|delivery
+# program prints what a replica runs: program report|notification|photo|delivery
 program() {
   case $1 in
-    delivery) echo delivery-worker ;;
+    photo | delivery) echo "$1-worker" ;;
     *) echo "$1-service" ;;
   esac
 }
 
-# secrets_folder prints where a replica's secrets are. The worker is a part of
+# secrets_folder prints where a replica's secrets are. The delivery worker is a part of
 # notification-service, and has its.
 secrets_folder() { echo "$native_dir/secrets/${1/delivery/notification}"; }
 
 # replica_port prints a port of a replica:
-# replica_port report|notification|delivery NUMBER [operations]
+# replica_port report|notification|photo|delivery NUMBER [operations]
 replica_port() {
   local base=$1${3:+_$3}_port
   echo $((${!base} + 100 * ($2 - 1)))
@@ -59,7 +61,8 @@ replica_port() {
 services_up() {
   local service number
   [[ $replicas =~ ^[1-9][0-9]?$ ]] || die "REPLICAS: want a number from 1 to 99, got '$replicas'"
-  for service in report notification delivery; do
+  for service in report notification photo delivery; do
+    [[ $service == photo && -z ${PHOTO_STORE-folder} ]] && continue # a city without photos
     for number in $(seq "$replicas"); do
       replica_up "$service" "$number"
     done
@@ -90,14 +93,14 @@ replica_up() {
 }
 
 # service_environment prints what a replica is told, one NAME=value a line:
-# service_environment report|notification|delivery PORT OPERATIONS_PORT
+# service_environment report|notification|photo|delivery PORT OPERATIONS_PORT
 # Secrets go by file, so that no process list shows them; what the caller's
 # environment holds of them is taken away.
 service_environment() {
   local secrets name
   secrets=$(secrets_folder "$1")
   for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
-    {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL; do
+    {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL PHOTO_RABBITMQ_URL; do
     printf '%s=\n' "$name"
   done
   for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY; do
@@ -107,7 +110,7 @@ service_environment() {
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}" \
     "MAP_BOUNDS=${MAP_BOUNDS-106.777,-6.604,106.934,-6.444}" "PAGE_MAP_FILE=${PAGE_MAP_FILE-$root/deploy/map/bogor.pmtiles}" \
-    "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}"
+    "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}" "PHOTO_STORE=${PHOTO_STORE-file://$native_dir/photos}"
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
     printf '%s\n' "WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true}" "WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-127.0.0.0/8}"
   fi
@@ -137,7 +140,7 @@ settings() {
 # replicas_running prints the names of the replicas that have a pid file.
 replicas_running() {
   local pidfile
-  for pidfile in "$native_dir"/{report,notification,delivery}-*.pid; do
+  for pidfile in "$native_dir"/{report,notification,photo,delivery}-*.pid; do
     [[ -e $pidfile ]] && basename "$pidfile" .pid
   done
   return 0

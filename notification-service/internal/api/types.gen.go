@@ -80,6 +80,7 @@ const (
 const (
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
+	FeedEventTypeReportPhotoReady    FeedEventType = "report.photo.ready"
 	FeedEventTypeReportStatusUpdated FeedEventType = "report.status.updated"
 	FeedEventTypeReportVoteReceived  FeedEventType = "report.vote.received"
 )
@@ -106,6 +107,8 @@ const (
 const (
 	NotificationTypeReportCreated       NotificationType = "report.created"
 	NotificationTypeReportOverdue       NotificationType = "report.overdue"
+	NotificationTypeReportPhotoReady    NotificationType = "report.photo.ready"
+	NotificationTypeReportPhotoRefused  NotificationType = "report.photo.refused"
 	NotificationTypeReportStatusUpdated NotificationType = "report.status.updated"
 	NotificationTypeReportVoteReceived  NotificationType = "report.vote.received"
 )
@@ -114,6 +117,16 @@ const (
 const (
 	NotificationVoteTypeDownvote NotificationVoteType = "downvote"
 	NotificationVoteTypeUpvote   NotificationVoteType = "upvote"
+)
+
+// Defines values for PhotoReason.
+const (
+	PhotoReasonDamaged     PhotoReason = "damaged"
+	PhotoReasonFailed      PhotoReason = "failed"
+	PhotoReasonInfected    PhotoReason = "infected"
+	PhotoReasonTooLarge    PhotoReason = "too_large"
+	PhotoReasonUnsuitable  PhotoReason = "unsuitable"
+	PhotoReasonUnsupported PhotoReason = "unsupported"
 )
 
 // Defines values for ReplayState.
@@ -163,6 +176,7 @@ const (
 const (
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
+	WebhookEventTypeReportPhotoReady    WebhookEventType = "report.photo.ready"
 	WebhookEventTypeReportStatusUpdated WebhookEventType = "report.status.updated"
 	WebhookEventTypeReportVoteReceived  WebhookEventType = "report.vote.received"
 	WebhookEventTypeWebhookTest         WebhookEventType = "webhook.test"
@@ -172,6 +186,11 @@ const (
 const (
 	None   WebhookOrder = "none"
 	Report WebhookOrder = "report"
+)
+
+// Defines values for WebhookPhotoReadyType.
+const (
+	WebhookPhotoReadyTypeReportPhotoReady WebhookPhotoReadyType = "report.photo.ready"
 )
 
 // Defines values for WebhookReportCreatedType.
@@ -577,6 +596,7 @@ type FeedEvent struct {
 	HappenedAt    time.Time         `json:"happened_at"`
 	Note          string            `json:"note,omitempty,omitzero"`
 	OverdueLevel  int32             `json:"overdue_level,omitempty,omitzero"`
+	PhotoID       uuid.UUID         `json:"photo_id,omitempty,omitzero"`
 	ReportID      uuid.UUID         `json:"report_id"`
 	ReportTitle   string            `json:"report_title"`
 	ReportVersion int64             `json:"report_version"`
@@ -703,10 +723,18 @@ type Notification struct {
 	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
 	OverdueLevel int32 `json:"overdue_level,omitempty,omitzero"`
 
+	// PhotoID The photo that everybody may see now, or that is not shown.
+	PhotoID uuid.UUID `json:"photo_id,omitempty,omitzero"`
+
 	// Read In a stream always false.
-	Read        bool      `json:"read"`
-	ReportID    uuid.UUID `json:"report_id"`
-	ReportTitle string    `json:"report_title"`
+	Read bool `json:"read"`
+
+	// Reason Why a photo is not shown: it is of no format that is taken, has too
+	// many pixels, is damaged or infected, an official decided so, or the
+	// fault is ours and another attempt may succeed.
+	Reason      PhotoReason `json:"reason,omitempty,omitzero"`
+	ReportID    uuid.UUID   `json:"report_id"`
+	ReportTitle string      `json:"report_title"`
 
 	// ReportVersion Drop what is older than the version already shown.
 	ReportVersion int64 `json:"report_version"`
@@ -750,6 +778,11 @@ type NotificationPage struct {
 type NotificationScope struct {
 	OnlyOwn bool `json:"only_own"`
 }
+
+// PhotoReason Why a photo is not shown: it is of no format that is taken, has too
+// many pixels, is damaged or infected, an official decided so, or the
+// fault is ours and another attempt may succeed.
+type PhotoReason string
 
 // Preferences defines model for Preferences.
 type Preferences struct {
@@ -1068,6 +1101,31 @@ type WebhookPage struct {
 	NextCursor string    `json:"next_cursor,omitempty,omitzero"`
 }
 
+// WebhookPhotoReady Everybody may see a photo of a report. Nothing in it says whose it is.
+type WebhookPhotoReady struct {
+	Data struct {
+		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+
+		// PhotoID The picture is at /photos/{photo_id}/2048.jpg, 1024.jpg and 320.jpg.
+		PhotoID uuid.UUID `json:"photo_id"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64 `json:"report_version"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time             `json:"timestamp"`
+	Type      WebhookPhotoReadyType `json:"type"`
+}
+
+// WebhookPhotoReadyType defines model for WebhookPhotoReady.Type.
+type WebhookPhotoReadyType string
+
 // WebhookPosition A place on earth, in degrees. It is missing where the report has none.
 type WebhookPosition struct {
 	Latitude  float64 `json:"latitude"`
@@ -1353,6 +1411,19 @@ type OnReportOverdueParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnPhotoReadyParams defines parameters for OnPhotoReady.
+type OnPhotoReadyParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnStatusUpdatedParams defines parameters for OnStatusUpdated.
 type OnStatusUpdatedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1397,6 +1468,9 @@ type OnReportCreatedJSONRequestBody = WebhookReportCreated
 
 // OnReportOverdueJSONRequestBody defines body for OnReportOverdue for application/json ContentType.
 type OnReportOverdueJSONRequestBody = WebhookReportOverdue
+
+// OnPhotoReadyJSONRequestBody defines body for OnPhotoReady for application/json ContentType.
+type OnPhotoReadyJSONRequestBody = WebhookPhotoReady
 
 // OnStatusUpdatedJSONRequestBody defines body for OnStatusUpdated for application/json ContentType.
 type OnStatusUpdatedJSONRequestBody = WebhookStatusUpdated

@@ -23,19 +23,21 @@ func UserStream(userID string) Stream { return Stream("user:" + userID) }
 
 // A Data is what the reader is shown. It never names a reporter or a voter.
 type Data struct {
-	Type          event.Key      `json:"type"`
-	ReportID      uuid.UUID      `json:"report_id"`
-	ReportVersion int64          `json:"report_version"`
-	ReportTitle   string         `json:"report_title"`
-	Status        event.Status   `json:"status,omitempty"`
-	Note          string         `json:"note,omitempty"`
-	CategoryID    int32          `json:"category_id,omitempty"`
-	CategoryName  string         `json:"category_name,omitempty"`
-	VoteType      event.VoteType `json:"vote_type,omitempty"`
-	Score         *int64         `json:"score,omitempty"`
-	DueAt         *time.Time     `json:"due_at,omitempty"`        // of a report that is overdue
-	OverdueLevel  int32          `json:"overdue_level,omitempty"` // likewise, from 1
-	HappenedAt    time.Time      `json:"happened_at"`
+	Type          event.Key         `json:"type"`
+	ReportID      uuid.UUID         `json:"report_id"`
+	ReportVersion int64             `json:"report_version"`
+	ReportTitle   string            `json:"report_title"`
+	Status        event.Status      `json:"status,omitempty"`
+	Note          string            `json:"note,omitempty"`
+	CategoryID    int32             `json:"category_id,omitempty"`
+	CategoryName  string            `json:"category_name,omitempty"`
+	VoteType      event.VoteType    `json:"vote_type,omitempty"`
+	Score         *int64            `json:"score,omitempty"`
+	DueAt         *time.Time        `json:"due_at,omitempty"`        // of a report that is overdue
+	OverdueLevel  int32             `json:"overdue_level,omitempty"` // likewise, from 1
+	PhotoID       uuid.UUID         `json:"photo_id,omitzero"`
+	Reason        event.PhotoReason `json:"reason,omitempty"` // for which a photo is not shown
+	HappenedAt    time.Time         `json:"happened_at"`
 }
 
 // A Draft is a notification that has no number yet.
@@ -68,7 +70,7 @@ type Batch struct {
 type Effect struct {
 	Drafts []Draft
 	Feed   Data // what the public city feed shows: it has no history
-	Public bool // whether it shows it: what is for officials alone it does not
+	Public bool // whether it shows it: what is for officials or for an uploader alone it does not
 
 	Withheld bool // of each draft, those of followers included
 
@@ -81,11 +83,12 @@ type Effect struct {
 // The reporter gets votes and status changes, but not the report that he has
 // just filed himself; the officials get that, and what is overdue. Who follows the
 // report gets status changes as well, which the store adds: it knows who that is.
-// The public feed gets everything but what is overdue.
+// The public feed gets everything but what is overdue, and photos that are not
+// shown: that there was one is for its uploader alone.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{
-		Feed: data, Public: m.Key() != event.ReportOverdueKey,
+		Feed: data, Public: m.Key() != event.ReportOverdueKey && m.Key() != event.PhotoRefusedKey,
 		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
 	}
 	switch {
@@ -116,6 +119,10 @@ func describe(m event.Message) Data {
 	case *event.ReportOverdue:
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 		data.DueAt, data.OverdueLevel = new(time.Unix(m.DueAt, 0).UTC()), m.Level
+	case *event.PhotoReady:
+		data.PhotoID, data.CategoryID = m.PhotoID, m.CategoryID
+	case *event.PhotoRefused:
+		data.PhotoID, data.Reason = m.PhotoID, m.Reason
 	}
 	return data
 }

@@ -20,6 +20,9 @@ type Config struct {
 	// MapBounds is the city, and what of the map can be looked at; by default
 	// what MapFile says of itself. report-service reads it too.
 	MapBounds *Bounds `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
+	// PhotoStore is that of report-service; here it only says whether reports may
+	// have photos.
+	PhotoStore string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
 	// MapCenter is where the map begins; by default the middle of the bounds.
 	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
 	// Mails says that there is a mail server, so that people may be asked for an
@@ -40,9 +43,10 @@ func (c Config) Validate() []config.Fault {
 
 // settings is what /config.json says.
 type settings struct {
-	Auth  signIn  `json:"auth"`
-	Map   cityMap `json:"map"`
-	Mails bool    `json:"mails,omitempty"`
+	Auth   signIn  `json:"auth"`
+	Map    cityMap `json:"map"`
+	Mails  bool    `json:"mails,omitempty"`
+	Photos bool    `json:"photos,omitempty"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -63,7 +67,7 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails}
+	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Photos: c.PhotoStore != ""}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

@@ -162,6 +162,18 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// The page offers photos where report-service has a place for them.
+func TestPhotosAreOffered(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]bool{"": false, "file:///srv/photos": true} {
+		_, body := get(t, page(t, web.Config{PhotoStore: store}, auth.Config{}), "/config.json")
+		var got struct{ Photos bool }
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Photos != want || strings.Contains(body, "srv") {
+			t.Errorf("PHOTO_STORE=%q: config %s, error %v", store, body, err)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{"no such file": "nowhere.pmtiles", "another kind": "web_test.go", "a folder": "app"} {

@@ -29,6 +29,7 @@ func TestPayloadsFitTheDocument(t *testing.T) {
 		&event.StatusUpdate{Subject: subject, NewStatus: event.Resolved, Note: "Done.", CategoryID: 2},
 		&event.VoteReceived{Subject: subject, VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(7)), CategoryID: 2},
 		&event.ReportOverdue{Subject: subject, CategoryID: 2, CategoryName: "Lights", DueAt: 1767222000, Level: 1},
+		&event.PhotoReady{Subject: subject, PhotoID: uuid.New(), CategoryID: 2},
 	} {
 		if events[string(m.Key())], err = webhook.EventOf("m1", m); err != nil {
 			t.Fatal(err)
@@ -37,7 +38,7 @@ func TestPayloadsFitTheDocument(t *testing.T) {
 	if events[webhook.TestType], err = webhook.NewTest(); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range event.Keys() {
+	for _, key := range webhook.Types() {
 		if _, ok := events[string(key)]; !ok {
 			t.Errorf("this test has no %s", key)
 		}

@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,8 +12,13 @@ import (
 )
 
 // Queue is the queue of webhooks, without the prefix of the topology. It gets
-// every message.
+// the messages of Types.
 const Queue = "queue.webhooks"
+
+// Types lists the events that endpoints may ask for: what everybody is told.
+func Types() []event.Key {
+	return slices.DeleteFunc(event.Keys(), func(key event.Key) bool { return key == event.PhotoRefusedKey })
+}
 
 // An Event is what endpoints are told: a message of the broker without any
 // person in it.
@@ -36,7 +42,7 @@ type Position struct {
 type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
-	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportOverdue or Test
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportOverdue, PhotoReady or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -80,6 +86,13 @@ type ReportOverdue struct {
 	Level        int32     `json:"level"` // 1 once the time is over, 2 once it is over twice
 }
 
+// PhotoReady is the data of report.photo.ready. The picture is at
+// /photos/{photo_id}/2048.jpg, 1024.jpg and 320.jpg of the city's address.
+type PhotoReady struct {
+	Report
+	PhotoID uuid.UUID `json:"photo_id"`
+}
+
 // Test is the data of webhook.test.
 type Test struct {
 	Text string `json:"text"`
@@ -107,6 +120,9 @@ func EventOf(id string, m event.Message) (Event, error) {
 	case *event.ReportOverdue:
 		report.CategoryID = m.CategoryID
 		data = ReportOverdue{Report: report, CategoryName: m.CategoryName, DueAt: time.Unix(m.DueAt, 0).UTC(), Level: m.Level}
+	case *event.PhotoReady:
+		report.CategoryID = m.CategoryID
+		data = PhotoReady{Report: report, PhotoID: m.PhotoID}
 	default:
 		return Event{}, fmt.Errorf("no webhook for messages of type %q", m.Key())
 	}

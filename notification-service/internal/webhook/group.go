@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -22,7 +21,7 @@ type EventStore interface {
 // told. After each commit, wake gets the lanes in which something is due. A
 // process that only looks after the queue has neither store nor wake.
 func Group(store EventStore, wake func(lanes []string)) consumer.Group {
-	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: event.Keys()}}}
+	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types()}}}
 	if store != nil {
 		g.Effect = expansion{store, wake}
 	}

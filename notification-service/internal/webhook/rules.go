@@ -173,7 +173,7 @@ func (r Rules) Check(reg Registration, known string) error {
 		return fault.NewInvalid("/description", err.Error())
 	}
 	for i, typ := range reg.Filter.Types {
-		if !slices.Contains(event.Keys(), event.Key(typ)) {
+		if !slices.Contains(Types(), event.Key(typ)) {
 			return fault.NewInvalid(fmt.Sprintf("/event_types/%d", i), "want one of "+eventTypes())
 		}
 	}
@@ -202,7 +202,7 @@ func (r Rules) Check(reg Registration, known string) error {
 
 // eventTypes lists what an endpoint may ask for.
 func eventTypes() string {
-	keys := event.Keys()
+	keys := Types()
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = string(key)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -25,6 +26,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
@@ -57,6 +59,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	messages := outbox.NewStore(pool, publisher.Wake)
 	metrics.MustRegister(outbox.NewCollector(messages))
 	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
+	files, storage, err := openPhotos(cfg, log)
+	if err != nil {
+		return err
+	}
 	watch := restore.New(pool, store.StartOver, log)
 	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
 	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: postgres.AuditSchedule, Log: log, Metrics: metrics},
@@ -70,13 +76,13 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
 	verifier.RefuseErased(eraser.Erased)
-	health := service.NewHealth(log, append(verifier.Checks(),
+	health := service.NewHealth(log, append(append(verifier.Checks(), storage...),
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
 		service.Check{Name: "restore", Probe: watch.Probe},
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
 	handler, err := api.New(api.Config{
-		Store: store, Outbox: messages, Relay: publisher,
+		Store: store, Files: files, Outbox: messages, Relay: publisher,
 		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
 		City:           cfg.City,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
@@ -115,4 +121,20 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	err = g.Wait()
 	end()
 	return errors.Join(err, background.Wait())
+}
+
+// openPhotos returns where photos are kept, with its health check, or nothing in
+// a city whose reports have none.
+func openPhotos(cfg config.Config, log zerolog.Logger) (api.Files, []service.Check, error) {
+	if cfg.PhotoStore == "" {
+		return nil, nil, nil
+	}
+	files, err := blob.Open(cfg.Blob())
+	if err != nil {
+		return nil, nil, fmt.Errorf("open storage of photos: %w", err)
+	}
+	if blob.IsFolder(cfg.PhotoStore) {
+		log.Info().Msg("photos are kept in a folder: replicas on other machines need the same one, or PHOTO_STORE=s3://…")
+	}
+	return files, []service.Check{{Name: "storage", Probe: files.Check, Optional: true}}, nil
 }

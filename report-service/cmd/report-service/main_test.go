@@ -49,7 +49,7 @@ func environment(t *testing.T, databaseURL, rabbitURL string) map[string]string 
 	return map[string]string{
 		"HTTP_ADDR": ln.Addr().String(), "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": databaseURL, "RABBITMQ_URL": rabbitURL,
 		"RECIPIENT_KEY": event.NewKey("k1"), "AUTH_MODE": "dev", "AUTH_ISSUER": "tests", "AUTH_AUDIENCE": "tests",
-		"AUTH_JWT_SECRET": strings.Repeat("secret", 6),
+		"AUTH_JWT_SECRET": strings.Repeat("secret", 6), "PHOTO_STORE": "file://" + t.TempDir(),
 	}
 }
 

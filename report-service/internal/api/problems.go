@@ -19,5 +19,11 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.Stale:             {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The report has changed"},
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
+	report.NotReporter:       {Status: http.StatusForbidden, Name: "not-reporter", Title: "The report is not yours"},
+	report.TooManyPhotos:     {Status: http.StatusConflict, Name: "too-many-photos", Title: "The report has as many photos as it may have"},
+	report.PhotoQuota:        {Status: http.StatusTooManyRequests, Name: "photo-quota", Title: "Too many photos within a day", RetryAfter: time.Hour},
+	report.OtherPhoto:        {Status: http.StatusConflict, Name: "other-photo", Title: "The id belongs to another picture"},
+	report.NoPhotos:          {Status: http.StatusNotFound, Name: "no-photos", Title: "Reports have no photos here"},
+	report.StorageFull:       {Status: http.StatusInsufficientStorage, Name: "storage-full", Title: "There is no room for photos"},
 	outbox.NotFailed:         {Status: http.StatusConflict, Name: "not-failed", Title: "The message has not failed"},
 }

@@ -9,7 +9,9 @@ package api
 import (
 	"context"
 	_ "embed"
+	"io"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -67,6 +69,23 @@ type Store interface {
 
 	// For operators.
 	ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error)
+
+	// Of photos.
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error
+	AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error)
+	Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error)
+	Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error)
+	HeldPhotos(ctx context.Context, limit int) ([]report.Photo, error)
+	RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
+	ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
+	ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error)
+}
+
+// Files keep what is uploaded, and the pictures that are served.
+type Files interface {
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	Get(ctx context.Context, key string, limit int64) ([]byte, error)
+	Delete(ctx context.Context, key string) error
 }
 
 // An Outbox is what operators see and repair.
@@ -100,6 +119,7 @@ type Schedules interface {
 // A Config is what the API works with.
 type Config struct {
 	Store     Store
+	Files     Files // nil in a city whose reports have no photos
 	Outbox    Outbox
 	Relay     Relay
 	Erasures  Eraser
@@ -132,13 +152,18 @@ var formats = openapi.Formats{
 	"if-match": func(s string) error { _, err := report.ParseIfMatch(s); return err },
 }
 
+// photoUpload is the one request that is larger than a text.
+var photoUpload = service.Upload{
+	Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/[^/]+/photos/[^/]+$`), MaxBytes: report.MaxPhotoBytes,
+}
+
 // New returns the handler of the whole API.
 func New(cfg Config) (http.Handler, error) {
 	doc, err := openapi.Load(openapiYAML, formats)
 	if err != nil {
 		return nil, err
 	}
-	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
+	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
 	s := &server{cfg}
@@ -182,6 +207,14 @@ func (s *server) handlers() openapi.Handlers {
 		"listDepartments": s.listDepartments,
 		"setDepartments":  s.setDepartments,
 
+		"putPhoto":       s.withFiles(s.putPhoto),
+		"listPhotos":     s.listPhotos,
+		"removePhoto":    s.removePhoto,
+		"showPhoto":      s.showPhoto,
+		"redactPhoto":    s.withFiles(s.redactPhoto),
+		"listHeldPhotos": s.listHeldPhotos,
+		"getPicture":     s.withFiles(s.getPicture),
+
 		"outboxStats":          s.outboxStats,
 		"listOutboxMessages":   s.listOutbox,
 		"retryOutboxMessage":   s.retryOutbox,
@@ -206,8 +239,8 @@ func (s *server) handlers() openapi.Handlers {
 	}
 	for id, h := range handlers {
 		switch id {
-		case "exportReports": // it takes as long as its reader
-		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports":
+		case "exportReports", "putPhoto": // they take as long as their client
+		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto":
 			handlers[id] = service.Timeout(changeTimeout, h)
 		default:
 			handlers[id] = service.Timeout(service.DefaultTimeout, h)

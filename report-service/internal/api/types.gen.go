@@ -11,6 +11,7 @@ import (
 
 // Defines values for ActAction.
 const (
+	ActActionAddPhoto    ActAction = "add_photo"
 	ActActionAssign      ActAction = "assign"
 	ActActionDuplicate   ActAction = "duplicate"
 	ActActionMove        ActAction = "move"
@@ -18,6 +19,9 @@ const (
 	ActActionNoWait      ActAction = "no_wait"
 	ActActionNote        ActAction = "note"
 	ActActionOverdue     ActAction = "overdue"
+	ActActionRedactPhoto ActAction = "redact_photo"
+	ActActionRemovePhoto ActAction = "remove_photo"
+	ActActionShowPhoto   ActAction = "show_photo"
 	ActActionWait        ActAction = "wait"
 )
 
@@ -55,6 +59,24 @@ const (
 	OutboxStatusPublished OutboxStatus = "published"
 )
 
+// Defines values for PhotoReason.
+const (
+	PhotoReasonDamaged     PhotoReason = "damaged"
+	PhotoReasonFailed      PhotoReason = "failed"
+	PhotoReasonInfected    PhotoReason = "infected"
+	PhotoReasonTooLarge    PhotoReason = "too_large"
+	PhotoReasonUnsuitable  PhotoReason = "unsuitable"
+	PhotoReasonUnsupported PhotoReason = "unsupported"
+)
+
+// Defines values for PhotoState.
+const (
+	Checking PhotoState = "checking"
+	Held     PhotoState = "held"
+	Ready    PhotoState = "ready"
+	Refused  PhotoState = "refused"
+)
+
 // Defines values for PrivacyLevel.
 const (
 	Anonymous PrivacyLevel = "anonymous"
@@ -65,6 +87,9 @@ const (
 const (
 	ReportCreated       RoutingKey = "report.created"
 	ReportOverdue       RoutingKey = "report.overdue"
+	ReportPhotoReady    RoutingKey = "report.photo.ready"
+	ReportPhotoRefused  RoutingKey = "report.photo.refused"
+	ReportPhotoUploaded RoutingKey = "report.photo.uploaded"
 	ReportStatusUpdated RoutingKey = "report.status.updated"
 	ReportVoteReceived  RoutingKey = "report.vote.received"
 )
@@ -109,7 +134,7 @@ const (
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act.
+	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -133,7 +158,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act.
+// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted.
 type ActAction string
 
 // AssigneeCount The reports of an official.
@@ -546,6 +571,47 @@ type Person struct {
 	Name string `json:"name"`
 }
 
+// Photo A photo of what a report is about.
+type Photo struct {
+	// Alt What it shows, for those who do not see it.
+	Alt       string    `json:"alt"`
+	CreatedAt time.Time `json:"created_at"`
+	Height    int32     `json:"height"`
+	ID        uuid.UUID `json:"id"`
+
+	// Official Whether the city uploaded it.
+	Official bool `json:"official"`
+
+	// Reason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
+	Reason   PhotoReason `json:"reason,omitempty,omitzero"`
+	ReportID uuid.UUID   `json:"report_id"`
+
+	// State `checking` while it is looked at, `held` until an official shows it, `ready` for everybody, or `refused`.
+	State PhotoState `json:"state"`
+
+	// Width Of the largest picture, in pixels; 0 before it is made.
+	Width int32 `json:"width"`
+}
+
+// PhotoList defines model for PhotoList.
+type PhotoList struct {
+	Photos []Photo `json:"photos"`
+}
+
+// PhotoReason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
+type PhotoReason string
+
+// PhotoRect A part of a photo, in fractions of its width and height from the left upper corner.
+type PhotoRect struct {
+	Height float64 `json:"height"`
+	Width  float64 `json:"width"`
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
+}
+
+// PhotoState `checking` while it is looked at, `held` until an official shows it, `ready` for everybody, or `refused`.
+type PhotoState string
+
 // PrivacyLevel Whether the reporter's name is shown beside the report.
 type PrivacyLevel string
 
@@ -571,6 +637,11 @@ type QueueCounts struct {
 	Departments []DepartmentCount `json:"departments"`
 	Statuses    []StatusCount     `json:"statuses"`
 	Total       int64             `json:"total"`
+}
+
+// Redaction What of a photo is to be black.
+type Redaction struct {
+	Rects []PhotoRect `json:"rects"`
 }
 
 // RelayState What the relay of the replica that answers is doing.
@@ -645,6 +716,9 @@ type Report struct {
 
 	// MyVote The caller's vote; absent when there is none.
 	MyVote VoteType `json:"my_vote,omitempty,omitzero"`
+
+	// Photos The photos that everybody sees, oldest first; `GET /photos/{id}/320.jpg` is a small one.
+	Photos []uuid.UUID `json:"photos"`
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
@@ -992,6 +1066,9 @@ type Order string
 
 // Overdue defines model for Overdue.
 type Overdue = int32
+
+// PhotoID defines model for PhotoID.
+type PhotoID = uuid.UUID
 
 // ReportID defines model for ReportID.
 type ReportID = uuid.UUID

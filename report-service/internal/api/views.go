@@ -1,6 +1,10 @@
 package api
 
-import "github.com/cityconnect/cityconnect/report-service/internal/report"
+import (
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
 
 func reportOf(v report.View) Report {
 	out := Report{
@@ -12,6 +16,7 @@ func reportOf(v report.View) Report {
 		Score:       v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
+		Photos: append([]uuid.UUID{}, v.Photos...), // an empty list is not null
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude

@@ -20,6 +20,7 @@ type Config struct {
 	Auth      auth.Config
 	Relay     relay.Config
 	Retention postgres.Retention
+	Photos
 
 	// City is where reports may be; everywhere without it. The page reads it too.
 	City *report.Box `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
@@ -55,5 +56,5 @@ func Addr(getenv func(string) string) (string, error) {
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	return slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
-		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate())
+		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

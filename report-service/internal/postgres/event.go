@@ -3,6 +3,8 @@ package postgres
 import (
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -27,6 +29,26 @@ func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 		s.Latitude, s.Longitude = &f.Position.Latitude, &f.Position.Longitude
 	}
 	return s
+}
+
+// photoSubject is subject without the reporter, also of a public report: who
+// uploaded a photo is said nowhere.
+func photoSubject(f *report.Filing, at time.Time) event.Subject {
+	s := subject(f, f.Version, at)
+	s.ReporterID = ""
+	return s
+}
+
+func photoUploaded(f *report.Filing, photo uuid.UUID, at time.Time) *event.PhotoUploaded {
+	return &event.PhotoUploaded{Subject: photoSubject(f, at), PhotoID: photo}
+}
+
+func photoReady(f *report.Filing, photo uuid.UUID) *event.PhotoReady {
+	return &event.PhotoReady{Subject: photoSubject(f, f.UpdatedAt), PhotoID: photo, CategoryID: f.Category.ID}
+}
+
+func photoRefused(f *report.Filing, photo uuid.UUID, reason report.PhotoReason, at time.Time) *event.PhotoRefused {
+	return &event.PhotoRefused{Subject: photoSubject(f, at), PhotoID: photo, Reason: event.PhotoReason(reason)}
 }
 
 func created(f *report.Filing) *event.ReportCreated {

@@ -20,7 +20,8 @@ const viewSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
-		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0)
+		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
+		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id)
 	from reports r
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
@@ -43,7 +44,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}

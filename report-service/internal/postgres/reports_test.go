@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -140,8 +141,8 @@ func TestReaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			for from, got := range map[string]report.View{"Get": view, "List": page.Reports[0]} {
-				got.Report = report.Report{}
-				if got != want {
+				got.Report, got.Photos = report.Report{}, nil
+				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s of a %s report as %q: %+v, want %+v", from, privacy, reader, got, want)
 				}
 			}

@@ -20,6 +20,7 @@ import (
 type Store struct {
 	pool       *pgxpool.Pool
 	hashKeys   [][]byte // of idempotency keys, the one in use first
+	photoKeys  [][]byte // of photos, likewise
 	categories categoryCache
 	calendar   calendarCache
 	committer  *committer
@@ -33,6 +34,7 @@ func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set
 	return &Store{
 		pool:      pool,
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
+		photoKeys: keys.Derive("cityconnect/report-service/photos"),
 		committer: newCommitter(pool, keys, committed),
 		ends:      make(chan struct{}, 1),
 	}

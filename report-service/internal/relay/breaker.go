@@ -47,7 +47,7 @@ type circuit struct {
 
 func newBreaker() *breaker {
 	b := &breaker{circuits: make(map[string]*circuit)}
-	for _, key := range event.Keys() {
+	for _, key := range event.AllKeys() {
 		b.circuits[string(key)] = &circuit{probes: backoff.Backoff{First: minProbe, Max: maxProbe}}
 	}
 	return b

@@ -84,7 +84,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 	gaugeFunc("publish_until_timestamp_seconds", "Until when the lease allows publishing.", func() float64 {
 		return max(0, float64(leases.ValidUntil().UnixMilli())/1000) // zero before the first lease
 	})
-	for _, key := range event.Keys() {
+	for _, key := range event.AllKeys() {
 		m.circuitOpen.WithLabelValues(string(key))
 		m.published.WithLabelValues(string(key))
 	}

@@ -72,9 +72,10 @@ type Report struct {
 // A View is a report as one reader may see it.
 type View struct {
 	Report
-	ReporterName string // empty unless the report is public
-	Mine         bool   // whether the reader filed it
-	MyVote       Vote   // the reader's
+	ReporterName string      // empty unless the report is public
+	Mine         bool        // whether the reader filed it
+	MyVote       Vote        // the reader's
+	Photos       []uuid.UUID // those that everybody sees, oldest first
 }
 
 // A Filing is a report together with who filed it. As a whole it stays

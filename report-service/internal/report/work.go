@@ -89,6 +89,11 @@ const (
 	WaitedFor   ActKind = "wait"    // for the resident
 	WaitedNot   ActKind = "no_wait" // any more
 	FellOverdue ActKind = "overdue" // by itself
+
+	AddedPhoto    ActKind = "add_photo"
+	ShowedPhoto   ActKind = "show_photo" // that was held
+	RemovedPhoto  ActKind = "remove_photo"
+	RedactedPhoto ActKind = "redact_photo"
 )
 
 // An Act is something that an official did to a report. Only officials may

@@ -5,6 +5,7 @@ import { render } from 'preact';
 import { App } from './app';
 import { preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
+import { sendKept } from './photos/outgoing';
 import { preloadReports } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
 import { loadConfig } from './state/config';
@@ -39,6 +40,7 @@ async function start(): Promise<void> {
   if (session.value) {
     shareFollowed();
     subscribeToNotifications();
+    void sendKept();
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});
   }

@@ -67,8 +67,10 @@ test('every event has words', () => {
     'report.status.updated': true,
     'report.vote.received': true,
     'report.overdue': true,
+    'report.photo.ready': true,
+    'report.photo.refused': true,
   });
-  expect(types).toHaveLength(4);
+  expect(types).toHaveLength(6);
 });
 
 test('no word is left that nothing says', () => {

@@ -3,6 +3,8 @@ import { must } from '../api/client';
 /** How this city set the page up: GET /config.json. */
 export interface Config {
   auth: { mode: 'dev' } | { mode: 'oidc'; issuer: string; client_id: string; scope: string } | { mode: 'none' };
+  /** Whether reports may have photos. */
+  photos?: boolean;
   map: {
     /** The address of the city's tiles, if it has any, and whom they are owed to. */
     tiles?: string;

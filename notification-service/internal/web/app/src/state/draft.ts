@@ -13,6 +13,7 @@
 import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, type NewReport, type Report } from '../api/client';
+import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
 import { confirmUser } from './session';
 import { userData } from './storage';
 
@@ -47,6 +48,7 @@ export function updateDraft(part: Partial<Draft>): void {
 }
 
 export function discardDraft(): void {
+  void dropChosen(ofDraft(draft.value.key));
   draft.value = empty();
   draftError.value = undefined;
 }
@@ -78,6 +80,7 @@ async function file(): Promise<Report | undefined> {
       ...position,
     };
     const report = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
+    await sendChosen(ofDraft(key), report.id); // before the key is gone by which they are found
     if (privacy_level === 'anonymous' && mail) await wantMails(report.id);
     discardDraft();
     return report;

@@ -25,6 +25,11 @@ describe('a report after events', () => {
     expect(applyEvents(report(), events)).toMatchObject({ score: 5, status: 'resolved', version: 3, updated_at: '2026-01-02T12:00:00Z' });
   });
 
+  test('shows a photo that is ready, once', () => {
+    const ready = (version: number) => event({ type: 'report.photo.ready', report_version: version, photo_id: 'p1' });
+    expect(applyEvents(report(), [ready(2), ready(3)])).toMatchObject({ photos: ['p1'], version: 3 });
+  });
+
   test('takes a score of 0 for a score', () => {
     expect(applyEvents(report({ score: 4 }), [event({ score: 0 })]).score).toBe(0);
   });

@@ -43,7 +43,7 @@ export function subscribeToFeed(): void {
 }
 
 /** What events change of a report. */
-type Changing = Pick<Report, 'id' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'>;
+type Changing = Pick<Report, 'id' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'> & Partial<Pick<Report, 'photos'>>;
 
 /** The report after events; the very same one if they change nothing. */
 export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]): T {
@@ -57,6 +57,7 @@ export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]):
       // An event does not say where the new status leads; the report does, once it is fetched.
       transitions: status === before.status ? before.transitions : [],
       score: event.score ?? before.score,
+      ...(before.photos && event.photo_id && !before.photos.includes(event.photo_id) && { photos: [...before.photos, event.photo_id] }),
       updated_at: event.happened_at,
     };
   }, report);

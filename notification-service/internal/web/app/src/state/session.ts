@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, whenUnauthenticated } from '../api/client';
 import type { components } from '../api/notification.gen';
+import { forgetAll as forgetUploads } from '../photos/kept';
 import { reloadPage } from '../ui/reload';
 import { closeUserData, openUserData, removeUserData } from './storage';
 
@@ -80,4 +81,5 @@ export async function signInAs(name: string, role: Role): Promise<void> {
 export async function closeSession(): Promise<void> {
   await must(notificationService.DELETE('/session'));
   removeUserData();
+  void forgetUploads();
 }

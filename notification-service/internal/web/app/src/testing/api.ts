@@ -52,6 +52,7 @@ export function report(part: Partial<Report> = {}): Report {
     score: 0,
     version: 1,
     mine: false,
+    photos: [],
     address: '',
     created_at: '2026-01-01T12:00:00Z',
     updated_at: '2026-01-01T12:00:00Z',

@@ -16,5 +16,9 @@ export function describe(event: Notification | FeedEvent): string {
         category: categoryName(event.category_name ?? ''),
         level: number(event.overdue_level ?? 1),
       });
+    case 'report.photo.ready':
+      return t('event.photo-ready');
+    case 'report.photo.refused':
+      return t('event.photo-refused', { reason: t(`photo-reason.${event.reason ?? 'failed'}`) });
   }
 }

@@ -1,7 +1,11 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Failure } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/chosen';
+import { keepForSignIn } from '../../photos/kept';
+import { Picker } from '../../photos/picker';
+import { config } from '../../state/config';
 import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
 import { handOver } from '../../state/handover';
 import { session } from '../../state/session';
@@ -61,7 +65,7 @@ export function CreateScreen() {
     if (!last) return move(at + 1);
     if (session.value) return void send();
     handOver({ draft: draft.value });
-    go('sign-in', { to: 'new?step=4' });
+    void keepForSignIn().then(() => go('sign-in', { to: 'new?step=4' }));
   };
   return (
     <div class="narrow create">
@@ -94,7 +98,12 @@ export function CreateScreen() {
               <Duplicates />
             </>
           )}
-          {at === 2 && <Words />}
+          {at === 2 && (
+            <>
+              <Words />
+              {config.photos && <Photos />}
+            </>
+          )}
           {at === 3 && <Privacy />}
         </fieldset>
         <Outcome sending={sending} error={error} />
@@ -149,6 +158,19 @@ function Words() {
         <FieldFault pointers={['/description']} />
       </label>
     </>
+  );
+}
+
+/** Photos, if there are any; they are sent once the report is filed. */
+function Photos() {
+  const { key } = draft.value;
+  const choice = useMemo(() => createChoice(ofDraft(key)), [key]);
+  useEffect(() => choice.open(), [choice]);
+  return (
+    <fieldset class="choices">
+      <legend>{t('new.photos')}</legend>
+      <Picker choice={choice} free={MAX_PHOTOS} />
+    </fieldset>
   );
 }
 

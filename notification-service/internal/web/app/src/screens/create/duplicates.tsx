@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Report } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { FirstPhoto } from '../../photos/first-photo';
 import { draft } from '../../state/draft';
 import { session } from '../../state/session';
 import { follow } from '../../state/followed';
@@ -71,6 +72,7 @@ function Duplicate({ report, metres, onVoted }: DuplicateProps) {
   };
   return (
     <li>
+      <FirstPhoto photos={report.photos} />
       <a href={href(`reports/${report.id}`)}>{report.title}</a>
       {report.description && <p class="excerpt">{report.description}</p>}
       <span class="meta">

@@ -48,5 +48,10 @@ function What({ act }: { act: Act }) {
       return <>{t('work.did.no_wait')}</>;
     case 'overdue':
       return <>{t('work.did.overdue')}</>;
+    case 'add_photo':
+    case 'show_photo':
+    case 'remove_photo':
+    case 'redact_photo':
+      return <>{t(`work.did.${act.action}`)}</>;
   }
 }

@@ -4,6 +4,7 @@ import type { Task } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import { Gallery } from '../../photos/gallery';
 import { templates } from '../../state/desk';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
@@ -111,6 +112,7 @@ function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign()
         </details>
       )}
       {words && <p class="story">{words.description}</p>}
+      {words && <Gallery report={{ id: task.id, mine: false }} />}
       <p class="bar">
         <span class="wrap">
           {t('work.with')}: <strong>{task.assignee?.name ?? t('work.nobody')}</strong>

@@ -2,6 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Status, Task } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { HeldPhotos } from '../../photos/held';
+import { config } from '../../state/config';
 import { loadDesk } from '../../state/desk';
 import { createQueue, ORDERS, type QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
@@ -30,6 +32,7 @@ const sections = [
   { path: 'numbers', name: 'numbers' },
   { path: 'templates', name: 'templates' },
   { path: 'moves', name: 'moves' },
+  { path: 'photos', name: 'held.title' },
 ] as const;
 
 /** Kept between visits of the screen, which then shows it at once. */
@@ -49,11 +52,13 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       <div class="title-row">
         <h1 tabIndex={-1}>{t(section.name)}</h1>
         <nav class="tabs" aria-label={t('work')}>
-          {sections.map(({ path, name }) => (
-            <a key={path} href={href(path ? `queue/${path}` : 'queue')} aria-current={path === section.path ? 'page' : undefined}>
-              {t(name)}
-            </a>
-          ))}
+          {sections
+            .filter(({ path }) => path !== 'photos' || config.photos)
+            .map(({ path, name }) => (
+              <a key={path} href={href(path ? `queue/${path}` : 'queue')} aria-current={path === section.path ? 'page' : undefined}>
+                {t(name)}
+              </a>
+            ))}
         </nav>
       </div>
       <Fault error={error} retry={read} />
@@ -61,6 +66,7 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       {section.name === 'numbers' && <Numbers filters={{ ...filtersOf(route.value.query), status: [] }} />}
       {section.name === 'templates' && <TemplatesScreen />}
       {section.name === 'moves' && <BulkMoves />}
+      {section.name === 'held.title' && <HeldPhotos />}
     </div>
   );
 }

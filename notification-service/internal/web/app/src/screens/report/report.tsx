@@ -4,6 +4,7 @@ import { Failure, type Report } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import { Gallery } from '../../photos/gallery';
 import { follow, followed, loadFollowed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
 import { createReport } from '../../state/report';
@@ -45,6 +46,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
           <div class="report-main">
             <Head report={report} />
             <p class="story">{report.description}</p>
+            <Gallery report={report} />
             <Votes open={open} report={report} />
             {session.value?.role === 'official' && <StatusForm open={open} report={report} />}
           </div>

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 
 import type { Report } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { FirstPhoto } from '../../photos/first-photo';
 import type { ReportList } from '../../state/list';
 import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
@@ -46,6 +47,7 @@ function markUsable(): void {
 function Card({ report }: { report: Report }) {
   return (
     <li class="card">
+      <FirstPhoto photos={report.photos} />
       <div>
         <a href={href(`reports/${report.id}`)} class="whole">
           {report.title}

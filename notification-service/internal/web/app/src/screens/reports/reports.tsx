@@ -7,6 +7,7 @@ import { debounce } from '../../live/batch';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import type { Plot, Point } from '../../map/plot';
+import { FirstPhotoOf } from '../../photos/first-photo';
 import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
@@ -140,6 +141,7 @@ function describePoint(point: Point): HTMLElement {
     <div class="popup">
       <a href={href(`reports/${point.id}`)}>{point.label}</a>
       <Badge status={point.status} />
+      <FirstPhotoOf report={point.id} />
     </div>,
     element,
   );

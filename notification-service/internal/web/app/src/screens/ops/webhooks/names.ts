@@ -8,6 +8,7 @@ export const EVENT_TYPES: readonly EventType[] = [
   'report.status.updated',
   'report.vote.received',
   'report.overdue',
+  'report.photo.ready',
   'webhook.test',
 ];
 export const TEST_TYPE: EventType = 'webhook.test';

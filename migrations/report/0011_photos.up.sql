@@ -1,0 +1,166 @@
+-- Photos of reports. Nothing here tells who uploaded one: it is the report's
+-- reporter, whom only reporters knows, or an official.
+--
+--	checking ──► refused   the worker cannot make a picture of it
+--	         ──► held ──► ready      an official shows it, with PHOTO_MODERATION=before,
+--	                  └─► refused    or does not
+--	         ──► ready
+--	any of them ──► removed, by the reporter or an official
+create table photos (
+  id uuid primary key, -- chosen by whoever uploads it; the address at which it is served
+  report_id uuid not null references reports (id) on delete cascade,
+  state text not null default 'checking' check (state in ('checking', 'held', 'ready', 'refused', 'removed')),
+  reason text not null default '' check (reason in ('', 'unsupported', 'too_large', 'damaged', 'infected', 'unsuitable', 'failed')),
+  alt text not null default '' check (char_length(alt) <= 300),
+  official boolean not null, -- uploaded by the city, and not by the reporter
+  bytes bigint not null, -- of what was uploaded
+  digest bytea not null, -- a keyed hash of what was uploaded, which knows a repetition and tells nobody what it was
+  upload text, -- the key of what was uploaded; null once it is deleted
+  width int, -- of the largest picture that was made
+  height int,
+  cleaned boolean not null default false, -- refused or removed, and none of its files is left
+  created_at timestamptz not null default now(),
+  changed_at timestamptz not null default now()
+);
+
+create index photos_of_report on photos (report_id, created_at, id);
+create index photos_uploads on photos (upload) where upload is not null;
+create index photos_held on photos (created_at, id) where state = 'held';
+create index photos_to_clean on photos (changed_at) where state in ('refused', 'removed') and not cleaned;
+
+alter table report_acts add column photo_id uuid;
+alter table report_acts drop constraint report_acts_action_check;
+alter table report_acts add constraint report_acts_action_check
+  check (action in ('assign', 'note', 'duplicate', 'no_duplicate', 'wait', 'no_wait', 'overdue', 'add_photo', 'show_photo', 'remove_photo', 'redact_photo')) not valid;
+
+-- The tables of the group "photos", which are those of platform/group/schema.sql.
+
+-- The messages whose effect stands. A row is written in the transaction of
+-- the effect, so that a message delivered twice has one.
+create table processed_messages (
+  consumer text not null,
+  message_id text not null,
+  processed_at timestamptz not null default now(),
+  primary key (consumer, message_id)
+);
+
+create index processed_messages_age on processed_messages (processed_at);
+
+-- Messages that were in hand when a process died: how often they were
+-- started since. A row goes when the message comes to an end.
+create table message_starts (
+  queue text not null,
+  message_id text not null,
+  starts int not null,
+  started_at timestamptz not null default now(),
+  primary key (queue, message_id)
+);
+
+-- What an operator set for the worker pool of a queue. Every replica reads it.
+create table worker_pools (
+  queue text primary key,
+  concurrency int not null check (concurrency between 1 and 64), -- of each replica
+  prefetch int not null check (prefetch between 1 and 1000),
+  paused boolean not null default false,
+  updated_at timestamptz not null default now()
+);
+
+-- A replay sends dead letters to their queue again. The row is the whole
+-- state, so that another replica goes on where one died.
+create table replays (
+  id uuid primary key,
+  created_at timestamptz not null default now(),
+  selection jsonb not null, -- what was asked for
+  state text not null check (state in ('running', 'paused', 'stopped', 'cancelled', 'done')),
+  total int not null,
+  rate_per_s int not null check (rate_per_s >= 0), -- 0 is as fast as it goes
+  canary int not null check (canary >= 0), -- so many must succeed before the others go
+  reason text not null default '', -- why it stopped
+  ended_at timestamptz,
+  owner uuid,
+  lease_until timestamptz
+);
+
+create index replays_running on replays (created_at) where state = 'running';
+
+create table dead_letters (
+  id bigint generated always as identity primary key,
+  queue text not null, -- where it failed, and where a replay goes
+  message_id text not null,
+  type text not null,
+  body bytea not null,
+  properties jsonb not null, -- content type, application, timestamp
+  headers jsonb not null, -- the recipient in them stays sealed
+  error_class text not null,
+  error text not null,
+  error_group text not null, -- the error without what differs from message to message
+  deaths int not null default 1, -- how often it came to lie here
+  first_failed_at timestamptz not null,
+  failed_at timestamptz not null,
+  archived_at timestamptz not null default now(),
+  state text not null default 'open' check (state in ('open', 'replaying', 'resolved', 'discarded')),
+  closed_at timestamptz,
+  close_reason text not null default '',
+  parent_id bigint references dead_letters (id) on delete set null, -- the one that this is an edit of
+  replay_id uuid references replays (id), -- the last replay that took it
+  sent_at timestamptz -- when that replay sent it
+);
+
+-- An event has at most one dead letter that waits for someone.
+create unique index dead_letters_live on dead_letters (queue, message_id) where state in ('open', 'replaying');
+create index dead_letters_groups on dead_letters (queue, error_class, error_group) where state = 'open';
+create index dead_letters_replay on dead_letters (replay_id, id) where replay_id is not null;
+create index dead_letters_message on dead_letters (queue, message_id, failed_at);
+create index dead_letters_closed on dead_letters (closed_at) where closed_at is not null;
+
+-- Every time that a dead letter came to lie in the archive.
+create table dead_letter_attempts (
+  id bigint generated always as identity primary key,
+  dead_letter_id bigint not null references dead_letters (id) on delete cascade,
+  failed_at timestamptz not null,
+  retries int not null,
+  retry_reason text not null,
+  error_class text not null,
+  error text not null,
+  replay_id uuid -- the replay that had sent it, if any
+);
+
+create index dead_letter_attempts_of on dead_letter_attempts (dead_letter_id, id);
+create index dead_letter_attempts_replay on dead_letter_attempts (replay_id) where replay_id is not null;
+
+-- What operators did, and why.
+create table operations_audit (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default now(),
+  actor text not null,
+  action text not null,
+  dead_letter_id bigint,
+  replay_id uuid,
+  queue text,
+  detail jsonb not null default '{}'
+);
+
+-- Messages that must not be handled before a time. A row is written when the
+-- message is delivered, and goes once the broker has the message again, so
+-- that nothing waits in the broker for longer than a retry.
+create table delayed_messages (
+  queue text not null, -- where it was delivered, and where it goes back to
+  message_id text not null,
+  type text not null,
+  due_at timestamptz not null,
+  body bytea not null,
+  properties jsonb not null, -- content type, application, timestamp
+  headers jsonb not null, -- the recipient in them stays sealed
+  parked_at timestamptz not null default now(),
+  owner uuid, -- who is publishing it
+  lease_until timestamptz,
+  primary key (queue, message_id)
+) with (
+  -- Each row is updated and deleted once: vacuum early and without pause, and
+  -- leave room on the page for the version that the lease writes.
+  fillfactor = 85,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_cost_delay = 0
+);
+
+create index delayed_messages_due on delayed_messages (due_at);

@@ -1,0 +1,23 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService } from '../api/client';
+import { config } from '../state/config';
+
+/** The first photo of a report, beside its title, which says what there is to say of it. */
+export function FirstPhoto({ photos }: { photos: readonly string[] }) {
+  if (!photos[0] || !config.photos) return null;
+  return <img class="thumbnail" src={`/photos/${photos[0]}/320.jpg`} alt="" loading="lazy" width={64} height={64} />;
+}
+
+/** The same of a report of which only the id is known. */
+export function FirstPhotoOf({ report }: { report: string }) {
+  const [photos, setPhotos] = useState<string[]>([]);
+  useEffect(() => {
+    if (!config.photos) return;
+    must(reportService.GET('/reports/{id}', { params: { path: { id: report } } })).then(
+      (found) => setPhotos(found.photos),
+      () => {}, // without it the popup says enough
+    );
+  }, [report]);
+  return <FirstPhoto photos={photos} />;
+}

@@ -1,0 +1,172 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+
+import type { Photo, Report } from '../api/client';
+import { t } from '../lang/i18n';
+import { config } from '../state/config';
+import { session } from '../state/session';
+import { Icon } from '../ui/icons';
+import { Modal } from '../ui/modal';
+import { Fault } from '../ui/problem';
+import { createChoice, MAX_PHOTOS, ofReport } from './chosen';
+import { dropOutgoing, outgoing, type Outgoing } from './outgoing';
+import { createPhotos } from './photos';
+import { Picker } from './picker';
+import { Redact } from './redact';
+
+/** The photos of a report; whoever may add some can do so here. */
+export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
+  const open = useMemo(() => createPhotos(report.id), [report.id]);
+  const choice = useMemo(() => createChoice(ofReport(report.id)), [report.id]);
+  useEffect(() => open.watch(), [open]);
+  useEffect(() => choice.open(), [choice]);
+  const [shown, show] = useState<number>();
+  const [redacting, setRedacting] = useState<Photo>();
+  const changes = report.mine || session.value?.role === 'official';
+  const photos = open.photos.value;
+  const ready = photos.filter(({ state }) => state === 'ready' || state === 'held');
+  const coming = outgoing.value.filter((upload) => upload.report === report.id);
+  const free = changes && config.photos ? MAX_PHOTOS - coming.length - photos.filter(({ state }) => state !== 'refused').length : 0;
+  if (photos.length + coming.length === 0 && free === 0 && !open.error.value) return null;
+  return (
+    <section aria-labelledby="photos" class="photos stack">
+      <h2 id="photos">{t('photos')}</h2>
+      {photos.length + coming.length > 0 && (
+        <ul class="thumbnails">
+          {photos.map((photo) => (
+            <li key={photo.id}>
+              <Thumbnail photo={photo} onOpen={() => show(ready.indexOf(photo))} />
+              {ready.includes(photo) && session.value?.role === 'official' && !report.mine && (
+                <button
+                  type="button"
+                  class="link"
+                  aria-haspopup="dialog"
+                  onClick={() => setRedacting(photo)}
+                  aria-label={`${t('redact')}: ${photo.alt || t('photos.photo')}`}
+                >
+                  {t('redact')}
+                </button>
+              )}
+              {changes && (
+                <button
+                  type="button"
+                  class="link"
+                  onClick={() => void open.remove(photo)}
+                  aria-label={t('photos.remove-one', { alt: photo.alt || t('photos.photo') })}
+                >
+                  {t('photos.remove')}
+                </button>
+              )}
+            </li>
+          ))}
+          {coming.map((upload) => (
+            <li key={upload.id}>
+              <OnItsWay upload={upload} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {free > 0 && <Picker choice={choice} free={free} />}
+      {free > 0 && choice.list.value.length > 0 && (
+        <button type="button" class="primary" onClick={() => void choice.send(report.id)}>
+          {t('photos.send')}
+        </button>
+      )}
+      <Fault error={open.error.value} retry={() => void open.load()} />
+      {redacting && (
+        <Redact
+          photo={redacting}
+          onClose={() => setRedacting(undefined)}
+          onDone={() => {
+            setRedacting(undefined);
+            void open.load();
+          }}
+        />
+      )}
+      {shown !== undefined && ready[shown] && <Large photos={ready} at={shown} show={show} />}
+    </section>
+  );
+}
+
+function Thumbnail({ photo, onOpen }: { photo: Photo; onOpen(): void }) {
+  if (photo.state === 'checking') {
+    return (
+      <p class="note" role="status">
+        {t('photos.checking')}
+      </p>
+    );
+  }
+  if (photo.state === 'refused') {
+    return <p class="note">{t('event.photo-refused', { reason: t(`photo-reason.${photo.reason ?? 'failed'}`) })}</p>;
+  }
+  return (
+    <figure>
+      <button type="button" class="bare" onClick={onOpen} aria-label={t('photos.open', { alt: photo.alt || t('photos.photo') })}>
+        <img src={`/photos/${photo.id}/320.jpg`} alt="" width={photo.width} height={photo.height} loading="lazy" />
+      </button>
+      {photo.state === 'held' && <figcaption>{t('photos.held')}</figcaption>}
+    </figure>
+  );
+}
+
+function OnItsWay({ upload }: { upload: Outgoing }) {
+  return (
+    <figure>
+      <img src={upload.preview} alt={upload.alt || t('photos.photo')} />
+      <figcaption>
+        {upload.error ? (
+          <>
+            <Fault error={upload.error} />
+            <button type="button" class="link" onClick={() => dropOutgoing(upload.id)}>
+              {t('photos.remove')}
+            </button>
+          </>
+        ) : (
+          <progress max={1} value={upload.progress} aria-label={t('photos.sending')} />
+        )}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** How far a finger moves at least to turn to the next photo, in pixels. */
+const SWIPE = 40;
+
+/** One photo after another, by keys, buttons and fingers. */
+function Large({ photos, at, show }: { photos: Photo[]; at: number; show(at: number | undefined): void }) {
+  const from = useRef(0);
+  const photo = photos[at]!;
+  const turn = (by: number) => show(Math.min(Math.max(at + by, 0), photos.length - 1));
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowLeft') turn(-1);
+    if (event.key === 'ArrowRight') turn(1);
+  };
+  return (
+    <Modal title={t('photos.of', { n: String(at + 1), count: String(photos.length) })} onClose={() => show(undefined)}>
+      <div
+        class="large-photo"
+        onKeyDown={onKey}
+        onPointerDown={(event) => (from.current = event.clientX)}
+        onPointerUp={(event) => Math.abs(event.clientX - from.current) > SWIPE && turn(event.clientX < from.current ? 1 : -1)}
+      >
+        <img
+          src={`/photos/${photo.id}/1024.jpg`}
+          srcset={`/photos/${photo.id}/1024.jpg 1024w, /photos/${photo.id}/2048.jpg 2048w`}
+          sizes="100vw"
+          alt={photo.alt || t('photos.photo')}
+          width={photo.width}
+          height={photo.height}
+          draggable={false}
+        />
+        {photo.alt && <p>{photo.alt}</p>}
+        <div class="bar">
+          <button type="button" data-first disabled={at === 0} onClick={() => turn(-1)}>
+            <Icon name="back" /> {t('photos.previous')}
+          </button>
+          <button type="button" disabled={at === photos.length - 1} onClick={() => turn(1)}>
+            {t('photos.next')}
+          </button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * Photos that the service does not have yet, kept in the browser so that they
+ * survive a reload. They are their user's: whoever signs in next finds none.
+ * What somebody chooses before signing in is kept in memory, and goes into the
+ * browser for as long as a sign-in takes.
+ */
+export interface Upload {
+  id: string;
+  /** The report that it is sent to, or the place of one that is still being written. */
+  report: string;
+  /** The id of whoever chose it; empty for somebody who has not signed in. */
+  user: string;
+  alt: string;
+  picture: Blob;
+  /** How often it is to be turned to the right. */
+  quarters: number;
+  /** When it was kept for somebody who has not signed in. */
+  at?: number;
+}
+
+const NAME = 'cityconnect';
+const STORE = 'uploads';
+/** Long enough to find a password, as in state/handover.ts. */
+const NOBODYS_MS = 10 * 60_000;
+
+/** What the browser does not keep: storage may be full or forbidden, or it is nobody's yet. */
+const memory = new Map<string, Upload>();
+
+async function open(): Promise<IDBDatabase | undefined> {
+  return new Promise((resolve) => {
+    let asked: IDBOpenDBRequest;
+    try {
+      asked = indexedDB.open(NAME, 1);
+    } catch {
+      return resolve(undefined);
+    }
+    asked.onupgradeneeded = () => asked.result.createObjectStore(STORE, { keyPath: 'id' });
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = () => resolve(undefined);
+    asked.onblocked = () => resolve(undefined);
+  });
+}
+
+/** Returns undefined if it failed. */
+async function within<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<T | undefined> {
+  const database = await open();
+  if (!database) return undefined;
+  try {
+    return await new Promise<T | undefined>((resolve) => {
+      const transaction = database.transaction(STORE, mode);
+      const asked = work(transaction.objectStore(STORE));
+      transaction.oncomplete = () => resolve(asked.result);
+      transaction.onerror = () => resolve(undefined);
+      transaction.onabort = () => resolve(undefined);
+    });
+  } finally {
+    database.close();
+  }
+}
+
+export async function keep(upload: Upload): Promise<void> {
+  if (upload.user && (await within('readwrite', (store) => store.put(upload))) !== undefined) memory.delete(upload.id);
+  else memory.set(upload.id, upload);
+}
+
+export async function forget(id: string): Promise<void> {
+  memory.delete(id);
+  await within('readwrite', (store) => store.delete(id));
+}
+
+/** Lets what nobody in particular has chosen outlive the way to the sign-in and back. */
+export async function keepForSignIn(): Promise<void> {
+  for (const upload of memory.values()) {
+    if (!upload.user) await within('readwrite', (store) => store.put({ ...upload, at: Date.now() }));
+  }
+}
+
+/**
+ * The user's uploads, in the order in which they were chosen: to a report, or
+ * all of them. Those of others are removed. What was chosen for this report by
+ * whoever had not signed in yet is the user's from now on.
+ */
+export async function kept(user: string, report?: string): Promise<Upload[]> {
+  const stored = (await within('readonly', (store) => store.getAll() as IDBRequest<Upload[]>)) ?? [];
+  const all = new Map([...stored, ...memory.values()].map((upload) => [upload.id, upload]));
+  const found: Upload[] = [];
+  for (const upload of all.values()) {
+    const nobodys = !upload.user;
+    if (nobodys && user && upload.report === report && !tooOld(upload)) {
+      const adopted = { ...upload, user };
+      delete adopted.at;
+      await keep(adopted);
+      found.push(adopted);
+    } else if (nobodys ? tooOld(upload) : user && upload.user !== user) await forget(upload.id);
+    else if (upload.user === user && (report === undefined || upload.report === report)) found.push(upload);
+  }
+  return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function tooOld({ at }: Upload): boolean {
+  return at !== undefined && Date.now() - at > NOBODYS_MS;
+}
+
+/** Removes what is kept, for whoever signs out. */
+export async function forgetAll(): Promise<void> {
+  memory.clear();
+  await within('readwrite', (store) => store.clear());
+}
+
+/** Of the last id: each has one of its own. */
+let lastMs = 0;
+
+/** A UUID of version 7, by which photos have the order in which they were chosen. crypto.randomUUID is missing where the page came by plain HTTP. */
+export function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  lastMs = Math.max(lastMs + 1, Date.now());
+  for (let i = 0; i < 6; i++) bytes[i] = Math.floor(lastMs / 2 ** (8 * (5 - i))) % 256;
+  bytes[6] = 0x70 | (bytes[6]! & 0x0f);
+  bytes[8] = 0x80 | (bytes[8]! & 0x3f);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

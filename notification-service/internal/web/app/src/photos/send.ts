@@ -1,0 +1,67 @@
+/** Sends one picture, as often as it takes. */
+import { Failure, type Problem } from '../api/client';
+import type { Upload } from './kept';
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Whether the same bytes may be taken later. */
+function passes(failure: Failure): boolean {
+  return failure.uncertain || ['request-timeout', 'too-many-requests', 'malformed-body', 'no-answer'].includes(failure.kind);
+}
+
+/**
+ * Sends the upload until it is accepted or refused for good, which throws a
+ * Failure. It is the same request each time: the service knows a repetition by
+ * the id. Returns false if the signal ended it before.
+ */
+export async function send(upload: Upload, progress: (fraction: number) => void, signal: AbortSignal): Promise<boolean> {
+  for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      if (await once(upload, progress, signal)) return true;
+    } catch (failure) {
+      if (!(failure instanceof Failure) || !passes(failure)) throw failure;
+    }
+    progress(0);
+    await online(pause, signal);
+  }
+  return false;
+}
+
+/** `fetch` tells nothing of its progress. Returns false if it was ended. */
+function once(upload: Upload, progress: (fraction: number) => void, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('PUT', `/reports/${upload.report}/photos/${upload.id}?alt=${encodeURIComponent(upload.alt)}`);
+    request.setRequestHeader('Content-Type', upload.picture.type || 'image/jpeg');
+    request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
+    request.onerror = () => reject(new Failure());
+    request.onabort = () => resolve(false);
+    request.onload = () => (request.status < 300 ? resolve(true) : reject(new Failure(problemOf(request))));
+    signal.addEventListener('abort', () => request.abort(), { once: true });
+    request.send(upload.picture);
+  });
+}
+
+function problemOf(request: XMLHttpRequest): Problem {
+  try {
+    return JSON.parse(request.responseText) as Problem;
+  } catch {
+    return { type: '#unavailable', title: request.statusText, status: request.status };
+  }
+}
+
+/** Waits for a while, less if the line comes back before. */
+function online(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      window.removeEventListener('online', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    window.addEventListener('online', done);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,112 @@
+// Command photo-worker looks at the photos that were uploaded: it takes their
+// messages from queue.photo_checks, makes the pictures that report-service
+// serves, and deletes what was uploaded. It is a process of its own, so that
+// decoding takes neither time nor memory from requests.
+//
+// Any number of them may run. It is configured by its environment alone, see
+// docs/configuration.md. With the argument healthcheck it asks a running one
+// whether it is ready, for containers without a shell.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cityconnect/cityconnect/migrations"
+	platformconfig "github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/group"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
+	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
+	"github.com/cityconnect/cityconnect/report-service/internal/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/photoworker"
+	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+)
+
+func main() { service.Main("photo-worker", run, config.WorkerAddr, nil) }
+
+// run starts every part of the worker and returns once all have drained.
+func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
+	cfg, err := config.LoadWorker(getenv)
+	if err != nil {
+		return fmt.Errorf("load config: %w", err)
+	}
+	// What a picture leaves behind is collected before the limit is reached.
+	debug.SetMemoryLimit(int64(cfg.Memory))
+	log := service.NewLogger(logs, "photo", cfg.LogLevel)
+	platformconfig.WarnWithoutTLS(log, map[string]string{
+		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
+	})
+	metrics := service.NewRegistry()
+
+	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "photo-worker")
+	if err != nil {
+		return err
+	}
+	defer pool.Close() // last, because everything below uses it
+	files, err := blob.Open(cfg.Blob())
+	if err != nil {
+		return fmt.Errorf("open storage: %w", err)
+	}
+	checks := []service.Check{
+		{Name: "database", Probe: pool.Ping},
+		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
+		{Name: "storage", Probe: files.Check, Optional: true},
+	}
+	waker := relay.NewWaker(cfg.RabbitURL, cfg.Topology, log)
+	d := photoworker.Dependencies{
+		Store: postgres.NewStore(pool, cfg.Keys, waker.Wake), Files: files,
+		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget()), Hold: cfg.Moderation == "before",
+		Log: log, Metrics: metrics,
+	}
+	if cfg.ClamdURL != "" {
+		scanner, err := clamd.New(cfg.ClamdURL)
+		if err != nil {
+			return err
+		}
+		d.Scanner = scanner
+		checks = append(checks, service.Check{Name: "clamd", Probe: scanner.Check, Optional: true})
+	}
+	worker := photoworker.New(d)
+	groups, err := group.New(cfg.Consumer(), group.Dependencies{
+		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+	}, worker.Group())
+	if err != nil {
+		return err
+	}
+	health := service.NewHealth(log, append(checks,
+		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})...)
+	operations, err := service.Listen(ctx, cfg.Operations)
+	if err != nil {
+		return err
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return groups.Run(ctx) })
+	g.Go(func() error { return waker.Run(ctx) })
+	g.Go(func() error { return worker.RunUpkeep(ctx, cfg.Topology.Queue(event.PhotoUploadedKey)) })
+	g.Go(func() error {
+		return service.Serve(ctx, operations, handler(metrics, health), service.ServeOptions{Log: log, Health: health})
+	})
+	return g.Wait()
+}
+
+// handler serves what operators and containers ask: nobody else asks a worker
+// anything.
+func handler(metrics *prometheus.Registry, health *service.Health) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", health.Live)
+	mux.HandleFunc("GET /readyz", health.Ready)
+	mux.Handle("/", service.NewOperations(metrics, health))
+	return mux
+}

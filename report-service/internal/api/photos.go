@@ -1,0 +1,288 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
+	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const (
+	// maxPicture is above what a picture of the largest size may have: 2048 ×
+	// 2048 pixels of noise.
+	maxPicture = 8 << 20
+	// forgetTimeout bounds the deletion of an upload that came to nothing.
+	forgetTimeout = 10 * time.Second
+)
+
+// withFiles returns next for cities whose reports have photos.
+func (s *server) withFiles(next service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if s.Files == nil {
+			return report.ErrNoPhotos
+		}
+		return next(w, r)
+	}
+}
+
+// putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on to
+// the storage as they come; whether they are a picture, the worker finds out.
+func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
+	by := photoUser(r)
+	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
+	wanted, err := contentDigest(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+	err = s.Store.CheckUpload(ctx, upload.ReportID, upload.ID, by)
+	cancel()
+	if err != nil {
+		return err
+	}
+	body := &uploadBody{r: r.Body, hash: sha256.New()}
+	err = s.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
+	switch {
+	case body.err != nil:
+		return body.problem()
+	case errors.Is(err, blob.ErrFull):
+		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
+	case err != nil:
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+	}
+	upload.Bytes = body.n
+	body.hash.Sum(upload.Hash[:0])
+	if wanted != nil && !bytes.Equal(wanted, upload.Hash[:]) {
+		s.forget(r, upload.Key)
+		return fault.NewInvalid("Content-Digest", "want the digest of the body: it arrived as something else")
+	}
+	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
+	defer cancel()
+	photo, added, err := s.Store.AddPhoto(ctx, upload, by)
+	if !added && (err == nil || fault.KindOf(err) != "") { // after another error there may be a row
+		s.forget(r, upload.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("add photo: %w", err)
+	}
+	status := http.StatusAccepted
+	if !added {
+		status = http.StatusOK
+	}
+	w.Header().Set("Location", pathOf(upload.ReportID)+"/photos")
+	return service.Encode(w, status, photoOf(photo))
+}
+
+// An uploadBody is the body of a request on its way to the storage, which cannot
+// tell whether it broke off.
+type uploadBody struct {
+	r    io.Reader
+	hash hash.Hash
+	n    int64
+	err  error // that reading ended with, but for io.EOF
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.hash.Write(p[:n]) // never fails
+	b.n += int64(n)
+	if err != nil && err != io.EOF { // readers return that as it is
+		b.err = err
+	}
+	return n, err
+}
+
+// problem tells the client why its body was not read.
+func (b *uploadBody) problem() error {
+	if _, ok := errors.AsType[*http.MaxBytesError](b.err); ok {
+		return b.err
+	}
+	if errors.Is(b.err, os.ErrDeadlineExceeded) {
+		return service.RequestTimeout.New("the body did not go on arriving")
+	}
+	return service.MalformedBody.New("the body ended early")
+}
+
+// forget deletes an upload that is no photo's. What it does not get to, the
+// worker's upkeep finds.
+func (s *server) forget(r *http.Request, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forgetTimeout)
+	defer cancel()
+	if err := s.Files.Delete(ctx, key); err != nil {
+		s.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will")
+	}
+}
+
+// contentDigest returns the SHA-256 that the client says its body has (RFC 9530),
+// or nil if it does not say.
+func contentDigest(r *http.Request) ([]byte, error) {
+	for entry := range strings.SplitSeq(r.Header.Get("Content-Digest"), ",") {
+		encoded, ok := strings.CutPrefix(strings.TrimSpace(entry), "sha-256=:")
+		if !ok { // of another algorithm, which a receiver may ignore
+			continue
+		}
+		digest, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, ":"))
+		if err != nil || len(digest) != sha256.Size || !strings.HasSuffix(encoded, ":") {
+			return nil, fault.NewInvalid("Content-Digest", "want sha-256=:<base64 of 32 bytes>:")
+		}
+		return digest, nil
+	}
+	return nil, nil
+}
+
+// listPhotos handles GET /reports/{id}/photos.
+func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
+	photos, err := s.Store.Photos(r.Context(), pathID(r), photoUser(r))
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, photosOf(photos))
+}
+
+// listHeldPhotos handles GET /reports/queue/photos.
+func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return invalid("limit", err)
+	}
+	photos, err := s.Store.HeldPhotos(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, photosOf(photos))
+}
+
+// removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
+// deletes the files; nobody gets them from now on.
+func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.RemovePhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
+func (s *server) showPhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.ShowPhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+		return err
+	}
+	return s.listPhotos(w, r)
+}
+
+// redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
+func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Redaction](r)
+	if err != nil {
+		return err
+	}
+	rects := make([]report.Rect, len(req.Rects))
+	for i, rect := range req.Rects {
+		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
+	}
+	by, redacted := photoUser(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
+	if _, err := s.Store.Photo(r.Context(), pathPhoto(r), by); err != nil {
+		return err
+	}
+	made, err := s.picture(r.Context(), picture.Key(pathPhoto(r), picture.Sizes[0]))
+	if err != nil {
+		return err
+	}
+	pictures, err := picture.Redact(made, rects)
+	if err != nil {
+		return err
+	}
+	redacted.Width, redacted.Height = pictures.Width, pictures.Height
+	for size, file := range pictures.Files {
+		if err := s.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
+			return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+		}
+	}
+	// If this fails, the worker's upkeep finds files of no photo.
+	redacted, err = s.Store.ReplacePhoto(r.Context(), pathID(r), pathPhoto(r), redacted, by)
+	if err != nil {
+		return fmt.Errorf("replace photo: %w", err)
+	}
+	return service.Encode(w, http.StatusOK, photoOf(redacted))
+}
+
+// getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
+// is no document in any case.
+func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
+	photo, err := s.Store.Photo(r.Context(), pathID(r), photoUser(r))
+	if err != nil {
+		return err
+	}
+	size, err := strconv.Atoi(strings.TrimSuffix(r.PathValue("name"), ".jpg"))
+	if err != nil {
+		return invalid("name", err)
+	}
+	file, err := s.picture(r.Context(), picture.Key(photo.ID, size))
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "image/jpeg")
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header.Set("Cache-Control", "no-store")
+	if photo.State == report.PhotoReady { // an id never has another picture
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+		header.Set("ETag", fmt.Sprintf(`"%s-%d"`, photo.ID, size))
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file))
+	return nil
+}
+
+// picture returns a picture that was made.
+func (s *server) picture(ctx context.Context, key string) ([]byte, error) {
+	file, err := s.Files.Get(ctx, key, maxPicture)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, report.ErrNoPhoto
+	}
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+	}
+	return file, nil
+}
+
+// photoUser returns who asks.
+func photoUser(r *http.Request) report.PhotoUser {
+	principal, _ := auth.From(r.Context())
+	return report.PhotoUser{ID: principal.ID, Name: official(r).Name, Official: principal.Role == auth.Official}
+}
+
+// pathPhoto returns the id of the photo in the path, which the document let pass.
+func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
+
+func photoOf(p report.Photo) Photo {
+	return Photo{
+		ID: p.ID, ReportID: p.ReportID, State: PhotoState(p.State), Reason: PhotoReason(p.Reason),
+		Alt: p.Alt, Official: p.Official, Width: int32(p.Width), Height: int32(p.Height), CreatedAt: p.CreatedAt,
+	}
+}
+
+func photosOf(photos []report.Photo) PhotoList {
+	out := PhotoList{Photos: make([]Photo, len(photos))}
+	for i, p := range photos {
+		out.Photos[i] = photoOf(p)
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/topology"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
+	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
+)
+
+// Photos say where photos are kept. report-service and photo-worker have the
+// same.
+type Photos struct {
+	// PhotoStore is empty in a city whose reports have no photos.
+	PhotoStore     string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
+	PhotoAccessKey string `env:"PHOTO_S3_ACCESS_KEY"`
+	PhotoSecretKey string `env:"PHOTO_S3_SECRET_KEY"`
+}
+
+// Blob returns the configuration of the storage.
+func (p Photos) Blob() blob.Config {
+	return blob.Config{URL: p.PhotoStore, AccessKey: p.PhotoAccessKey, SecretKey: p.PhotoSecretKey}
+}
+
+func (p Photos) validate() []config.Fault {
+	var faults config.Faults
+	faults.Check(p.PhotoStore == "" || blob.ValidURL(p.PhotoStore), "PHOTO_STORE", blob.Example)
+	faults.Check((p.PhotoAccessKey == "") == (p.PhotoSecretKey == ""), "PHOTO_S3_SECRET_KEY", "a value beside PHOTO_S3_ACCESS_KEY, or neither")
+	return faults
+}
+
+// A Worker is the configuration of photo-worker.
+type Worker struct {
+	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
+	config.Service
+	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
+	Photos
+	Moderation string        `env:"PHOTO_MODERATION" envDefault:"off"`
+	MaxPixels  int64         `env:"PHOTO_MAX_PIXELS" envDefault:"50000000"`
+	Memory     Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
+	Workers    int           `env:"PHOTO_WORKERS" envDefault:"0"`
+	Timeout    time.Duration `env:"PHOTO_TIMEOUT" envDefault:"1m"`
+	ClamdURL   string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
+}
+
+const (
+	// reserve is what the worker needs of its memory besides pictures.
+	reserve = 96 << 20
+	// minMemory makes room for one picture of a telephone.
+	minMemory = 192 << 20
+	// maxPhotoWorkers is above the processors of any machine that would do this.
+	maxPhotoWorkers = 64
+)
+
+// LoadWorker reads and checks the environment of photo-worker. Its error tells
+// every fault at once, by the name of the variable, and shows no secret.
+func LoadWorker(getenv func(string) string) (Worker, error) {
+	var cfg Worker
+	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
+		return Worker{}, err
+	}
+	return cfg, nil
+}
+
+// WorkerAddr reads where photo-worker answers how it is, and nothing else.
+func WorkerAddr(getenv func(string) string) (string, error) {
+	var address struct {
+		Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
+	}
+	err := config.Load(&address, getenv, nil)
+	return address.Operations, err
+}
+
+func (w *Worker) validate() []config.Fault {
+	faults := config.Faults(slices.Concat(config.ValidateAddr("OPERATIONS_ADDR", w.Operations), w.Service.Validate(), w.Photos.validate()))
+	faults.Check(topology.ValidManagementURL(w.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
+	faults.Check(w.PhotoStore != "", "PHOTO_STORE", blob.Example+": there is no work without photos")
+	faults.Check(w.Moderation == "off" || w.Moderation == "before", "PHOTO_MODERATION", "off or before")
+	faults.Check(w.MaxPixels >= 1_000_000 && w.MaxPixels <= 144_000_000, "PHOTO_MAX_PIXELS", "1000000 to 144000000, such as 50000000")
+	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")
+	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors", maxPhotoWorkers))
+	faults.Check(w.Timeout >= 5*time.Second && w.Timeout <= 5*time.Minute, "PHOTO_TIMEOUT", "5s to 5m, such as 1m")
+	if w.ClamdURL != "" {
+		_, err := clamd.New(w.ClamdURL)
+		faults.Check(err == nil, "CLAMD_URL", clamd.Example)
+	}
+	return faults
+}
+
+// Budget is how much memory pictures may take together, in bytes.
+func (w *Worker) Budget() int64 { return int64(w.Memory) - reserve }
+
+// Consumer returns how photos are consumed: one at a time by each worker, so that
+// no photo waits behind another while a worker has nothing to do, and with enough
+// attempts for ten minutes.
+func (w *Worker) Consumer() consumer.Config {
+	c := consumer.Defaults()
+	c.Workers = w.Workers
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	c.Workers = min(c.Workers, maxPhotoWorkers)
+	c.Prefetch, c.BatchSize = 1, 1
+	c.ApplyTimeout, c.StallAfter = w.Timeout, w.Timeout
+	c.MaxAttempts = 20
+	return c
+}

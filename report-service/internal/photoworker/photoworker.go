@@ -1,0 +1,208 @@
+// Package photoworker is the effect of the group "photos": it looks at what was
+// uploaded, makes the pictures that are served, and deletes the upload.
+//
+// It promises that each photo ends as ready, held or refused, whatever dies; that
+// nothing is served but what it made; and that an outage of the storage or of the
+// virus scanner costs a photo nothing but time.
+package photoworker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/topology"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
+	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// A Scanner finds viruses.
+type Scanner interface {
+	Infected(ctx context.Context, file []byte) (bool, error)
+}
+
+// A Store keeps what becomes of photos.
+type Store interface {
+	UploadToCheck(ctx context.Context, photo uuid.UUID) (key string, checking bool, err error)
+	Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error)
+	Leftovers(ctx context.Context, limit int) ([]postgres.Leftover, error)
+	Cleaned(ctx context.Context, l postgres.Leftover) error
+	UnknownUploads(ctx context.Context, keys []string) ([]string, error)
+	UnknownPhotos(ctx context.Context, ids []string) ([]string, error)
+	RefuseDead(ctx context.Context, queue string) (refused int, err error)
+}
+
+// Dependencies are what a Worker works with.
+type Dependencies struct {
+	Store   Store
+	Files   blob.Store
+	Maker   *picture.Maker
+	Scanner Scanner // nil for none
+	Hold    bool    // photos wait for an official
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
+}
+
+// A Worker looks at photos.
+type Worker struct {
+	Dependencies
+	verdicts *prometheus.CounterVec
+	seconds  prometheus.Histogram
+	orphans  prometheus.Counter
+}
+
+// New returns a Worker.
+func New(d Dependencies) *Worker {
+	f := promauto.With(d.Metrics)
+	w := &Worker{
+		Dependencies: d,
+		verdicts: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "photos_judged_total", Help: "Photos that were looked at, by what became of them: made, or the reason of the refusal.",
+		}, []string{"verdict"}),
+		seconds: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "photo_duration_seconds", Help: "Time from the fetching of an upload to the commit of its verdict.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}),
+		orphans: f.NewCounter(prometheus.CounterOpts{
+			Name: "photo_orphans_removed_total", Help: "Files that belonged to no photo.",
+		}),
+	}
+	return w
+}
+
+// Group is the group of consumers whose effect w is.
+func (w *Worker) Group() consumer.Group {
+	return consumer.Group{
+		Name:   "photos",
+		Queues: []topology.Queue{{Name: event.Topology{}.Queue(event.PhotoUploadedKey), Keys: []event.Key{event.PhotoUploadedKey}}},
+		Effect: w,
+	}
+}
+
+// Read has nothing to find out before the batch.
+func (*Worker) Read(consumer.Message) (any, error) { return nil, nil }
+
+// Apply looks at one photo after another; a batch has one, see Consumer. The
+// work is done before the transaction of the verdict begins, because it takes
+// longer than one may. When it is done twice, the second makes the same files
+// under the same names.
+func (w *Worker) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
+	for _, m := range batch {
+		again, err := w.check(ctx, queue, m)
+		if err != nil {
+			return seen, err
+		}
+		if again {
+			seen++
+		}
+	}
+	return seen, nil
+}
+
+func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (seen bool, err error) {
+	began := time.Now()
+	photo := m.Event.(*event.PhotoUploaded).PhotoID
+	key, checking, err := w.Store.UploadToCheck(ctx, photo)
+	if err != nil {
+		return false, err
+	}
+	var verdict report.Verdict
+	if checking {
+		if verdict, err = w.look(ctx, photo, key); err != nil {
+			return false, err
+		}
+	}
+	seen, kept, err := w.Store.Judge(ctx, queue, m, verdict)
+	if err != nil || seen || !checking {
+		return seen, err
+	}
+	// What is left after a crash here, the upkeep deletes.
+	if err := w.clean(ctx, postgres.Leftover{Photo: photo, Upload: key, Pictures: !kept}); err != nil {
+		w.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
+	}
+	w.verdicts.WithLabelValues(label(verdict)).Inc()
+	w.seconds.Observe(time.Since(began).Seconds())
+	return seen, nil
+}
+
+func label(v report.Verdict) string {
+	if v.Reason != "" {
+		return string(v.Reason)
+	}
+	return "made"
+}
+
+// look returns the verdict on an upload, and stores the pictures. Its error says
+// that something else is away, and nothing of the photo.
+func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string) (report.Verdict, error) {
+	upload, err := w.Files.Get(ctx, key, report.MaxPhotoBytes)
+	if errors.Is(err, blob.ErrNotFound) { // the database is of another time than the storage
+		return report.Verdict{Reason: report.PhotoFailed}, nil
+	}
+	if err != nil {
+		return report.Verdict{}, w.away(ctx, "the storage", err)
+	}
+	if w.Scanner != nil {
+		infected, err := w.Scanner.Infected(ctx, upload)
+		if err != nil {
+			return report.Verdict{}, w.away(ctx, "the virus scanner", err)
+		}
+		if infected {
+			return report.Verdict{Reason: report.PhotoInfected}, nil
+		}
+	}
+	made, err := w.Maker.Make(ctx, upload)
+	if refused, ok := errors.AsType[*picture.Refusal](err); ok {
+		w.Log.Info().Str("photo_id", photo.String()).Str("reason", string(refused.Reason)).Msg("photo refused")
+		return report.Verdict{Reason: refused.Reason}, nil
+	}
+	if err != nil {
+		return report.Verdict{}, err
+	}
+	for size, file := range made.Files {
+		if err := w.Files.Put(ctx, picture.Key(photo, size), bytes.NewReader(file), int64(len(file))); err != nil {
+			return report.Verdict{}, w.away(ctx, "the storage", err)
+		}
+	}
+	return report.Verdict{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
+}
+
+// away returns the error of what the photos need and cannot have: they wait, and
+// no attempt is spent. The error's own text names hosts and files, and is for
+// the log alone.
+func (w *Worker) away(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil { // the time is over: another attempt
+		return fmt.Errorf("use %s: %w", what, ctx.Err())
+	}
+	w.Log.Warn().Err(err).Msg(what + " cannot be used, photos wait until it can")
+	return &failure.Error{Class: failure.Away, Text: what + " cannot be used", Err: err}
+}
+
+// clean deletes files that nobody needs any more, and notes that.
+func (w *Worker) clean(ctx context.Context, l postgres.Leftover) error {
+	if l.Upload != "" {
+		if err := w.Files.Delete(ctx, l.Upload); err != nil {
+			return err
+		}
+	}
+	if l.Pictures {
+		for _, size := range picture.Sizes {
+			if err := w.Files.Delete(ctx, picture.Key(l.Photo, size)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Store.Cleaned(ctx, l)
+}

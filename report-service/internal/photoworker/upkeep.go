@@ -1,0 +1,145 @@
+package photoworker
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+)
+
+const (
+	// upkeepEvery is about how often is deleted what nobody needs any more, and
+	// how long a photo waits at most whose message came to nothing.
+	upkeepEvery = 20 * time.Second
+	// orphansEvery is about how often files are looked for that belong to no
+	// photo: those of uploads that broke off before there was a row.
+	orphansEvery = time.Hour
+	// orphanAge is how old such a file is at least: no upload takes that long.
+	orphanAge = 24 * time.Hour
+	// upkeepTimeout bounds a turn, and upkeepRows what it does of each kind.
+	upkeepTimeout = 5 * time.Minute
+	upkeepRows    = 1000
+)
+
+// RunUpkeep deletes files that nobody needs any more until ctx ends, and refuses
+// photos that the worker cannot come to an end with. Any number of replicas may:
+// what is done already is no work.
+func (w *Worker) RunUpkeep(ctx context.Context, queue string) error {
+	var orphansAt time.Time // of the next look; soon after the start
+	for ctx.Err() == nil {
+		turn, cancel := context.WithTimeout(ctx, upkeepTimeout)
+		err := w.Upkeep(turn, queue)
+		if err == nil && time.Now().After(orphansAt) {
+			if err = w.RemoveOrphans(turn, time.Now().Add(-orphanAge)); err == nil {
+				orphansAt = time.Now().Add(backoff.Jitter(orphansEvery))
+			}
+		}
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			w.Log.Warn().Str("error", pgpool.LogText(err)).Msg("upkeep of photos failed, will retry")
+		}
+		_ = backoff.Sleep(ctx, backoff.Jitter(upkeepEvery)) // the loop ends with ctx
+	}
+	return nil
+}
+
+// Upkeep refuses the photos whose messages are dead letters of queue, and deletes
+// what is left of those that came to an end.
+func (w *Worker) Upkeep(ctx context.Context, queue string) error {
+	refused, err := w.Store.RefuseDead(ctx, queue)
+	if err != nil {
+		return fmt.Errorf("refuse photos: %w", err)
+	}
+	if refused > 0 {
+		w.Log.Error().Int("photos", refused).Msg("photos were refused because the worker could not come to an end with them")
+	}
+	leftovers, err := w.Store.Leftovers(ctx, upkeepRows)
+	if err != nil {
+		return err
+	}
+	for _, l := range leftovers {
+		if err := w.clean(ctx, l); err != nil {
+			return fmt.Errorf("delete leftover: %w", err)
+		}
+	}
+	return nil
+}
+
+// RemoveOrphans deletes files from before a time that belong to no photo.
+func (w *Worker) RemoveOrphans(ctx context.Context, before time.Time) error {
+	for _, folder := range []struct {
+		prefix string
+		// name returns what a key is known by, or "" if it is known by nothing.
+		name    func(key string) string
+		unknown func(ctx context.Context, names []string) ([]string, error)
+	}{
+		{picture.Quarantine, func(key string) string { return key }, w.Store.UnknownUploads},
+		{picture.Folder, photoOf, w.Store.UnknownPhotos},
+		{"tmp/", func(string) string { return "" }, nil}, // what a process was writing when it died
+	} {
+		keys := make(map[string][]string) // by their names
+		for object, err := range w.Files.List(ctx, folder.prefix) {
+			if err != nil {
+				return err
+			}
+			if object.ModifiedAt.Before(before) {
+				name := folder.name(object.Key)
+				keys[name] = append(keys[name], object.Key)
+			}
+			if len(keys) == upkeepRows {
+				if err := w.removeUnknown(ctx, keys, folder.unknown); err != nil {
+					return err
+				}
+				clear(keys)
+			}
+		}
+		if err := w.removeUnknown(ctx, keys, folder.unknown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUnknown deletes the files whose names unknown returns, and those that
+// are known by nothing.
+func (w *Worker) removeUnknown(ctx context.Context, keys map[string][]string, unknown func(context.Context, []string) ([]string, error)) error {
+	var names []string
+	for name := range keys {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	remove := []string{""}
+	if len(names) > 0 {
+		found, err := unknown(ctx, names)
+		if err != nil {
+			return err
+		}
+		remove = append(remove, found...)
+	}
+	for _, name := range remove {
+		for _, key := range keys[name] {
+			if err := w.Files.Delete(ctx, key); err != nil {
+				return err
+			}
+			w.orphans.Inc()
+		}
+	}
+	return nil
+}
+
+// photoOf returns the id of the photo whose picture has a key.
+func photoOf(key string) string {
+	id := strings.TrimPrefix(path.Dir(key), picture.Folder)
+	if _, err := uuid.Parse(id); err != nil {
+		return ""
+	}
+	return id
+}

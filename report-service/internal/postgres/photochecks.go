@@ -1,0 +1,192 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// UploadToCheck returns the key of what was uploaded as a photo. Checking is
+// false if nobody waits for the worker's verdict any more.
+func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (key string, checking bool, err error) {
+	err = s.pool.QueryRow(ctx, `select coalesce(upload, ''), state = 'checking' from photos where id = $1`, photo).Scan(&key, &checking)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("select photo: %w", err)
+	}
+	return key, checking, nil
+}
+
+// Judge writes what the worker found about the photo of a message from queue,
+// together with who is told of it and with the note that the message had its
+// effect. Seen is true if it had it before. Kept is true if the pictures are to
+// stay: of a photo that was refused, or removed meanwhile, they are not.
+func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
+	uploaded := m.Event.(*event.PhotoUploaded)
+	trace, _ := m.Headers[event.TraceHeader].(string)
+	w := &writeBatch{keys: s.committer.keys}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		fresh, err := consumer.Note(ctx, tx, queue, []consumer.Message{m})
+		if seen = err == nil && len(fresh) == 0; err != nil || seen {
+			return err
+		}
+		kept, err = s.judge(ctx, tx, w, uploaded.ReportID, uploaded.PhotoID, v, trace)
+		return err
+	})
+	if err == nil && len(w.outbox) > 0 {
+		s.committer.committed(w.shards())
+	}
+	return seen, kept, err
+}
+
+func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
+	l, err := lockReport(ctx, tx, reportID)
+	if errors.Is(err, report.ErrNotFound) { // and its photos with it
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p, err := lockPhoto(ctx, tx, reportID, photo)
+	if errors.Is(err, report.ErrNoPhoto) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if p.State != report.PhotoChecking {
+		return p.State == report.PhotoHeld || p.State == report.PhotoReady, nil
+	}
+	state := p.Judge(v)
+	w.others.Queue(`
+		update photos set state = $2, reason = $3, width = nullif($4, 0), height = nullif($5, 0), changed_at = now() where id = $1`,
+		photo, string(state), string(v.Reason), v.Width, v.Height)
+	switch state {
+	case report.PhotoReady:
+		l.ShowPhoto(time.Now())
+		w.update(l)
+		err = w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, trace)
+	case report.PhotoRefused:
+		uploader := l.Reporter.ID
+		if p.Official { // who asks for the photos of the report finds the reason
+			uploader = ""
+		}
+		err = w.enqueue(photoRefused(&l.Filing, photo, v.Reason, time.Now()), uploader, trace)
+	case report.PhotoHeld, report.PhotoChecking, report.PhotoRemoved: // nobody is told
+	}
+	if err != nil {
+		return false, err
+	}
+	return state != report.PhotoRefused, w.send(ctx, tx)
+}
+
+// A Leftover is a photo of which files are left that nobody needs any more.
+type Leftover struct {
+	Photo    uuid.UUID
+	Upload   string // its key; empty if it is gone
+	Pictures bool   // whether its pictures are to go, too
+}
+
+// Leftovers returns photos of which files are to be deleted: what was uploaded,
+// once there is a verdict; and everything of those that nobody sees any more.
+func (s *Store) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
+	rows, err := s.pool.Query(ctx, `
+		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
+		union all
+		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("select leftovers: %w", err)
+	}
+	leftovers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Leftover])
+	if err != nil {
+		return nil, fmt.Errorf("select leftovers: %w", err)
+	}
+	return leftovers, nil
+}
+
+// Cleaned notes that the files of a leftover are gone.
+func (s *Store) Cleaned(ctx context.Context, l Leftover) error {
+	_, err := s.pool.Exec(ctx, `
+		update photos set upload = null, cleaned = $2 and state in ('refused', 'removed')
+		where id = $1 and state <> 'checking'`, l.Photo, l.Pictures)
+	if err != nil {
+		return fmt.Errorf("update photo: %w", err)
+	}
+	return nil
+}
+
+// UnknownUploads returns those of the keys under which nothing was uploaded that
+// a photo has.
+func (s *Store) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
+	return s.unknown(ctx, `
+		select k from unnest($1::text[]) k where not exists (select from photos where upload = k)`, keys)
+}
+
+// UnknownPhotos returns those of the ids that belong to no photo which has
+// pictures, or may come to have some.
+func (s *Store) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
+	return s.unknown(ctx, `
+		select i from unnest($1::text[]) i
+		where not exists (select from photos where id = i::uuid and state in ('checking', 'held', 'ready'))`, ids)
+}
+
+func (s *Store) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, sql, names)
+	if err != nil {
+		return nil, fmt.Errorf("compare files: %w", err)
+	}
+	unknown, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("compare files: %w", err)
+	}
+	return unknown, nil
+}
+
+// RefuseDead refuses the photos whose message became a dead letter of queue,
+// because the worker dies of them for instance, and closes those letters. It
+// returns how many there were.
+func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
+	rows, err := s.pool.Query(ctx, `
+		select l.id, p.report_id, p.id from dead_letters l
+		join photos p on p.state = 'checking' and position(p.id::text in encode(l.body, 'escape')) > 0
+		where l.queue = $1 and l.state = 'open'`, queue)
+	if err != nil {
+		return 0, fmt.Errorf("select dead letters: %w", err)
+	}
+	dead, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		Letter        int64
+		Report, Photo uuid.UUID
+	}])
+	if err != nil {
+		return 0, fmt.Errorf("select dead letters: %w", err)
+	}
+	for _, d := range dead {
+		w := &writeBatch{keys: s.committer.keys}
+		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `
+				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
+				where id = $1 and state = 'open'`, d.Letter)
+			if err != nil {
+				return fmt.Errorf("close dead letter: %w", err)
+			}
+			_, err = s.judge(ctx, tx, w, d.Report, d.Photo, report.Verdict{Reason: report.PhotoFailed}, "")
+			return err
+		})
+		if err != nil {
+			return refused, err
+		}
+		s.committer.committed(w.shards())
+		refused++
+	}
+	return refused, nil
+}

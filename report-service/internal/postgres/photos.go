@@ -1,0 +1,327 @@
+package postgres
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at`
+
+func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
+	p, err := pgx.RowToStructByPos[report.Photo](row)
+	p.CreatedAt = p.CreatedAt.UTC()
+	return p, err
+}
+
+// CheckUpload returns an error if by may not add a photo to a report, so that
+// nobody sends one for nothing. AddPhoto decides.
+func (s *Store) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error {
+	var f report.Filing
+	var known bool
+	var ofReport, today int
+	err := s.pool.QueryRow(ctx, `
+		select coalesce(o.reporter_id, ''), exists (select from photos where id = $2), n.*
+		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
+		where r.id = $1`, reportID, photoID, by.ID).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return report.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("select report: %w", err)
+	}
+	city, err := by.As(&f)
+	if err != nil || known { // what is known is compared once its bytes are here
+		return err
+	}
+	return report.CheckPhotos(ofReport, today, city)
+}
+
+// photoCountsSQL counts the photos of the report $1 that are there or may come
+// to be, and what the reporter $3 has uploaded within a day. The photo $2 is
+// none of them.
+const photoCountsSQL = `
+	select
+		(select count(*) from photos where report_id = $1 and id <> $2 and state in ('checking', 'held', 'ready')) as of_report,
+		(select count(*) from photos p join reporters o using (report_id)
+			where o.reporter_id = $3 and p.id <> $2 and not p.official and p.created_at > now() - interval '1 day') as today`
+
+// AddPhoto adds what was uploaded to a report, together with the message by
+// which the worker looks at it. If the same bytes came under the same id before,
+// nothing changes, added is false, and the photo is as it is by now. Who uploaded
+// it is not kept, unless that was the city.
+func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
+	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
+	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+		var digest []byte
+		rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = $1`, u.ID)
+		if err != nil {
+			return fmt.Errorf("select photo: %w", err)
+		}
+		p, err = pgx.CollectExactlyOneRow(rows, scanPhoto)
+		if err == nil {
+			if err := tx.QueryRow(ctx, `select digest from photos where id = $1`, u.ID).Scan(&digest); err != nil {
+				return fmt.Errorf("select digest: %w", err)
+			}
+			if p.ReportID != u.ReportID || !s.isDigest(digest, u) {
+				return report.ErrOtherPhoto
+			}
+			if p.State == report.PhotoRemoved {
+				return report.ErrPhotoRemoved
+			}
+			return nil
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("select photo: %w", err)
+		}
+		var ofReport, today int
+		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, u.ID, by.ID).Scan(&ofReport, &today); err != nil {
+			return fmt.Errorf("count photos: %w", err)
+		}
+		if err := report.CheckPhotos(ofReport, today, city); err != nil {
+			return err
+		}
+		p = report.Photo{ID: u.ID, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
+		added = true
+		w.others.Queue(`
+			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+			u.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
+		if city {
+			queuePhotoAct(w, u.ReportID, by, report.AddedPhoto, u.ID)
+		}
+		return w.enqueue(photoUploaded(&l.Filing, u.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
+	})
+	if pgpool.Constraint(err) == "photos_pkey" { // another report's, at the same moment
+		return report.Photo{}, false, report.ErrOtherPhoto
+	}
+	return p, added && err == nil, err
+}
+
+// digestOf returns a keyed hash of an upload: with the hash alone, whoever can
+// read the table and has a file of somebody's would know whether he sent it.
+func digestOf(key []byte, u report.Upload) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(u.ID[:])
+	mac.Write(u.Hash[:])
+	return mac.Sum(nil)
+}
+
+func (s *Store) isDigest(digest []byte, u report.Upload) bool {
+	for _, key := range s.photoKeys {
+		if hmac.Equal(digest, digestOf(key, u)) {
+			return true
+		}
+	}
+	return false
+}
+
+// changePhotos runs do in a transaction that has locked a report, for somebody
+// who may change its photos, and writes what do adds to w.
+func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
+	w := &writeBatch{keys: s.committer.keys}
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		city, err := by.As(&l.Filing)
+		if err != nil {
+			return err
+		}
+		if err := do(tx, l, city, w); err != nil {
+			return err
+		}
+		return w.send(ctx, tx)
+	})
+	if err == nil && len(w.outbox) > 0 {
+		s.committer.committed(w.shards())
+	}
+	return err
+}
+
+// lockReport locks the row of a report, and waits for it.
+func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
+	r := &readBatch{waitForLocks: true, locks: make(map[uuid.UUID]*lockedReport)}
+	l := r.lock(id)
+	if err := tx.SendBatch(ctx, &r.batch).Close(); err != nil {
+		return nil, fmt.Errorf("lock report: %w", err)
+	}
+	return l, l.check()
+}
+
+// send writes the rows in a transaction that was begun elsewhere.
+func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
+	var b pgx.Batch
+	w.queue(&b)
+	if b.Len() == 0 {
+		return nil
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("write changes: %w", err)
+	}
+	return nil
+}
+
+// queuePhotoAct notes what an official did to a photo, for other officials.
+func queuePhotoAct(w *writeBatch, reportID uuid.UUID, by report.PhotoUser, action report.ActKind, photo uuid.UUID) {
+	w.others.Queue(`
+		insert into officials (id, name) values ($1, $2)
+		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`, by.ID, by.Name)
+	w.others.Queue(`insert into report_acts (report_id, official_id, action, photo_id) values ($1, $2, $3, $4)`, reportID, by.ID, string(action), photo)
+}
+
+// Photos returns the photos of a report that by may know of, oldest first: those
+// that are ready, and whoever may change them all but the removed ones.
+func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
+	var found bool
+	if err := s.pool.QueryRow(ctx, `select exists (select from reports where id = $1)`, reportID).Scan(&found); err != nil {
+		return nil, fmt.Errorf("select report: %w", err)
+	}
+	if !found {
+		return nil, report.ErrNotFound
+	}
+	rows, err := s.pool.Query(ctx, `
+		select `+photoColumns+` from photos p left join reporters o using (report_id)
+		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
+		order by p.created_at, p.id`, reportID, by.ID, by.Official)
+	if err != nil {
+		return nil, fmt.Errorf("select photos: %w", err)
+	}
+	photos, err := pgx.CollectRows(rows, scanPhoto)
+	if err != nil {
+		return nil, fmt.Errorf("select photos: %w", err)
+	}
+	return photos, nil
+}
+
+// Photo returns a photo whose pictures by may see.
+func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+photoColumns+` from photos p left join reporters o using (report_id)
+		where p.id = $1 and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2))`, id, by.ID, by.Official)
+	if err != nil {
+		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, report.ErrNoPhoto
+	}
+	if err != nil {
+		return p, fmt.Errorf("select photo: %w", err)
+	}
+	return p, nil
+}
+
+// HeldPhotos returns the photos that wait for an official, oldest first.
+func (s *Store) HeldPhotos(ctx context.Context, limit int) ([]report.Photo, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("select photos: %w", err)
+	}
+	photos, err := pgx.CollectRows(rows, scanPhoto)
+	if err != nil {
+		return nil, fmt.Errorf("select photos: %w", err)
+	}
+	return photos, nil
+}
+
+// lockPhoto returns a photo of a report whose row is locked: whoever changes the
+// photo locks that first.
+func lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
+	rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = $1 and p.report_id = $2`, id, reportID)
+	if err != nil {
+		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, report.ErrNoPhoto
+	}
+	if err != nil {
+		return p, fmt.Errorf("select photo: %w", err)
+	}
+	return p, nil
+}
+
+// RemovePhoto takes a photo from a report. One that is held, and that an official
+// removes, is refused, and its uploader is told so. What was removed before stays
+// removed.
+func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+		p, err := lockPhoto(ctx, tx, reportID, id)
+		if err != nil || p.State == report.PhotoRemoved {
+			return err
+		}
+		state, reason, err := p.Remove(city)
+		if err != nil {
+			return err
+		}
+		w.others.Queue(`update photos set state = $2, reason = $3, changed_at = now() where id = $1`, id, string(state), string(reason))
+		if city {
+			queuePhotoAct(w, reportID, by, report.RemovedPhoto, id)
+		}
+		if state == report.PhotoRefused {
+			return w.enqueue(photoRefused(&l.Filing, id, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
+		}
+		return nil
+	})
+}
+
+// ShowPhoto shows a photo that was held. One that is shown already stays so.
+func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+		p, err := lockPhoto(ctx, tx, reportID, id)
+		if err != nil || p.State == report.PhotoReady {
+			return err
+		}
+		if err := p.Show(city); err != nil {
+			return err
+		}
+		w.others.Queue(`update photos set state = 'ready', changed_at = now() where id = $1`, id)
+		queuePhotoAct(w, reportID, by, report.ShowedPhoto, id)
+		return announceReady(ctx, w, l, id)
+	})
+}
+
+// ReplacePhoto puts a redacted picture in the place of a photo, under an id of
+// its own: caches keep the old one for a year.
+func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
+	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+		p, err := lockPhoto(ctx, tx, reportID, id)
+		if err != nil {
+			return err
+		}
+		if redacted, err = p.Redacted(redacted, city); err != nil {
+			return err
+		}
+		w.others.Queue(`
+			insert into photos (id, report_id, state, alt, official, bytes, digest, width, height, created_at)
+			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at from photos where id = $1`,
+			id, redacted.ID, redacted.Width, redacted.Height)
+		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, id)
+		queuePhotoAct(w, reportID, by, report.RedactedPhoto, redacted.ID)
+		if redacted.State != report.PhotoReady { // it is held still
+			return nil
+		}
+		return announceReady(ctx, w, l, redacted.ID)
+	})
+	return redacted, err
+}
+
+// announceReady notes that everybody sees a photo from now on.
+func announceReady(ctx context.Context, w *writeBatch, l *lockedReport, photo uuid.UUID) error {
+	l.ShowPhoto(time.Now())
+	w.update(l)
+	return w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, service.TraceFrom(ctx))
+}

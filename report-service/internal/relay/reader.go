@@ -62,7 +62,9 @@ const headersSQL = `m.headers->>'` + event.TraceHeader + `', m.headers->>'` + ev
 
 // readSQL is a single statement, because a read must be of a single snapshot. A
 // row that waits for its next attempt is left out until it is due, and so are
-// the later rows of its report: they wait for it.
+// the later rows of its report: they wait for it. Only while the circuit of its
+// routing key is open they do not: its queue may be missing for days, and no
+// other one has a place for it between theirs.
 //
 // Each shard is read by itself: shard = any(…) order by seq would make the
 // planner sort, or walk the published history. not in (select unnest(…)) is
@@ -97,7 +99,8 @@ const readSQL = `
 		      else not exists (
 				select from outbox_messages d
 				where d.status = 'pending' and d.retry_count > 0
-				  and d.report_id = o.report_id and d.seq < o.seq)
+				  and d.report_id = o.report_id and d.seq < o.seq
+				  and (cardinality($4::text[]) = 0 or d.routing_key <> all($4::text[])))
 		      end
 		  and (cardinality($4::text[]) = 0 or routing_key <> all($4::text[]))
 		order by seq

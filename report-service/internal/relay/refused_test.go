@@ -177,6 +177,41 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	}
 }
 
+// A queue that nobody has declared, because its consumer was never started,
+// holds up its own messages alone: those of the same reports that go elsewhere
+// flow on, also behind rows that were refused before the circuit opened. Once
+// the queue is there everything arrives, and nothing has failed.
+func TestMissingQueueSparesOtherKeysOfItsReports(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.StatusUpdatedKey)
+	updates := receive(t, url, event.StatusUpdatedKey)
+	var uploads, statuses []outboxRow
+	for range 5 {
+		upload := newRow(uuid.New(), 1)
+		upload.key = event.PhotoUploadedKey
+		status := newRow(upload.report, 2)
+		status.key = event.StatusUpdatedKey
+		uploads, statuses = append(uploads, upload), append(statuses, status)
+	}
+	insertMany(t, pool, uploads)
+	r := start(t, pool, url, retryQuickly)
+	waitFor(t, "the circuit of uploads to open", func() bool { return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" })
+	insertMany(t, pool, statuses)
+	updates.wait(t, statuses)
+	if pending := countRows(t, pool, "pending"); pending < len(uploads) {
+		t.Errorf("%d rows are pending, want the %d of the missing queue", pending, len(uploads))
+	}
+
+	bindQueue(t, url, event.PhotoUploadedKey)
+	arrived := receive(t, url, event.PhotoUploadedKey)
+	arrived.wait(t, uploads)
+	waitEmpty(t, pool)
+	if failed := countRows(t, pool, "failed"); failed != 0 {
+		t.Errorf("%d rows failed, want none", failed)
+	}
+}
+
 // onBroker changes something at the broker while the relay runs.
 func onBroker(t testing.TB, url string, do func(*amqp.Channel) error) {
 	t.Helper()

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-mail bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-page \
   chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -103,6 +103,8 @@ bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same
 
 bench-mail: ## mails with one host that defers, and digests that are all due at once
 	@scripts/bench.sh mails
+bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
+	@scripts/bench.sh photos
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh

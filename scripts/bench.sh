@@ -12,7 +12,7 @@ if (($# == 0)); then
   done
   names+=(load)
 fi
-go build -o bin/ ./report-service/cmd/report-service ./migrations/cmd/migrate
+go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 

@@ -16,6 +16,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	c.startWorker()
+	c.startPhotoWorker()
 	for range 2 {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "demo"), "-gateway", c.gateway.URL).CombinedOutput()
 		if err != nil {

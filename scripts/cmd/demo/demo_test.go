@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"image"
+	"image/jpeg"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +74,35 @@ func TestAudit(t *testing.T) {
 	}
 	if !strings.HasPrefix(r.String(), "expected=3 once=1 lost=1 doubled=1 p50_ms=") {
 		t.Errorf("the line reads %q", r)
+	}
+}
+
+// The audit of photos finds what the demo's own have in them.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	photo := photoWithPlace(1)
+	tagged, err := jpeg.DecodeConfig(bytes.NewReader(photo))
+	if err != nil || tagged.Width != 1600 {
+		t.Fatalf("the demo's photo: %+v, error %v", tagged, err)
+	}
+	var plain bytes.Buffer
+	if err := jpeg.Encode(&plain, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := bare(plain.Bytes()); err != nil {
+		t.Errorf("without tags: %v", err)
+	}
+	for name, file := range map[string][]byte{
+		"tags":            photo,
+		"another file":    append(bytes.Clone(plain.Bytes()), "PK\x03\x04"...),
+		"nothing":         nil,
+		"no picture":      []byte("<svg/>"),
+		"a comment":       append([]byte{0xFF, 0xD8, 0xFF, 0xFE, 0, 3, 'x'}, plain.Bytes()[2:]...),
+		"its end is gone": plain.Bytes()[:plain.Len()-2],
+	} {
+		if bare(file) == nil {
+			t.Errorf("%s: not found", name)
+		}
 	}
 }
 

@@ -6,6 +6,9 @@
 // one more screen. So does a mailbox, if the stack has one: a resident wants mails
 // about new statuses, and a digest.
 //
+// Some reports get photos that have a place in them, which must not be in what
+// everybody is served.
+//
 // It ends with 0 only if every notification came exactly once.
 package main
 
@@ -100,6 +103,9 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	if err := p.file(ctx, sample, ids); err != nil {
 		return err
 	}
+	if err := p.addPhotos(ctx); err != nil {
+		return err
+	}
 	if err := p.vote(ctx); err != nil {
 		return err
 	}
@@ -121,6 +127,9 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 		p.audit.wait(s, late.Done())
 	}
 	if err := p.checkAnonymity(ctx); err != nil {
+		return err
+	}
+	if err := p.checkPhotos(ctx); err != nil {
 		return err
 	}
 	select { // a screen that went dark explains what is missing

@@ -32,6 +32,7 @@ type play struct {
 	began   time.Time
 	wait    time.Duration // for the next notification
 	reports []filed
+	photos  []uuid.UUID // that everybody may see
 }
 
 // A filed report and who filed it.

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -122,4 +124,17 @@ func (c *Client) Notifications(ctx context.Context, cursor string, limit int) (N
 	var out NotificationPage
 	err := c.Do(ctx, http.MethodGet, "/notifications?"+query.Encode(), nil, &out)
 	return out, err
+}
+
+// AddPhoto uploads a photo of a report, under an id that the caller makes. Alt
+// says what it shows.
+func (c *Client) AddPhoto(ctx context.Context, report, id uuid.UUID, alt string, file []byte) error {
+	path := fmt.Sprintf("/reports/%s/photos/%s?alt=%s", report, id, url.QueryEscape(alt))
+	_, err := c.exchange(ctx, http.MethodPut, path, bytes.NewReader(file), "Content-Type", http.DetectContentType(file))
+	return err
+}
+
+// Picture returns a picture of a photo, by its longest side: 2048, 1024 or 320.
+func (c *Client) Picture(ctx context.Context, photo uuid.UUID, size int) ([]byte, error) {
+	return c.exchange(ctx, http.MethodGet, fmt.Sprintf("/photos/%s/%d.jpg", photo, size), http.NoBody)
 }

@@ -91,8 +91,6 @@ func StatusOf(err error) int {
 // Do sends in as JSON, unless it is nil, and reads the answer into out,
 // unless that is nil. header alternates names and values.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, header ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	var body io.Reader = http.NoBody
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -102,25 +100,33 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 		body = bytes.NewReader(data)
 		header = append([]string{"Content-Type", "application/json"}, header...)
 	}
-	resp, err := c.send(ctx, method, path, body, header...)
-	if err != nil {
+	answer, err := c.exchange(ctx, method, path, body, header...)
+	if err != nil || out == nil {
 		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("%s %s: read answer: %w", method, path, err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %w", method, path, problem(resp.StatusCode, answer))
-	}
-	if out == nil {
-		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("%s %s: decode answer: %w", method, path, err)
 	}
 	return nil
+}
+
+// exchange sends body as it is, and returns the answer if it is one of 2xx.
+func (c *Client) exchange(ctx context.Context, method, path string, body io.Reader, header ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, method, path, body, header...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: read answer: %w", method, path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s %s: %w", method, path, problem(resp.StatusCode, answer))
+	}
+	return answer, nil
 }
 
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, header ...string) (*http.Response, error) {

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+)
+
+// errCut is what a body ends with whose line was cut.
+var errCut = errors.New("the line was cut")
+
+// cutUploads replaces the gateway by one that lets 60 % of an upload pass, then
+// cuts the line in both directions, so often for each photo. It returns how often
+// that was done.
+func (c *stack) cutUploads(times int) (done func() int) {
+	var mu sync.Mutex
+	cuts, all := make(map[string]int), 0
+	next := c.proxy()
+	c.gateway = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		cut := r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/photos/") && cuts[r.URL.Path] < times
+		if cut {
+			cuts[r.URL.Path]++
+			all++
+		}
+		mu.Unlock()
+		if !cut {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, r.ContentLength*6/10), cutReader{}))
+		next.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}))
+	c.t.Cleanup(c.gateway.Close)
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
+}
+
+type cutReader struct{}
+
+func (cutReader) Read([]byte) (int, error) { return 0, errCut }
+
+// choosePhotos chooses two pictures, as large as a telephone takes them, as the
+// browser's own dialogue does.
+var choosePhotos = browser.Until(`((input) => {
+	if (!input) return false;
+	const files = new DataTransfer();
+	for (const hue of [40, 220]) {
+		const canvas = Object.assign(document.createElement('canvas'), { width: 4000, height: 3000 });
+		const context = canvas.getContext('2d');
+		for (let x = 0; x < 4000; x += 8) {
+			context.fillStyle = 'hsl(' + hue + ' 60% ' + (x * 7919 % 100) + '%)';
+			context.fillRect(x, 0, 8, 3000);
+		}
+		const text = atob(canvas.toDataURL('image/jpeg').split(',')[1]);
+		files.items.add(new File([Uint8Array.from(text, (c) => c.charCodeAt(0))], hue + '.jpg', { type: 'image/jpeg' }));
+	}
+	input.files = files.files;
+	return input.dispatchEvent(new Event('change', { bubbles: true }));
+})(document.querySelector('input[type=file]'))`)
+
+// shownPhotos waits until so many pictures of the service are on the screen.
+func shownPhotos(count string) browser.Action {
+	return browser.Until(`[...document.querySelectorAll('.photos img[src^="/photos/"]')].filter((i) => i.complete && i.naturalWidth > 0).length === ` + count)
+}
+
+// A resident files a report with two photos from a telephone on a line that is
+// cut twice for each. They survive a reload before they are sent, arrive whole and
+// once, and everybody who looks at the report sees them without a reload.
+func TestPagePhotos(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	c.awaitConsumers()
+	cuts := c.cutUploads(2)
+	ana := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(360, 740))
+	ana.do(
+		next,
+		browser.Click(".categories label", "Street lights"),
+		next,
+		browser.Fill("What is wrong?", "Dark crossing"),
+		choosePhotos,
+		browser.Until(`document.querySelectorAll('.chosen img').length === 2`),
+		browser.Fill("What does it show", "A lamp without light"),
+		browser.Click("button", "Rotate: Photo 2"),
+		browser.Until(`document.querySelector('.chosen [data-quarters="1"]')`),
+	)
+	ana.checkAccessible("photos that were chosen")
+	ana.checkNarrow("photos that were chosen")
+	ana.do(
+		browser.Reload(), live,
+		browser.Until(`document.querySelectorAll('.chosen img').length === 2`),
+		next,
+		browser.Click("label.option", "Anonymous"),
+		browser.Click("button", "Send report"),
+		browser.See("h1", "Dark crossing"),
+		browser.Until(`document.querySelectorAll('.thumbnails [role=status]').length === 2`), // both are being looked at
+	)
+	if got := cuts(); got != 4 {
+		t.Errorf("the line was cut %d times, want twice for each photo", got)
+	}
+	path, err := browser.Ask[string](ana.Tab, `location.pathname`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := uuid.MustParse(filepath.Base(path))
+	ben := c.reader(c.signIn("Ben", "resident")).open("reports/"+report.String(), browser.Width(360, 740))
+	ben.do(browser.See("h1", "Dark crossing"), browser.Until(`!document.querySelector('.photos')`))
+
+	c.startPhotoWorker() // what was uploaded before waits for it
+	ana.do(shownPhotos("2"))
+	ben.do(shownPhotos("2"))
+	ben.do(
+		browser.Click(".photos button", "A lamp without light"),
+		browser.See("dialog h2", "Photo 1 of 2"),
+		browser.Click("dialog button", "Next"),
+		browser.See("dialog h2", "Photo 2 of 2"),
+		browser.Until(`(([photo]) => photo?.complete && photo.naturalHeight > photo.naturalWidth)(document.querySelectorAll('.large-photo img'))`), // turned
+	)
+	ben.checkAccessible("a large photo")
+	ben.do(browser.Click("dialog button", "Close"))
+	ana.checkAccessible("the photos of a report")
+	ana.checkNarrow("the photos of a report")
+	ana.checkFaults()
+	ben.checkFaults()
+
+	var photos, ready int
+	err = c.reportDB.QueryRow(t.Context(), `
+		select count(*), count(*) filter (where state = 'ready') from photos where report_id = $1`, report).Scan(&photos, &ready)
+	if err != nil || photos != 2 || ready != 2 {
+		t.Errorf("%d photos, %d of them ready (error: %v), want 2", photos, ready, err)
+	}
+}

@@ -4,26 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A reference is made of the end of the id, and found again however somebody
-// writes down what he heard. The page's test has the same pairs.
+// A report is found by its reference, however somebody writes down what he heard. The page's test has the same pairs.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{
+	for id, reference := range map[string]string{
 		"0198c0de-0000-7000-8000-000000000000": "0000-0000",
 		"0198c0de-0000-7000-8000-00ffffffffff": "ZZZZ-ZZZZ",
 		"0198c0de-0000-7000-8000-ab0123456789": "04HM-ASW9",
 	} {
-		got := report.Reference(uuid.MustParse(id))
-		if got != want {
-			t.Errorf("%s has the reference %s, want %s", id, got, want)
-		}
-		for _, written := range []string{got, strings.ToLower(got), got[:4] + got[5:], got[:4] + " " + got[5:]} {
-			if suffix, ok := report.ReferenceOf(report.Words(written)); !ok || !strings.HasSuffix(id, suffix) {
+		for _, written := range []string{reference, strings.ToLower(reference), reference[:4] + reference[5:], reference[:4] + " " + reference[5:]} {
+			if suffix, ok := report.ReferenceOf(report.Words(written)); !ok || suffix != id[len(id)-10:] {
 				t.Errorf("%q leads to ids that end with %q, %t; want that of %s", written, suffix, ok, id)
 			}
 		}

@@ -3,8 +3,8 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
  * What people call a report on the telephone, such as 7KQ2-M9XB: the last 40
- * bits of its id, which are random. The search finds it; report-service's
- * reference.go has the same.
+ * bits of its id, which are random. The search finds it, by
+ * report-service's reference.go.
  */
 export function reference(id: string): string {
   let bits = parseInt(id.slice(-10), 16);

@@ -36,59 +36,80 @@ func TestPageAccessible(t *testing.T) {
 	webhook := c.fillConsole(oskar, ben)
 	detail := "reports/" + report.ID.String()
 	panel := browser.Click(".bell", "Notifications")
-	screens := []struct {
-		name    string
-		user    *client.Client
-		address string
-		act     []browser.Action
-	}{
-		{"list", ana, "", []browser.Action{browser.See(".card", "Another one"), dotShown}},
-		{"list of nobody", nil, "", []browser.Action{browser.See(".card", "Another one")}},
-		{"no results", ana, "?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
-		{"own report", ana, detail, []browser.Action{browser.See(".timeline", "A crew is on its way."), dotShown}},
-		{"another's report", ben, detail, []browser.Action{browser.See("button", "Follow")}},
-		{"official's report", olga, detail, []browser.Action{browser.See("form", "Change status")}},
-		{"new", ana, "new", []browser.Action{mapShown}},
-		{"new, what", ana, "new?step=2", []browser.Action{browser.See(".categories label", "Graffiti")}},
-		{"new, words", ana, "new?step=3", []browser.Action{browser.See("label", "What is wrong?")}},
-		{"new, privacy", ana, "new?step=4", []browser.Action{browser.Click("label.option", "Anonymous"), browser.See(".who-sees", "your name")}},
-		{"nowhere", ana, "nowhere", []browser.Action{browser.See("h1", "no such page")}},
-		{"no such report", ana, "reports/" + uuid.NewString(), []browser.Action{browser.See("h1", "no such report")}},
-		{"another's screen", ana, "queue", []browser.Action{browser.See("h1", "Not for your role")}},
-		{"mine", ana, "mine", []browser.Action{browser.See(".card", "Dark crossing")}},
-		{"settings without an address", ana, "settings", []browser.Action{browser.See("label", "Your address")}},
-		{"settings", ben, "settings", []browser.Action{browser.Click("label.chip", "Every week"), browser.Click("label.check", "Quiet hours"), browser.See("label", "From")}},
-		{"sign-in", nil, "sign-in", []browser.Action{browser.See("label", "Name")}},
-		{"menu", ana, "", []browser.Action{browser.Click("button", "Menu"), browser.See("legend", "Appearance")}},
-		{"notifications", olga, "", []browser.Action{panel, browser.See(".group a", "Another one")}},
-		{"queue", olga, "queue", []browser.Action{browser.See(".task", "Another one")}},
-		{"queue, a report", olga, "queue?status=all&report=" + report.ID.String(), []browser.Action{browser.See(".acts", "A crew is on its way."), browser.See(".chip", "Resolved")}},
-		{"queue, filters", olga, "queue?from=2026-01-01", []browser.Action{browser.See("label", "Filed until")}},
-		{"queue, moving", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button.primary", "Move"), browser.See(".chip", "Resolved")}},
-		{"queue, assigning", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button", "Assign"), browser.See(".picker button", "Me (")}},
-		{"queue, keys", olga, "queue", []browser.Action{browser.See(".task", "Another one"), browser.Press("?"), browser.See("kbd", "Esc")}},
-		{"numbers", olga, "queue/numbers", []browser.Action{browser.See(".sums", "Filed")}},
-		{"templates", olga, "queue/templates", []browser.Action{browser.Click("button", "Add a template"), browser.See("label", "For the status")}},
-		{"bulk moves", olga, "queue/moves", []browser.Action{browser.See(".empty", "at once")}},
-		{"console", oskar, "ops", []browser.Action{browser.See(".light", "Open: 1")}},
-		{"queues", oskar, "ops/queues", []browser.Action{browser.See("h2", "queue.")}},
-		{"outbox", oskar, "ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
-		{"dead letters", oskar, "ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
-		{"replay", oskar, "ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
-		{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
-		{"edit", oskar, "ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
-		{"webhooks", oskar, "ops/webhooks", []browser.Action{browser.See(".rows a", "Other system")}},
-		{"schedules", oskar, "ops/schedules", []browser.Action{browser.See(".rows strong", "retention")}},
-		{"new webhook", oskar, "ops/webhooks", []browser.Action{browser.Click("button", "Add an endpoint"), browser.Click("summary", "Which reports"), browser.See("label", "Area")}},
-		{"webhook", oskar, webhook, []browser.Action{browser.See(".rows a", "webhook.test")}},
-		{"new secret", oskar, webhook, []browser.Action{browser.Click("button", "New secret"), browser.See("label", "Hours")}},
-		{"recover", oskar, webhook, []browser.Action{browser.Click("button", "Recover"), browser.See("label", "From")}},
-		{"delivery", oskar, webhook, []browser.Action{browser.Click(".rows a", "webhook.test"), browser.Click("summary", "Request and answer"), browser.See("pre", "webhook-id")}},
-		{"departments", oskar, "ops/departments", []browser.Action{browser.Click("button", "Add a department"), browser.See("legend", "Gets the reports of")}},
-		{"e-mail", oskar, "ops/email", []browser.Action{browser.See(".rows strong", "5.1.1")}},
-		{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
-		{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "webhook_create")}},
-	}
+	c.checkScreens(
+		look{"list", ana, "", []browser.Action{browser.See(".card", "Another one"), dotShown}},
+		look{"list of nobody", nil, "", []browser.Action{browser.See(".card", "Another one")}},
+		look{"no results", ana, "?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
+		look{"own report", ana, detail, []browser.Action{browser.See(".timeline", "A crew is on its way."), dotShown}},
+		look{"another's report", ben, detail, []browser.Action{browser.See("button", "Follow")}},
+		look{"official's report", olga, detail, []browser.Action{browser.See("form", "Change status")}},
+		look{"new", ana, "new", []browser.Action{mapShown}},
+		look{"new, what", ana, "new?step=2", []browser.Action{browser.See(".categories label", "Graffiti")}},
+		look{"new, words", ana, "new?step=3", []browser.Action{browser.See("label", "What is wrong?")}},
+		look{"new, privacy", ana, "new?step=4", []browser.Action{browser.Click("label.option", "Anonymous"), browser.See(".who-sees", "your name")}},
+		look{"nowhere", ana, "nowhere", []browser.Action{browser.See("h1", "no such page")}},
+		look{"no such report", ana, "reports/" + uuid.NewString(), []browser.Action{browser.See("h1", "no such report")}},
+		look{"another's screen", ana, "queue", []browser.Action{browser.See("h1", "Not for your role")}},
+		look{"mine", ana, "mine", []browser.Action{browser.See(".card", "Dark crossing")}},
+		look{"settings without an address", ana, "settings", []browser.Action{browser.See("label", "Your address")}},
+		look{"settings", ben, "settings", []browser.Action{browser.Click("label.chip", "Every week"), browser.Click("label.check", "Quiet hours"), browser.See("label", "From")}},
+		look{"sign-in", nil, "sign-in", []browser.Action{browser.See("label", "Name")}},
+		look{"menu", ana, "", []browser.Action{browser.Click("button", "Menu"), browser.See("legend", "Appearance")}},
+		look{"notifications", olga, "", []browser.Action{panel, browser.See(".group a", "Another one")}},
+		look{"console", oskar, "ops", []browser.Action{browser.See(".light", "Open: 1")}},
+		look{"queues", oskar, "ops/queues", []browser.Action{browser.See("h2", "queue.")}},
+		look{"outbox", oskar, "ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
+		look{"dead letters", oskar, "ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
+		look{"replay", oskar, "ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
+		look{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
+		look{"edit", oskar, "ops/dead-letters/1", []browser.Action{browser.Click("button", "Edit"), browser.See("label", "Body")}},
+		look{"webhooks", oskar, "ops/webhooks", []browser.Action{browser.See(".rows a", "Other system")}},
+		look{"schedules", oskar, "ops/schedules", []browser.Action{browser.See(".rows strong", "retention")}},
+		look{"new webhook", oskar, "ops/webhooks", []browser.Action{browser.Click("button", "Add an endpoint"), browser.Click("summary", "Which reports"), browser.See("label", "Area")}},
+		look{"webhook", oskar, webhook, []browser.Action{browser.See(".rows a", "webhook.test")}},
+		look{"new secret", oskar, webhook, []browser.Action{browser.Click("button", "New secret"), browser.See("label", "Hours")}},
+		look{"recover", oskar, webhook, []browser.Action{browser.Click("button", "Recover"), browser.See("label", "From")}},
+		look{"delivery", oskar, webhook, []browser.Action{browser.Click(".rows a", "webhook.test"), browser.Click("summary", "Request and answer"), browser.See("pre", "webhook-id")}},
+		look{"departments", oskar, "ops/departments", []browser.Action{browser.Click("button", "Add a department"), browser.See("legend", "Gets the reports of")}},
+		look{"e-mail", oskar, "ops/email", []browser.Action{browser.See(".rows strong", "5.1.1")}},
+		look{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
+		look{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "webhook_create")}},
+	)
+}
+
+// The officials' screens are as free of faults as the others.
+func TestPageWorkbenchAccessible(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	report := file(t, ana, "Dark crossing with a title that is long enough for a phone to break its line")
+	move(t, olga, report, "in_progress", "A crew is on its way.")
+	file(t, ana, "Another one")
+	c.checkScreens(
+		look{"queue", olga, "queue", []browser.Action{browser.See(".task", "Another one")}},
+		look{"queue, a report", olga, "queue?status=all&report=" + report.ID.String(), []browser.Action{browser.See(".acts", "A crew is on its way."), browser.See(".chip", "Resolved")}},
+		look{"queue, filters", olga, "queue?from=2026-01-01", []browser.Action{browser.See("label", "Filed until")}},
+		look{"queue, moving", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button.primary", "Move"), browser.See(".chip", "Resolved")}},
+		look{"queue, assigning", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button", "Assign"), browser.See(".picker button", "Me (")}},
+		look{"queue, keys", olga, "queue", []browser.Action{browser.See(".task", "Another one"), browser.Press("?"), browser.See("kbd", "Esc")}},
+		look{"numbers", olga, "queue/numbers", []browser.Action{browser.See(".sums", "Filed")}},
+		look{"templates", olga, "queue/templates", []browser.Action{browser.Click("button", "Add a template"), browser.See("label", "For the status")}},
+		look{"bulk moves", olga, "queue/moves", []browser.Action{browser.See(".empty", "at once")}},
+	)
+}
+
+// A look is a screen as somebody sees it, after what he did there.
+type look struct {
+	name    string
+	user    *client.Client
+	address string
+	act     []browser.Action
+}
+
+// checkScreens looks at each screen twice: as at a desk in the light, and as on
+// a phone in the dark.
+func (c *stack) checkScreens(screens ...look) {
+	c.t.Helper()
 	enter := c.reader
 	for _, s := range screens {
 		page := enter(s.user).open(s.address, browser.Width(1200, 900), browser.Theme("light"))

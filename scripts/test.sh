@@ -16,11 +16,12 @@ mkdir -p .stack/logs
 # of the servers was killed.
 demo() (
   export STACK=native STACK_DIR=$PWD/.stack/demo REPLICAS=2 \
-    GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
-  mapfile -t ports < <(free_ports 9)
+    GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
+  mapfile -t ports < <(free_ports 10)
   GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
   REPORT_OPERATIONS_PORT=${ports[4]} NOTIFICATION_OPERATIONS_PORT=${ports[5]}
   DELIVERY_OPERATIONS_PORT=${ports[6]} MAILBOX_PORT=${ports[7]} MAILBOX_SMTP_PORT=${ports[8]}
+  PHOTO_OPERATIONS_PORT=${ports[9]}
   trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
   scripts/stack up && GATEWAY_URL=$(scripts/stack address) MAILBOX_URL=$(scripts/stack mailbox) go run ./scripts/cmd/demo && scripts/test-stack.sh
 )

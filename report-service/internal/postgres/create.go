@@ -15,13 +15,13 @@ import (
 // it does so at most once per key: a repetition changes nothing, and is given
 // what the first was answered.
 func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	days, err := s.Calendar(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := &createChange{
-		trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent,
-		deadline: days.Begin(f.Category.Target, f.CreatedAt),
+	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
+	if f.Category.Target > 0 {
+		days, err := s.Calendar(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.deadline = days.Begin(f.Category.Target, f.CreatedAt)
 	}
 	if idempotent != nil {
 		c.key = s.hashKey(idempotent)

@@ -112,19 +112,7 @@ func TestPhotosOfEveryKind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain.png")
-	var file bytes.Buffer
-	m := image.NewRGBA(image.Rect(0, 0, 900, 600))
-	for y := range 600 {
-		for x := range 900 {
-			m.SetRGBA(x, y, color.RGBA{uint8(x), uint8(y), uint8(x ^ y), 255})
-		}
-	}
-	if err := png.Encode(&file, m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(plain, file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writePlain(t, plain)
 	convert := func(name string, args ...string) []byte {
 		path := filepath.Join(dir, name)
 		tool(t, "convert", append(append([]string{plain}, args...), path)...)
@@ -192,6 +180,24 @@ func TestPhotosOfEveryKind(t *testing.T) {
 	}
 	if code, _ := c.photo.terminate(); code != 0 {
 		t.Errorf("the worker ended with %d", code)
+	}
+}
+
+// writePlain writes a picture of 900 × 600 colours, without tags.
+func writePlain(t *testing.T, path string) {
+	t.Helper()
+	m := image.NewRGBA(image.Rect(0, 0, 900, 600))
+	for y := range 600 {
+		for x := range 900 {
+			m.SetRGBA(x, y, color.RGBA{uint8(x), uint8(y), uint8(x ^ y), 255})
+		}
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

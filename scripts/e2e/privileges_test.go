@@ -135,7 +135,7 @@ func (b *privateBroker) managementURL(service string) string {
 }
 
 // checkRefusals tries what the users must not do.
-func (b *privateBroker) checkRefusals(names event.Topology) {
+func (b *privateBroker) checkRefusals(names event.Topology) { //nolint:funlen // a table of what each must not do
 	votes := names.Queue(event.VoteReceivedKey)
 	consume := func(queue string) func(*amqp.Channel) error {
 		return func(ch *amqp.Channel) error {

@@ -330,12 +330,12 @@ func (c *city) resident(name string) (*resident, error) {
 		return nil, err
 	}
 	r := &resident{city: c, token: token, ready: make(chan uuid.UUID, 100)}
-	req, err := http.NewRequest(http.MethodGet, "http://"+c.notification+"/notifications/stream", http.NoBody) //nolint:noctx // it ends with close
+	req, err := http.NewRequest(http.MethodGet, "http://"+c.notification+"/notifications/stream", http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	if r.stream, err = http.DefaultClient.Do(req); err != nil {
+	if r.stream, err = http.DefaultClient.Do(req); err != nil { //nolint:bodyclose // close does
 		return nil, err
 	}
 	go r.listen()

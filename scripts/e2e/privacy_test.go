@@ -56,6 +56,7 @@ func releaseCanary(t *testing.T) *canary {
 	id, name, mail := "Id-"+mark()+"-Kanari", "Nama "+mark()+" Kanari", mark()+".kanari@surel.test"
 	c := &canary{stack: startStack(t), leaks: newLeakDetector(t, id, name, mail), address: mail}
 	c.mails = c.openMailServer()
+	c.startPhotoWorker()
 	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
 		c.wires = append(c.wires, c.spyOn(exchange))
@@ -90,8 +91,24 @@ func (c *canary) fileAnonymously() (want []sight) {
 	bens := file(c.t, ben, "Followed")
 	follow(c.t, c.user, bens)
 	want = append(want, move(c.t, olga, bens, "in_progress", "Seen"))
+	want = append(want, c.addPhoto(c.reports[2]))
 	c.screen.await(len(want))
 	return want
+}
+
+// addPhoto adds a photo to a report of the canary's, and returns what he is to
+// see once it can be shown.
+func (c *canary) addPhoto(report client.Report) sight {
+	c.t.Helper()
+	photo := c.upload(c.user, report, smallPicture(c.t))
+	if v := c.verdictOn(c.user, report, photo); v.State != "ready" {
+		c.t.Fatalf("the photo is %s, %s", v.State, v.Reason)
+	}
+	var now client.Report
+	if err := c.user.Do(c.t.Context(), http.MethodGet, "/reports/"+report.ID.String(), nil, &now); err != nil {
+		c.t.Fatalf("read the report: %v", err)
+	}
+	return sight{string(event.PhotoReadyKey), report.ID, now.Version}
 }
 
 // makeTrouble has the canary's requests and messages fail in every way that
@@ -166,6 +183,7 @@ func (c *canary) searchAnswers() {
 	values := c.pathValues()
 	for _, path := range selfDescriptions {
 		c.searchOperations(c.worker, path)
+		c.searchOperations(c.photo, path)
 	}
 	for _, p := range []*process{c.report, c.notification} {
 		operations := c.describe(p).operations(values)
@@ -223,12 +241,12 @@ func (c *canary) searchAnswer(p *process, op operation, role, token string) (goo
 
 // pathValues returns what can stand in the paths of the documents.
 func (c *canary) pathValues() map[string][]string {
-	values := map[string][]string{"queue": {topology.Queue(event.VoteReceivedKey)}, "name": {"retention"}}
+	values := map[string][]string{"queue": {topology.Queue(event.VoteReceivedKey)}, "name": {"retention", "320.jpg"}}
 	for _, source := range []struct {
 		db  *pgxpool.Pool
 		sql string
 	}{
-		{c.reportDB, `select id::text from reports union select id::text from outbox_messages limit 12`},
+		{c.reportDB, `(select id::text from reports union select id::text from outbox_messages limit 12) union all select id::text from photos`},
 		{c.notificationDB, `select id::text from notifications limit 4`},
 		{c.notificationDB, `select id::text from dead_letters union select id::text from replays`},
 		{c.notificationDB, `select id::text from webhook_endpoints union all (select id::text from deliveries limit 4)`},
@@ -250,7 +268,7 @@ func (c *canary) pathValues() map[string][]string {
 
 // searchWebhooks looks at what another system was told.
 func (c *canary) searchWebhooks() {
-	c.other.await(4 * len(c.reports)) // filed, two votes, moved
+	c.other.await(4*len(c.reports) + 1) // filed, two votes, moved; a photo
 	requests, _ := c.other.seen()
 	for _, request := range requests {
 		c.leaks.check("a webhook", []byte(request))
@@ -361,7 +379,9 @@ func tables(t *testing.T, db *pgxpool.Pool) []string {
 // searchProcesses reads everything that the services wrote, at the level
 // debug.
 func (c *canary) searchProcesses() {
-	c.leaks.check("the log of "+c.worker.path, []byte(c.worker.log.String()))
+	for _, p := range []*process{c.worker, c.photo} {
+		c.leaks.check("the log of "+p.path, []byte(p.log.String()))
+	}
 	for _, p := range []*process{c.report, c.notification} {
 		log := p.log.String()
 		c.leaks.check("the log of "+p.path, []byte(log))

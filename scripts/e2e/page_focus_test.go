@@ -39,8 +39,8 @@ func (p tab) checkFocusInSight(name string) {
 		seen, err := browser.Ask[string](p.Tab, `new Promise((seen) => requestAnimationFrame(() => {
 			const focused = document.activeElement;
 			if (focused === document.body) return seen('end');
-			// A radio button is as large as its label, and may lie in it unseen.
-			const shown = focused.closest('.chip, .option, .check') ?? focused;
+			// A field that lies unseen in its label is shown by it.
+			const shown = focused.closest('.chip, .option, .check, .file') ?? focused;
 			const { top, left, right, bottom, height } = shown.getBoundingClientRect();
 			const inner = [[left + 4, top + 4], [right - 4, bottom - 4], [(left + right) / 2, (top + bottom) / 2]];
 			const visible = inner.filter(([x, y]) => {

@@ -289,9 +289,7 @@ func TestEndpointIsDisabled(t *testing.T) {
 			if got := r.count(); got != 1 {
 				t.Errorf("%d requests, want the one that disabled it", got)
 			}
-			if metrics := w.metricsText(); !strings.Contains(metrics, `webhook_endpoints_disabled_total{reason="`+tt.reason+`"} 1`) {
-				t.Errorf("not counted: %s", metrics)
-			}
+			w.waitForMetric(`webhook_endpoints_disabled_total{reason="` + tt.reason + `"} 1`)
 			w.expand(vote(uuid.New(), 1))
 			w.waitFor(`select count(*) from deliveries where state in ('held', 'dead')`, 11)
 		})
@@ -614,6 +612,17 @@ func (w *world) waitFor(sql string, want int) {
 		}
 	}
 	w.t.Fatalf("%s: %d, want %d\n%s", sql, got, want, w.log.String())
+}
+
+func (w *world) waitForMetric(line string) {
+	w.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !strings.Contains(w.metricsText(), line); <-tick.C {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("no %s in\n%s", line, w.metricsText())
+		}
+	}
 }
 
 func (w *world) metricsText() string {

@@ -71,21 +71,19 @@ func TestStopIsSucceededAtOnce(t *testing.T) {
 	t.Parallel()
 	const lease = 6 * time.Hour
 	pool := pgtest.Report(t)
-	// A member that does nothing keeps the second half free until the second
-	// replica is there to acquire it: the first would not renew for hours.
-	_, err := pool.Exec(t.Context(), `insert into relay_members (member, seen_until) values (gen_random_uuid(), now() + interval '1 day')`)
+	// The second replica is among the members before it runs, which keeps its half
+	// free: the first would not renew for hours.
+	second := uuid.New()
+	_, err := pool.Exec(t.Context(), `insert into relay_members (member, seen_until) values ($1, now() + interval '1 day')`, second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := start(t, pool, lease)
 	waitFor(t, "half of the shards", func() bool { return owned(t, pool, first.id) == 8 })
-	if _, err := pool.Exec(t.Context(), `delete from relay_members where member <> $1`, first.id); err != nil {
-		t.Fatal(err)
-	}
-	second := start(t, pool, lease)
-	waitFor(t, "the other half", func() bool { return owned(t, pool, second.id) == 8 })
+	startAs(t, pool, second, lease)
+	waitFor(t, "the other half", func() bool { return owned(t, pool, second) == 8 })
 	first.stop()
-	waitFor(t, "all shards", func() bool { return owned(t, pool, second.id) == 16 })
+	waitFor(t, "all shards", func() bool { return owned(t, pool, second) == 16 })
 }
 
 // A replica whose process dies is succeeded as soon as its session with the
@@ -204,7 +202,12 @@ type member struct {
 // start runs a coordinator with a broker until the test ends, or until stop.
 func start(t *testing.T, pool *pgxpool.Pool, lease time.Duration) *member {
 	t.Helper()
-	m := &member{id: uuid.New(), leases: NewLeases()}
+	return startAs(t, pool, uuid.New(), lease)
+}
+
+func startAs(t *testing.T, pool *pgxpool.Pool, id uuid.UUID, lease time.Duration) *member {
+	t.Helper()
+	m := &member{id: id, leases: NewLeases()}
 	c := NewCoordinator(Config{
 		Database: pool.Config().ConnConfig, ID: m.id, Lease: lease, Margin: lease / 3, Log: zerolog.Nop(),
 	}, m.leases)

@@ -76,15 +76,16 @@ func TestKills(t *testing.T) {
 	s := newSystem(t)
 	w := s.start()
 	s.connect()
-	good, bad := newPicture(t, 1200, 900), []byte("no picture")
+	good, bad := newPicture(t, 600, 450), []byte("no picture")
 	for range kills {
 		for range 3 {
 			s.upload(good)
 		}
 		s.upload(bad)
-		target := s.count(`select count(*) from photos where state <> 'checking'`) + rand.IntN(4)
-		s.eventually("some photos are judged", func() bool {
-			return s.count(`select count(*) from photos where state <> 'checking'`) >= target
+		// It dies with some in hand, and does not fall behind by more than these.
+		left := 1 + rand.IntN(3)
+		s.eventually("most photos are judged", func() bool {
+			return s.count(`select count(*) from photos where state = 'checking'`) <= left
 		})
 		w.kill()
 		w = s.start()

@@ -103,8 +103,12 @@ bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same
 
 bench-mail: ## mails with one host that defers, and digests that are all due at once
 	@scripts/bench.sh mails
+
 bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
 	@scripts/bench.sh photos
+
+bench-page: ## the page on a slow phone, beside that of BASE=revision
+	@scripts/bench-page.sh $(BASE)
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh
@@ -113,9 +117,6 @@ chaos-stream: ## three minutes of kills, cuts and restarts under the live stream
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \
 	CHAOS_USERS=$${CHAOS_USERS:-50} CHAOS_CLIENTS=$${CHAOS_CLIENTS:-4} \
 	go test -count=1 -timeout 1h -v -run TestStreamChaos ./cmd/notification-service
-
-bench-page: ## the page on a slow phone, beside that of BASE=revision
-	@scripts/bench-page.sh $(BASE)
 
 bench-compare: ## measure BASE=revision and this tree in turn, with their ratios
 	@scripts/bench-compare.sh $(BASE)

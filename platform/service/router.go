@@ -45,7 +45,7 @@ func headers(version string) func(http.Handler) http.Handler {
 	}
 }
 
-// Timeout bounds what h may wait for. Streams have limits of their own.
+// Timeout lets h wait for as long as d. Streams have limits of their own.
 func Timeout(d time.Duration, h HandlerFunc) HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), d)

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Measures two revisions in turn and prints their ratios: bench-compare.sh BASE [HEAD]
 # Without HEAD it is the tree as it is. What is measured: what report-service
-# takes in over HTTP, and every Go benchmark that both revisions have. PASSES
-# (6) says how often each side has its turn, LENGTH (2s) how long.
+# takes in over HTTP, every Go benchmark that both revisions have, and the relay,
+# the consumer and the hub of the live streams. PASSES (6) says how often each
+# side has its turn, LENGTH (2s) how long a turn is over HTTP. ONLY names a part:
+# ingest (with the Go benchmarks), relay, consumer or sse.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,6 +32,9 @@ if (($# == 2)); then
 fi
 for side in base head; do
   mkdir -p "$work/$side"
+  for part in report-service/bench/relay notification-service/bench/consumer notification-service/bench/sse; do
+    [[ ! -d ${!side}/$part ]] || (cd "${!side}" && go build -o "$work/$side/" "./$part")
+  done
   (cd "${!side}" && go build -o "$work/$side/" ./report-service/cmd/report-service ./migrations/cmd/migrate)
 done
 # The instrument is the same for both: today's.
@@ -51,9 +56,21 @@ measure() {
   ((${#packages[@]} == 0)) || (cd "${!1}" && go test -run '^$' -bench . "${packages[@]/#/./}") >>"$work/$1.txt"
 }
 
-for pass in $(seq "${PASSES:-6}"); do
-  echo "pass $pass of ${PASSES:-6}" >&2
-  measure base
-  measure head
+wanted() { [[ ${ONLY:-$1} == "$1" ]]; }
+
+if wanted ingest; then
+  for pass in $(seq "${PASSES:-6}"); do
+    echo "pass $pass of ${PASSES:-6}" >&2
+    measure base
+    measure head
+  done
+  (cd "$work" && "$head/scripts/tool.sh" benchstat base.txt head.txt)
+fi
+for part in relay consumer sse; do
+  wanted "$part" || continue
+  if [[ -x $work/base/$part ]]; then
+    (cd "$head/scripts/bench" && GOWORK=off go run "./$part" -base "$work/base/$part" -passes "${PASSES:-6}")
+  else
+    echo "$part: $1 has no program of its own for it" >&2
+  fi
 done
-(cd "$work" && "$head/scripts/tool.sh" benchstat base.txt head.txt)

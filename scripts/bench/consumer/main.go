@@ -8,6 +8,9 @@
 // with its whole effect: the record, the numbered notification and the
 // stream's head. Each has one consumer that holds ten messages at the most; at
 // the end ours and wagslane have four, which is how ours ships.
+//
+// With -base it measures only ours and the program of an earlier revision, in
+// turn, and says how they compare.
 package main
 
 import (
@@ -39,6 +42,7 @@ type bench struct {
 	key      string // seals recipients
 	topology event.Topology
 	program  string // our contestant
+	base     string // that of an earlier revision; empty: the peers are measured
 	messages int
 	failing  int // messages of the passes with failures
 	passes   int
@@ -71,6 +75,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.messages, "messages", 30_000, "messages of 512 bytes in the queue")
 	flags.IntVar(&b.failing, "failing", 30_000, "messages in the passes with failures")
 	flags.IntVar(&b.passes, "passes", 3, "passes of each contestant, an odd number")
+	flags.StringVar(&b.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
 	service := flags.String("service", "../../notification-service", "the `folder` of notification-service")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -98,29 +103,35 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			}
 		}
 	}
+	if b.base != "" {
+		return b.compare()
+	}
 	return b.report()
 }
 
 func (b *bench) contestants() []contestant {
+	if b.base != "" {
+		return b.revisions()
+	}
 	all := load{messages: b.messages}
 	list := []contestant{
 		{"raw, no effect", all, b.raw},
-		{"ours, no effect", all, b.ours("-effect=nothing")},
-		{"ours", all, b.ours("-effect=record")},
-		{"ours, one message a transaction", all, b.ours("-effect=record", "-batch=1")},
-		{"ours, whole effect", all, b.ours("-effect=whole")},
+		{"ours, no effect", all, b.ours(b.program, "-effect=nothing")},
+		{"ours", all, b.ours(b.program, "-effect=record")},
+		{"ours, one message a transaction", all, b.ours(b.program, "-effect=record", "-batch=1")},
+		{"ours, whole effect", all, b.ours(b.program, "-effect=whole")},
 		{"wagslane", all, b.wagslane(1)},
 		{"watermill", all, b.watermill},
-		{"ours, four workers", all, b.ours("-effect=record", "-workers=4")},
+		{"ours, four workers", all, b.ours(b.program, "-effect=record", "-workers=4")},
 		{"wagslane, four consumers", all, b.wagslane(4)},
 	}
 	for _, percent := range []int{1, 10} {
 		l := load{messages: b.failing, failing: b.failing * percent / 100}
 		list = append(list,
-			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours("-effect=record")},
+			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours(b.program, "-effect=record")},
 			contestant{fmt.Sprintf("wagslane, %d %% fail", percent), l, b.wagslane(1)},
 			contestant{fmt.Sprintf("watermill, %d %% fail", percent), l, b.watermill},
-			contestant{fmt.Sprintf("ours, four workers, %d %% fail", percent), l, b.ours("-effect=record", "-workers=4")},
+			contestant{fmt.Sprintf("ours, four workers, %d %% fail", percent), l, b.ours(b.program, "-effect=record", "-workers=4")},
 			contestant{fmt.Sprintf("wagslane, four consumers, %d %% fail", percent), l, b.wagslane(4)})
 	}
 	return list

@@ -21,11 +21,10 @@ func build(ctx context.Context, service, folder string) (string, error) {
 	return program, nil
 }
 
-// ours lets notification-service's consumer empty the queue, as a process of
-// its own.
-func (b *bench) ours(args ...string) func(context.Context, string, load) (result, error) {
+// ours lets a program of notification-service's consumer empty the queue.
+func (b *bench) ours(program string, args ...string) func(context.Context, string, load) (result, error) {
 	return func(ctx context.Context, url string, l load) (r result, err error) {
-		cmd := exec.CommandContext(ctx, b.program, append(args, "-good", strconv.Itoa(l.good()))...)
+		cmd := exec.CommandContext(ctx, program, append(args, "-good", strconv.Itoa(l.good()))...)
 		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+b.database, "RECIPIENT_KEY="+b.key)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()

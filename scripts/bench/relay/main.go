@@ -7,6 +7,9 @@
 // name, as `scripts/stack test-up` prints them. Its last line is
 //
 //	relay_per_s= floor_ratio= watermill_ratio= river_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
+//
+// With -base it measures only ours and the program of an earlier revision, in
+// turn, and its last line is relay_ratio=.
 package main
 
 import (
@@ -15,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +32,7 @@ type options struct {
 	rows, slow int // a pass of the fast ones, and of Watermill
 	history    []int
 	seconds    int
+	base       string // a program to compare with; empty: the peers are measured
 }
 
 func main() {
@@ -36,6 +41,7 @@ func main() {
 	flag.IntVar(&o.rows, "rows", 60_000, "rows of a pass")
 	flag.IntVar(&o.slow, "watermill-rows", 3_000, "rows of a pass of Watermill, which would take minutes otherwise")
 	flag.IntVar(&o.seconds, "seconds", 10, "how long 1,000 rows a second are kept up")
+	flag.StringVar(&o.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
 	history := flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")
 	flag.Parse()
 	for field := range strings.SplitSeq(*history, ",") {
@@ -55,7 +61,10 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	rates, wal, err := race(ctx, f, o)
+	if o.base != "" {
+		return compare(ctx, f, o)
+	}
+	rates, wal, err := race(ctx, f, o, peers(o, f.program))
 	if err != nil {
 		return err
 	}
@@ -73,14 +82,33 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
+// compare prints how many times the base's rate the relay has.
+func compare(ctx context.Context, f *fixture, o options) error {
+	rates, _, err := race(ctx, f, o, []contestant{{"base", o.rows, relayBy(o.base)}, {"relay", o.rows, relayBy(f.program)}})
+	if err != nil {
+		return err
+	}
+	ratios := stats.Ratios(rates["relay"], rates["base"])
+	fmt.Printf("the relay over the base: median of the passes, least and most\nrelay_ratio=%.2f relay_ratio_min=%.2f relay_ratio_max=%.2f\n",
+		stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
+	return nil
+}
+
+// A contestant publishes so many pending rows or messages, and says how long
+// it took.
+type contestant struct {
+	name string
+	rows int
+	run  func(context.Context, *fixture, int) (time.Duration, error)
+}
+
+func peers(o options, program string) []contestant {
+	return []contestant{{"floor", o.rows, runFloor}, {"relay", o.rows, relayBy(program)}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
+}
+
 // race runs all contestants in turn, several times.
-func race(ctx context.Context, f *fixture, o options) (rates map[string][]float64, wal []float64, err error) {
+func race(ctx context.Context, f *fixture, o options, contestants []contestant) (rates map[string][]float64, wal []float64, err error) {
 	rates = make(map[string][]float64)
-	contestants := []struct {
-		name string
-		rows int
-		run  func(context.Context, *fixture, int) (time.Duration, error)
-	}{{"floor", o.rows, runFloor}, {"relay", o.rows, runRelay}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
 	for pass := range o.passes {
 		for _, c := range contestants {
 			if err := f.fresh(ctx); err != nil {
@@ -115,7 +143,7 @@ func grow(ctx context.Context, f *fixture, o options) error {
 			if err := f.addHistory(ctx, rows); err != nil {
 				return err
 			}
-			took, err := runRelay(ctx, f, o.rows)
+			took, err := relayBy(f.program)(ctx, f, o.rows)
 			if err != nil {
 				return err
 			}

@@ -31,8 +31,8 @@ type result struct {
 }
 
 // startRelay returns once the relay owns all shards.
-func startRelay(ctx context.Context, f *fixture) (*relay, error) {
-	r := &relay{cmd: exec.CommandContext(ctx, f.program, "-database", f.database, "-broker", f.broker), out: new(bytes.Buffer)}
+func startRelay(ctx context.Context, f *fixture, program string) (*relay, error) {
+	r := &relay{cmd: exec.CommandContext(ctx, program, "-database", f.database, "-broker", f.broker), out: new(bytes.Buffer)}
 	r.cmd.Stdout, r.cmd.Stderr = r.out, os.Stderr
 	var err error
 	if r.commands, err = r.cmd.StdinPipe(); err != nil {
@@ -54,10 +54,14 @@ func (r *relay) stop() (result, error) {
 	return measured, json.Unmarshal(r.out.Bytes(), &measured)
 }
 
-// runRelay returns how long the relay takes for n pending rows, from the
-// moment of their commit to the last mark.
-func runRelay(ctx context.Context, f *fixture, n int) (time.Duration, error) {
-	r, err := startRelay(ctx, f)
+// relayBy measures a relay's program: how long it takes for n pending rows, from
+// the moment of their commit to the last mark.
+func relayBy(program string) func(context.Context, *fixture, int) (time.Duration, error) {
+	return func(ctx context.Context, f *fixture, n int) (time.Duration, error) { return f.relay(ctx, program, n) }
+}
+
+func (f *fixture) relay(ctx context.Context, program string, n int) (time.Duration, error) {
+	r, err := startRelay(ctx, f, program)
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +92,7 @@ func runRelay(ctx context.Context, f *fixture, n int) (time.Duration, error) {
 
 // measureAt lets the relay's process commit rows at an even rate.
 func measureAt(ctx context.Context, f *fixture, rate, seconds int) (result, error) {
-	r, err := startRelay(ctx, f)
+	r, err := startRelay(ctx, f, f.program)
 	if err != nil {
 		return result{}, err
 	}

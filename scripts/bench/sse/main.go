@@ -6,12 +6,16 @@
 //
 // The hub runs alone, with positions in memory: what is measured is what it
 // does with clients, not what a database does.
+//
+// With -base it measures only the hub and the program of an earlier revision,
+// in turn, and its last line has their ratios.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
@@ -25,6 +29,7 @@ type plan struct {
 	rate    int           // events a second for unicast
 	passes  int           // of each measurement, the servers in turn
 	length  time.Duration // of each pass
+	base    string        // a hub's program to compare with; empty: the peers are measured
 }
 
 func main() {
@@ -37,6 +42,7 @@ func main() {
 	flag.IntVar(&p.rate, "rate", 1000, "such events a second")
 	flag.IntVar(&p.passes, "passes", 3, "passes of each measurement, of which the median counts")
 	flag.DurationVar(&p.length, "length", 4*time.Second, "length of a pass")
+	flag.StringVar(&p.base, "base", "", "the hub's `program` of an earlier revision: only it and ours are measured")
 	flag.Parse()
 	do := func() error { return run(p) }
 	if *serve != "" {
@@ -57,7 +63,7 @@ type result struct {
 }
 
 func run(p plan) error {
-	servers, cleanup, err := allServers()
+	servers, cleanup, err := allServers(p.base)
 	if err != nil {
 		return err
 	}
@@ -73,6 +79,10 @@ func run(p plan) error {
 			}
 			passes[i] = append(passes[i], r)
 		}
+	}
+	if p.base != "" {
+		compare(passes[0], passes[1])
+		return nil
 	}
 	for i, s := range servers {
 		fmt.Fprintf(os.Stderr, "a stalled reader: %s\n", s.name)
@@ -128,6 +138,27 @@ func median(name string, passes []result) result {
 		cpuMicro:   pick(func(r result) float64 { return r.cpuMicro }),
 		unicastP99: time.Duration(pick(func(r result) float64 { return float64(r.unicastP99) })),
 	}
+}
+
+// compare prints how many times the base's figures ours are, pass by pass.
+func compare(ours, base []result) {
+	for _, figure := range []struct {
+		name string
+		of   func(result) float64
+	}{
+		{"fanout_ratio", func(r result) float64 { return r.perSecond }},
+		{"cpu_ratio", func(r result) float64 { return r.cpuMicro }},
+		{"unicast_p99_ratio", func(r result) float64 { return float64(r.unicastP99) }},
+		{"rss_ratio", func(r result) float64 { return r.kbPerConn }},
+	} {
+		ratios := make([]float64, len(ours))
+		for i := range ours {
+			ratios[i] = figure.of(ours[i]) / figure.of(base[i])
+		}
+		fmt.Fprintf(os.Stderr, "%s: %.2f to %.2f\n", figure.name, slices.Min(ratios), slices.Max(ratios))
+		fmt.Printf("%s=%.2f ", figure.name, stats.Median(ratios))
+	}
+	fmt.Println()
 }
 
 func report(results []result) {

@@ -28,9 +28,10 @@ type process struct {
 	addr string
 }
 
-// allServers builds and configures what is compared. Whoever is not
-// installed is left out, and said to be.
-func allServers() ([]server, func(), error) {
+// allServers builds and configures what is compared: ours and the hub of an
+// earlier revision, if base names its program, or else the peers. Whoever is
+// not installed is left out, and said to be.
+func allServers(base string) ([]server, func(), error) {
 	dir, err := os.MkdirTemp("", "bench-sse")
 	if err != nil {
 		return nil, nil, err
@@ -53,6 +54,12 @@ func allServers() ([]server, func(), error) {
 		return func(addr string) (*exec.Cmd, error) {
 			return exec.Command(path, append(args, "-addr", addr)...), nil
 		}
+	}
+	if base != "" {
+		return []server{
+			{"CityConnect", start(hub, "-writer", "shared"), "/sub/%s", "/pub/%s"},
+			{"base", start(base, "-writer", "shared"), "/sub/%s", "/pub/%s"},
+		}, cleanup, nil
 	}
 	servers := []server{
 		{"CityConnect", start(hub, "-writer", "shared"), "/sub/%s", "/pub/%s"},

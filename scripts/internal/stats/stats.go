@@ -21,13 +21,15 @@ func Percentile[T cmp.Ordered](values []T, p int) T {
 // two.
 func Median[T cmp.Ordered](values []T) T { return Percentile(values, 50) }
 
-// MedianRatio returns the median of a over b, taken pass by pass. The two passes
-// of a pair run one after the other, so that what else the machine did counts
-// for both.
-func MedianRatio(a, b []float64) float64 {
+// Ratios returns a over b, pass by pass. The two passes of a pair run one after
+// the other, so that what else the machine did counts for both.
+func Ratios(a, b []float64) []float64 {
 	ratios := make([]float64, len(a))
 	for pass := range a {
 		ratios[pass] = a[pass] / b[pass]
 	}
-	return Median(ratios)
+	return ratios
 }
+
+// MedianRatio returns the median of [Ratios].
+func MedianRatio(a, b []float64) float64 { return Median(Ratios(a, b)) }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
+)
+
+// revisions are ours and the base for each kind of load, one after the other.
+func (b *bench) revisions() []contestant {
+	all := load{messages: b.messages}
+	failing := load{messages: b.failing, failing: b.failing / 10}
+	var list []contestant
+	for _, kind := range []struct {
+		name string
+		load load
+		args []string
+	}{
+		{"no effect", all, []string{"-effect=nothing"}},
+		{"record", all, []string{"-effect=record"}},
+		{"whole effect", all, []string{"-effect=whole"}},
+		{"four workers", all, []string{"-effect=whole", "-workers=4"}},
+		{"10 % fail", failing, []string{"-effect=record"}},
+	} {
+		list = append(list,
+			contestant{"base, " + kind.name, kind.load, b.ours(b.base, kind.args...)},
+			contestant{"ours, " + kind.name, kind.load, b.ours(b.program, kind.args...)})
+	}
+	return list
+}
+
+// compare prints how many times the base's rate ours has, by kind of load.
+func (b *bench) compare() error {
+	pairs := b.revisions()
+	fmt.Fprintln(b.out, "\nours over the base: median of the passes, least and most")
+	ratios := make([]any, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		base, ours := b.values(pair[0].name, result.perSecond), b.values(pair[1].name, result.perSecond)
+		spread := stats.Ratios(ours, base)
+		fmt.Fprintf(b.out, "%-20s %.2f  %.2f to %.2f\n", pair[1].name, stats.Median(spread), slices.Min(spread), slices.Max(spread))
+		ratios = append(ratios, stats.Median(spread))
+	}
+	_, err := fmt.Fprintf(b.out, "drain_ratio=%.2f record_ratio=%.2f effect_ratio=%.2f four_workers_ratio=%.2f failing_ratio=%.2f\n", ratios...)
+	return err
+}

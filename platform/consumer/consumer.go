@@ -3,9 +3,10 @@
 //
 // Every delivery ends in one of four outcomes: it is acknowledged, because its
 // effect is in the database; it is parked there until its time comes; it waits
-// in a retry queue of the broker; or it is a dead letter. Whatever moves is published and confirmed before the
-// original is acknowledged, so that a crash at any point leaves at least one
-// copy, and the record of handled messages leaves at most one effect.
+// in a retry queue of the broker; or it is a dead letter. Whatever moves is
+// published and confirmed before the original is acknowledged, so that a crash
+// at any point leaves at least one copy, and the record of handled messages
+// leaves at most one effect.
 //
 // What waits in a queue is handled in batches, one transaction each. A batch
 // that fails is bisected, so that one bad message harms no other. While the

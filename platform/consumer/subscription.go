@@ -73,8 +73,8 @@ func (s *subscription) run(ctx context.Context) error {
 }
 
 // pump reads the messages and passes them to the batcher, while the worker may
-// be waiting for the database. It never waits itself. When the channel is gone, nothing can be settled any more, and
-// channelGone ends the work in hand.
+// be waiting for the database. It never waits itself. When the channel is gone,
+// nothing can be settled any more, and channelGone ends the work in hand.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
 		s.metrics.received(s.queue, &d)

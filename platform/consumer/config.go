@@ -89,3 +89,33 @@ func (c Config) RetrySchedule() []time.Duration {
 	}
 	return schedule
 }
+
+// PoolSettings are what an operator sets for the worker pool of a queue. They
+// hold for each replica.
+type PoolSettings struct {
+	Concurrency int
+	Prefetch    int
+	Paused      bool
+}
+
+// A PoolChange names what is to change; nil leaves as it is. The audit log keeps
+// it as JSON.
+type PoolChange struct {
+	Concurrency *int  `json:"concurrency"`
+	Prefetch    *int  `json:"prefetch"`
+	Paused      *bool `json:"paused"`
+}
+
+// Apply returns s with the change made.
+func (c PoolChange) Apply(s PoolSettings) PoolSettings {
+	if c.Concurrency != nil {
+		s.Concurrency = *c.Concurrency
+	}
+	if c.Prefetch != nil {
+		s.Prefetch = *c.Prefetch
+	}
+	if c.Paused != nil {
+		s.Paused = *c.Paused
+	}
+	return s
+}

@@ -15,36 +15,6 @@ import (
 // hold everywhere within two seconds.
 const poolPoll = 500 * time.Millisecond
 
-// PoolSettings are what an operator sets for the worker pool of a queue. They
-// hold for each replica.
-type PoolSettings struct {
-	Concurrency int
-	Prefetch    int
-	Paused      bool
-}
-
-// A PoolChange names what is to change; nil leaves as it is. The audit log keeps
-// it as JSON.
-type PoolChange struct {
-	Concurrency *int  `json:"concurrency"`
-	Prefetch    *int  `json:"prefetch"`
-	Paused      *bool `json:"paused"`
-}
-
-// Apply returns s with the change made.
-func (c PoolChange) Apply(s PoolSettings) PoolSettings {
-	if c.Concurrency != nil {
-		s.Concurrency = *c.Concurrency
-	}
-	if c.Prefetch != nil {
-		s.Prefetch = *c.Prefetch
-	}
-	if c.Paused != nil {
-		s.Paused = *c.Paused
-	}
-	return s
-}
-
 // A Pool is what an operator sees of a queue and its workers. Depth and
 // Consumers are of the whole city, the rest is of the replica that answers.
 // It is zero for a queue that is read elsewhere.

@@ -78,9 +78,9 @@ func TestKillsWhileMailing(t *testing.T) {
 		tell(perRound)
 		target := before + 1 + rand.IntN(perRound)
 		eventually(t, "some mails have arrived", func() bool { return box.count() >= target })
-		w.kill()
+		w.Kill()
 		exec(`update lanes set lease_until = now() where owner is not null`)
-		w = s.start()
+		w.Start()
 	}
 	eventually(t, "all mails are done", func() bool {
 		var left int
@@ -89,7 +89,7 @@ func TestKillsWhileMailing(t *testing.T) {
 		}
 		return left == 0
 	})
-	if code := w.stop(); code != 0 {
+	if code := w.Stop(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	mails, different := box.byID()

@@ -57,11 +57,11 @@ func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 	for range 3 {
 		for _, r := range g.replicas {
 			vote()
-			if code := r.stop(); code != 0 {
+			if code := r.Stop(); code != 0 {
 				t.Errorf("exit code %d, want 0", code)
 			}
 			vote() // while the browser may be between two connections
-			r.start()
+			r.Start()
 			vote()
 		}
 		g.waitFor(sent)
@@ -188,7 +188,7 @@ func newGateway(t *testing.T, replicas ...*replica) *gateway {
 func (g *gateway) pass(w http.ResponseWriter, r *http.Request) {
 	r.Header.Set("Authorization", "Bearer "+g.token) // in the place of a cookie
 	for _, replica := range g.replicas {
-		target, err := url.Parse(replica.url(""))
+		target, err := url.Parse(replica.URL(""))
 		if err != nil {
 			g.t.Error(err)
 			return

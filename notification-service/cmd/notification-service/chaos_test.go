@@ -111,7 +111,7 @@ func newChaos(t *testing.T, on *cluster, plan chaosPlan) *chaos {
 	for range 3 {
 		r := on.start()
 		c.replicas = append(c.replicas, r)
-		c.proxies = append(c.proxies, newFaultyProxy(t, fmt.Sprintf("127.0.0.1:%d", r.port), bytesUntilCut))
+		c.proxies = append(c.proxies, newFaultyProxy(t, r.Addr(), bytesUntilCut))
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var listening sync.WaitGroup
@@ -182,12 +182,12 @@ func (c *chaos) killReplicas(ctx context.Context) {
 	for i := 0; backoff.Sleep(ctx, 300*time.Millisecond) == nil; i++ {
 		r := c.replicas[rand.IntN(len(c.replicas))]
 		if i%4 == 3 {
-			r.stop()
+			r.Stop()
 		} else {
-			r.kill()
+			r.Kill()
 		}
 		c.kills.Add(1)
-		r.start()
+		r.Start()
 	}
 }
 

@@ -4,17 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -29,34 +21,7 @@ import (
 // patience ends a test that would not succeed any more. It measures nothing.
 const patience = 2 * time.Minute
 
-// binary is the service, built once for all tests, with the race detector if
-// they have it: a race ends the process with its own exit code.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "notification-service")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "notification-service")
-	out, err := exec.Command("go", "build", fmt.Sprintf("-race=%t", raced()), "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-// raced reports whether the tests were built with the race detector.
-func raced() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // a leftover in the temporary folder does no harm
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { processtest.Main(m, main) }
 
 // A cluster is a broker and a database with replicas of the service.
 type cluster struct {
@@ -76,75 +41,22 @@ func newCluster(t testing.TB, rabbitURL, databaseURL string, env ...string) *clu
 	}
 	c := &cluster{t: t, rabbit: rabbitURL, db: databaseURL, keys: keys, secret: strings.Repeat("secret", 6)}
 	c.env = append([]string{
-		"PATH=" + os.Getenv("PATH"),
 		"DATABASE_URL=" + databaseURL, "RABBITMQ_URL=" + rabbitURL, "RECIPIENT_KEY=" + key,
 		"AUTH_MODE=dev", "AUTH_ISSUER=test", "AUTH_AUDIENCE=test", "AUTH_JWT_SECRET=" + c.secret,
-		"LOG_LEVEL=warn", "DRAIN_WINDOW=1s",
+		"LOG_LEVEL=warn", "DRAIN_WINDOW=1s", "OPERATIONS_ADDR=127.0.0.1:0",
 	}, env...)
 	return c
 }
 
 // A replica is one process of the service. Started again, it keeps its port.
 type replica struct {
+	*processtest.Process
 	cluster *cluster
-	port    int
-	cmd     *exec.Cmd
-	logs    *syncBuffer
 }
 
 func (c *cluster) start() *replica {
 	c.t.Helper()
-	r := &replica{cluster: c, port: freePort(c.t), logs: &syncBuffer{}}
-	r.start()
-	c.t.Cleanup(func() {
-		r.kill()
-		if c.t.Failed() {
-			c.t.Logf("replica on port %d:\n%s", r.port, r.logs)
-		}
-	})
-	return r
-}
-
-// start runs the process and waits until it is ready.
-func (r *replica) start() {
-	t := r.cluster.t
-	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.cmd = exec.Command(path)
-	r.cmd.Env = append(r.cluster.env, fmt.Sprintf("HTTP_ADDR=127.0.0.1:%d", r.port), "OPERATIONS_ADDR=127.0.0.1:0")
-	r.cmd.Stdout, r.cmd.Stderr = r.logs, r.logs
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the replica is ready", func() bool {
-		resp, err := http.Get(r.url("/readyz"))
-		if err != nil {
-			return false
-		}
-		_ = resp.Body.Close() // nothing is read
-		return resp.StatusCode == http.StatusOK
-	})
-}
-
-func (r *replica) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", r.port, path) }
-
-// kill ends the process without warning.
-func (r *replica) kill() {
-	_ = r.cmd.Process.Kill() // it may be gone already
-	_ = r.cmd.Wait()         // killed, so this is an error
-}
-
-// stop ends the process as an operator does, and returns its exit code.
-func (r *replica) stop() int {
-	r.cluster.t.Helper()
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		r.cluster.t.Fatal(err)
-	}
-	_ = r.cmd.Wait() // the exit code says more
-	return r.cmd.ProcessState.ExitCode()
+	return &replica{processtest.Start(c.t, processtest.Config{Address: "HTTP_ADDR", Env: c.env}), c}
 }
 
 // token signs in at the development issuer.
@@ -155,7 +67,7 @@ func (r *replica) token(sub, role string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post(r.url("/dev/token"), "application/json", bytes.NewReader(body))
+	resp, err := http.Post(r.URL("/dev/token"), "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +84,7 @@ func (r *replica) token(sub, role string) string {
 // open connects to the user's stream.
 func (r *replica) open(token, lastID string) *ssetest.Stream {
 	r.cluster.t.Helper()
-	s, err := ssetest.Open(context.WithoutCancel(r.cluster.t.Context()), r.url("/notifications/stream"), lastID, "Authorization", "Bearer "+token)
+	s, err := ssetest.Open(context.WithoutCancel(r.cluster.t.Context()), r.URL("/notifications/stream"), lastID, "Authorization", "Bearer "+token)
 	if err != nil {
 		r.cluster.t.Fatal(err)
 	}
@@ -269,32 +181,4 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		case <-tick.C:
 		}
 	}
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// A syncBuffer takes what a process writes.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -25,7 +25,7 @@ func TestDrainOfManyClients(t *testing.T) {
 	r := c.start()
 	streams := make([]*ssetest.Stream, clients)
 	for i := range streams {
-		s, err := ssetest.Open(t.Context(), r.url("/feed/stream"), "")
+		s, err := ssetest.Open(t.Context(), r.URL("/feed/stream"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestDrainOfManyClients(t *testing.T) {
 			}
 		})
 	}
-	if code := r.stop(); code != 0 {
+	if code := r.Stop(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	leaving.Wait()

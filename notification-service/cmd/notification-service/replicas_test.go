@@ -23,17 +23,17 @@ func TestFromBrokerToStream(t *testing.T) {
 	}
 	first := expect(t, s, "notification")
 
-	r.kill()
+	r.Kill()
 	if err := p.vote(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	r.start()
+	r.Start()
 	s = r.open(token, first.ID)
 	expect(t, s, "ready")
 	if e := expect(t, s, "notification"); !strings.HasSuffix(e.ID, ".2") {
 		t.Errorf("after the crash: id %s, want the number 2", e.ID)
 	}
-	if code := r.stop(); code != 0 {
+	if code := r.Stop(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }

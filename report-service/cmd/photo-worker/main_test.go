@@ -4,21 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +20,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
@@ -40,30 +33,7 @@ import (
 // patience ends a test that would not succeed any more. It measures nothing.
 const patience = 2 * time.Minute
 
-// binary is the worker, built once for all tests, with the race detector if they
-// have it: a race ends the process with its own exit code.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "photo-worker")
-	if err != nil {
-		return "", err
-	}
-	info, ok := debug.ReadBuildInfo()
-	raced := ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-	path := filepath.Join(dir, "photo-worker")
-	out, err := exec.Command("go", "build", fmt.Sprintf("-race=%t", raced), "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // a leftover in the temporary folder does no harm
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { processtest.Main(m, main) }
 
 // A hundred kills lose no photo: each ends as ready or refused, those that are
 // ready have all their pictures, and no other file is left.
@@ -76,7 +46,7 @@ func TestKills(t *testing.T) {
 	s := newSystem(t)
 	w := s.start()
 	s.connect()
-	good, bad := newPicture(t, 600, 450), []byte("no picture")
+	good, bad := newPicture(t, 160, 120), []byte("no picture")
 	for range kills {
 		for range 3 {
 			s.upload(good)
@@ -87,14 +57,14 @@ func TestKills(t *testing.T) {
 		s.eventually("most photos are judged", func() bool {
 			return s.count(`select count(*) from photos where state = 'checking'`) <= left
 		})
-		w.kill()
-		w = s.start()
+		w.Kill()
+		w.Start()
 	}
 	s.eventually("every photo is judged", func() bool { return s.count(`select count(*) from photos where state = 'checking'`) == 0 })
 	s.eventually("nothing is left", func() bool {
 		return s.count(`select count(*) from photos where upload is not null`) == 0 && len(s.files("quarantine")) == 0
 	})
-	if code := w.stop(); code != 0 {
+	if code := w.Stop(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	ready := s.count(`select count(*) from photos where state = 'ready'`)
@@ -132,7 +102,7 @@ func TestStorageIsAway(t *testing.T) {
 	for range n {
 		s.uploadTo(away, file)
 	}
-	s.eventually("the worker notices", func() bool { return strings.Contains(w.log.String(), "the storage cannot be used") })
+	s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the storage cannot be used") })
 	if err := os.Remove(filepath.Join(s.dir, "quarantine")); err != nil {
 		t.Fatal(err)
 	}
@@ -151,15 +121,15 @@ func TestStops(t *testing.T) {
 	s := newSystem(t)
 	w := s.start()
 	s.connect()
-	file := newPicture(t, 3000, 2000)
+	file := newPicture(t, 800, 600)
 	for range 5 {
 		for range 4 {
 			s.upload(file)
 		}
-		if code := w.stop(); code != 0 {
-			t.Fatalf("exit code %d, want 0\n%s", code, w.log.String())
+		if code := w.Stop(); code != 0 {
+			t.Fatalf("exit code %d, want 0", code)
 		}
-		w = s.start()
+		w.Start()
 	}
 	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state <> 'ready'`) == 0 })
 }
@@ -341,83 +311,11 @@ func (s *system) eventually(what string, ok func() bool) {
 	}
 }
 
-// A worker is one process of photo-worker.
-type worker struct {
-	system *system
-	cmd    *exec.Cmd
-	log    lockedBuffer
-}
-
-// A lockedBuffer takes the log of a process while it is read.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 // start runs a worker and waits until it is ready.
-func (s *system) start() *worker {
+func (s *system) start() *processtest.Process {
 	s.t.Helper()
-	path, err := binary()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	w := &worker{system: s, cmd: exec.Command(path)}
-	w.cmd.Env = []string{
+	return processtest.Start(s.t, processtest.Config{Address: "OPERATIONS_ADDR", Env: []string{
 		"DATABASE_URL=" + s.pool.Config().ConnString(), "RABBITMQ_URL=" + s.rabbit, "RECIPIENT_KEY=" + s.key,
-		"OPERATIONS_ADDR=" + address, "PHOTO_STORE=file://" + s.dir, "LOG_LEVEL=warn",
-	}
-	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
-	if err := w.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(w.kill)
-	s.eventually("the worker is ready", func() bool {
-		resp, err := http.Get("http://" + address + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = resp.Body.Close() // nothing is read
-		return resp.StatusCode == http.StatusOK
-	})
-	return w
-}
-
-// kill ends the process without warning. One that has ended already stays so.
-func (w *worker) kill() {
-	if w.cmd.ProcessState != nil {
-		return
-	}
-	_ = w.cmd.Process.Kill() // it may be gone already
-	_ = w.cmd.Wait()         // killed, so this is an error
-	if w.system.t.Failed() {
-		w.system.t.Logf("worker:\n%s", w.log.String())
-	}
-}
-
-// stop ends the process as an operator does, and returns its exit code.
-func (w *worker) stop() int {
-	w.system.t.Helper()
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		w.system.t.Fatal(err)
-	}
-	_ = w.cmd.Wait() // the exit code says more
-	return w.cmd.ProcessState.ExitCode()
+		"PHOTO_STORE=file://" + s.dir, "LOG_LEVEL=warn",
+	}})
 }

@@ -4,51 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/processtest"
 )
 
-// asProcess is the environment variable that makes the test binary the service.
-const asProcess = "REPORT_SERVICE_TEST_PROCESS"
+func TestMain(m *testing.M) { processtest.Main(m, main) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProcess) != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// startProcess runs the service in a process of its own, which a test may freeze.
-func startProcess(t *testing.T, databaseURL string) (*running, *exec.Cmd) {
+// startProcess runs the service in a process of its own, which a test may pause.
+func startProcess(t *testing.T, databaseURL string) (*running, *processtest.Process) {
 	t.Helper()
-	r := &running{t: t, logs: new(lockedBuffer), env: environment(t, databaseURL, "amqp://guest:guest@"+nowhere+"/")}
-	r.url = "http://" + r.getenv("HTTP_ADDR")
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{asProcess + "=1"}
-	for name, value := range r.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
+	env := environment(t, databaseURL, "amqp://guest:guest@"+nowhere+"/")
+	cfg := processtest.Config{Address: "HTTP_ADDR", Ready: "/livez"} // it has no broker
+	for name, value := range env {
+		if name != cfg.Address {
+			cfg.Env = append(cfg.Env, name+"="+value)
+		}
 	}
-	cmd.Stdout, cmd.Stderr = r.logs, r.logs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r.eventually("it answers", func() bool {
-		status, _ := r.get("/livez")
-		return status == http.StatusOK
-	})
-	return r, cmd
+	p := processtest.Start(t, cfg)
+	return &running{t: t, env: env, url: p.URL(""), logs: new(lockedBuffer)}, p
 }
 
 // send makes a request and returns its status, or 0 if there was no answer in
@@ -72,21 +52,6 @@ func (r *running) send(within time.Duration, method, path, token, body string) i
 	return res.StatusCode
 }
 
-func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
-	t.Helper()
-	if err := cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// freeze stops the process, and returns once it stands still.
-func freeze(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	if err := devserver.Freeze(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A replica freezes. Its clients give up, repeat at another what they asked
 // for, and then change their minds. Once the replica goes on, it must not make
 // a change that was given up: what the other accepted later counts.
@@ -94,7 +59,7 @@ func TestFrozenReplicaOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	const clients = 40
 	pool := pgtest.Report(t)
-	frozen, cmd := startProcess(t, pool.Config().ConnString())
+	frozen, process := startProcess(t, pool.Config().ConnString())
 	other := start(t, pool.Config().ConnString(), "amqp://guest:guest@"+nowhere+"/")
 	official := other.token("official")
 	voters, reports := make([]string, clients), make([]uuid.UUID, clients)
@@ -102,7 +67,7 @@ func TestFrozenReplicaOverwritesNothing(t *testing.T) {
 		voters[i], reports[i] = other.token("resident"), other.filed()
 	}
 
-	freeze(t, cmd)
+	process.Pause()
 	var wg sync.WaitGroup
 	for i := range clients {
 		path := "/reports/" + reports[i].String()
@@ -118,14 +83,13 @@ func TestFrozenReplicaOverwritesNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	signal(t, cmd, syscall.SIGCONT)
+	process.Resume()
 	frozen.eventually("it goes on", func() bool {
 		status, _ := frozen.get("/livez")
 		return status == http.StatusOK
 	})
-	signal(t, cmd, syscall.SIGTERM) // it ends after what it has in hand
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v\n%s", err, frozen.logs)
+	if code := process.Stop(); code != 0 { // it ends after what it has in hand
+		t.Errorf("exit code %d, want 0", code)
 	}
 
 	var votes, statuses int
@@ -144,7 +108,7 @@ func TestFrozenReplicaOverwritesNothing(t *testing.T) {
 func TestFrozenPastTheDeadline(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)
-	r, cmd := startProcess(t, pool.Config().ConnString())
+	r, process := startProcess(t, pool.Config().ConnString())
 	id, voter := r.filed(), r.token("resident")
 	lock, err := pool.Begin(t.Context())
 	if err != nil {
@@ -166,21 +130,21 @@ func TestFrozenPastTheDeadline(t *testing.T) {
 		return err == nil && waiting
 	})
 
-	freeze(t, cmd)
+	process.Pause()
 	if err := lock.Rollback(t.Context()); err != nil { // the lock is the frozen replica's now
 		t.Fatal(err)
 	}
 	<-time.After(6 * time.Second) // beyond api.changeTimeout, by the clock of another process
-	signal(t, cmd, syscall.SIGCONT)
+	process.Resume()
 	if got := <-status; got != http.StatusServiceUnavailable {
-		t.Errorf("status %d, want 503\n%s", got, r.logs)
+		t.Errorf("status %d, want 503", got)
 	}
 	var votes int
 	if err := pool.QueryRow(t.Context(), `select count(*) from votes`).Scan(&votes); err != nil || votes != 0 {
 		t.Errorf("%d votes, error %v; want none", votes, err)
 	}
 	if got := vote(); got != http.StatusOK {
-		t.Errorf("the vote again: status %d, want 200\n%s", got, r.logs)
+		t.Errorf("the vote again: status %d, want 200", got)
 	}
 }
 

@@ -36,13 +36,14 @@ type Document struct {
 
 // Load reads a document in YAML or JSON, whose strings may be of formats.
 func Load(data []byte, formats Formats) (*Document, error) {
-	spec, err := openapi3.NewLoader().LoadFromData(data)
+	encoded, err := yaml.YAMLToJSON(data) // spec would give large integers as floats
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	encoded, err := yaml.YAMLToJSON(data) // spec would give large integers as floats
+	// Of the JSON: reading the YAML again would take a quarter of the time.
+	spec, err := openapi3.NewLoader().LoadFromData(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	plain := *spec
 	plain.OpenAPI = "3.0.3"

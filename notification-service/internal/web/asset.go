@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,10 +35,11 @@ var types = map[string]string{
 
 // An asset is a file, ready to be sent.
 type asset struct {
-	body, gzipped []byte // gzipped is nil where it would be no smaller
-	contentType   string
-	etag          string
-	cache         string
+	body        []byte
+	gzipped     func() []byte // nil where it would be no smaller
+	contentType string
+	etag        string
+	cache       string
 }
 
 // load reads all files of built.
@@ -61,6 +63,7 @@ func newAsset(name string, body []byte) *asset {
 	sum := sha256.Sum256(body)
 	a := &asset{
 		body:        body,
+		gzipped:     sync.OnceValue(func() []byte { return compress(body) }),
 		contentType: types[path.Ext(name)],
 		etag:        `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
 		cache:       askAgain,
@@ -71,7 +74,13 @@ func newAsset(name string, body []byte) *asset {
 	if strings.HasPrefix(name, "assets/") {
 		a.cache = forEver
 	}
-	// Compressed once and for all, so that no gateway has to.
+	return a
+}
+
+// compress returns body for gzip, or nil if that is no smaller. It is called for
+// what somebody asks for, once and for all, so that no gateway has to; all files
+// together would take longer than the rest of the start.
+func compress(body []byte) []byte {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
@@ -79,10 +88,10 @@ func newAsset(name string, body []byte) *asset {
 	}
 	_, _ = w.Write(body) // a buffer takes everything
 	_ = w.Close()
-	if packed.Len() < len(body) {
-		a.gzipped = packed.Bytes()
+	if packed.Len() >= len(body) {
+		return nil
 	}
-	return a
+	return packed.Bytes()
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
@@ -90,12 +99,12 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h.Set("Content-Type", a.contentType)
 	h.Set("Cache-Control", a.cache)
 	body, etag := a.body, a.etag
-	if a.gzipped != nil {
+	if packed := a.gzipped(); packed != nil {
 		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r) {
 			h.Set("Content-Encoding", "gzip")
 			// Another encoding is another representation (RFC 9110, 8.8.3.3).
-			body, etag = a.gzipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
+			body, etag = packed, strings.TrimSuffix(etag, `"`)+`-gzip"`
 		}
 	}
 	if status != http.StatusOK { // of this nobody keeps or asks for a part

@@ -110,6 +110,10 @@ func (b *breaker) openKeys() []string {
 	return keys
 }
 
+// has reports whether key is one of the contract, whose queue may be missing
+// without fault of a message.
+func (b *breaker) has(key string) bool { return b.circuits[key] != nil } // the set does not change
+
 // isOpen reports whether the circuit of key is open.
 func (b *breaker) isOpen(key string) bool {
 	b.mu.Lock()

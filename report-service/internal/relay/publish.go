@@ -66,7 +66,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			s.metrics.refused.WithLabelValues(unpublishable).Inc()
 			// No circuit opens: this is the fault of the message, not of its queue.
 			s.rows.block(r, untilRecorded)
-			s.record(r, err.Error())
+			s.record(result{row: r, refusal: err.Error()})
 		case err != nil:
 			s.rows.release(r) // unknown, and no outcome follows: the next session reads it again
 			return false, fmt.Errorf("publish: %w", err)
@@ -89,38 +89,39 @@ func (s *session) onConfirm(c confirmation) {
 			s.metrics.overtaken.Inc()
 		}
 		s.recordSuccess(r.key)
-		s.record(r, "")
+		s.record(result{row: r})
 	case rabbit.Nacked:
 		s.metrics.refused.WithLabelValues(nacked).Inc()
-		s.onRefusal(r, "the broker refused the message (nack)", true)
+		s.onRefusal(result{row: r, refusal: "the broker refused the message (nack)"})
 	case rabbit.Returned:
 		s.metrics.refused.WithLabelValues(returned).Inc()
-		s.onRefusal(r, "no queue takes the message: "+c.outcome.Reason, false)
+		s.onRefusal(result{r, "no queue takes the message: " + c.outcome.Reason, s.breaker.has(r.key)})
 	case rabbit.Lost:
 		s.rows.release(r) // unknown: the next session reads it again, in order
 	}
 }
 
-// onRefusal counts an attempt of r, unless the circuit of its routing key is
-// open.
-func (s *session) onRefusal(r *row, reason string, nack bool) {
-	open, opened := s.breaker.recordRefusal(r.key, reason, time.Now())
+// onRefusal counts an attempt of a row, unless it is spared or the circuit of its
+// routing key is open.
+func (s *session) onRefusal(res result) {
+	r := res.row
+	open, opened := s.breaker.recordRefusal(r.key, res.refusal, time.Now())
 	// The rows of this report that are in flight behind r cannot be called back;
 	// those that are not yet wait, or they would overtake it for certain.
 	if !open {
 		s.rows.block(r, untilRecorded)
-		s.record(r, reason)
+		s.record(res)
 		return
 	}
 	s.rows.block(r, s.watermark.reads)
 	s.rows.release(r)
 	if opened {
 		s.metrics.circuitOpen.WithLabelValues(r.key).Set(1)
-		s.log.Error().Str("routing_key", r.key).Str("reason", reason).
+		s.log.Error().Str("routing_key", r.key).Str("reason", res.refusal).
 			Msg("queue refuses messages, circuit opened: its rows wait until a probe succeeds")
-		// A channel that was opened while a queue had no leader may refuse for
-		// long after; a new one does not.
-		s.reconnecting = s.reconnecting || nack
+		// A nack: a channel that was opened while a queue had no leader may refuse
+		// for long after; a new one does not.
+		s.reconnecting = s.reconnecting || !res.spared
 	}
 }
 
@@ -133,10 +134,10 @@ func (s *session) recordSuccess(key string) {
 	}
 }
 
-// record passes a row to the result writer. It does not block: see publish.
-func (s *session) record(r *row, refusal string) {
-	s.rows.move(r, recording)
-	s.results.in <- result{r, refusal}
+// record passes what came of a row to the result writer. It does not block: see publish.
+func (s *session) record(res result) {
+	s.rows.move(res.row, recording)
+	s.results.in <- res
 }
 
 // onRecorded finishes rows whose result is in the table. A read that was started

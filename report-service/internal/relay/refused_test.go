@@ -212,6 +212,31 @@ func TestMissingQueueSparesOtherKeysOfItsReports(t *testing.T) {
 	}
 }
 
+// A service that is started again and again before the consumer has declared its
+// queue, as in a new installation, spends no attempts on what waits for it.
+func TestMissingQueueCostsNoAttempts(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	upload := newRow(uuid.New(), 1)
+	upload.key = event.PhotoUploadedKey
+	insert(t, pool, upload)
+	for range relay.Defaults().MaxAttempts { // each is refused until the circuit opens
+		r := start(t, pool, url, retryQuickly)
+		waitFor(t, "the circuit of uploads to open", func() bool { return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" })
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pending, failed := countRows(t, pool, "pending"), countRows(t, pool, "failed"); pending != 1 || failed != 0 {
+		t.Errorf("%d rows are pending and %d failed, want the upload pending", pending, failed)
+	}
+	bindQueue(t, url, event.PhotoUploadedKey)
+	arrived := receive(t, url, event.PhotoUploadedKey)
+	start(t, pool, url, retryQuickly)
+	arrived.wait(t, []outboxRow{upload})
+	waitEmpty(t, pool)
+}
+
 // onBroker changes something at the broker while the relay runs.
 func onBroker(t testing.TB, url string, do func(*amqp.Channel) error) {
 	t.Helper()

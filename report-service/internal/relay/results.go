@@ -36,6 +36,7 @@ const (
 type result struct {
 	row     *row
 	refusal string // empty for a published row
+	spared  bool   // the refusal is no attempt: the queue is missing, and another message would fare the same
 }
 
 // A resultWriter writes results to the outbox in batches, in a goroutine of its
@@ -101,14 +102,15 @@ const publishedSQL = `
 	update outbox_messages set status = 'published', published_at = now(), next_attempt_at = null
 	where id = any($1) and status <> 'published'`
 
-// refusedSQL counts an attempt. Only the owner of the shard may: a replica that
-// lost it must not fail a row that its successor is publishing.
+// refusedSQL counts an attempt, or none of a row that is spared: it keeps the one
+// by which reads know that it waits. Only the owner of the shard may: a replica
+// that lost it must not fail a row that its successor is publishing.
 const refusedSQL = `
 	update outbox_messages m
-	set retry_count = m.retry_count + 1, last_error = r.reason,
+	set retry_count = case when r.spared then greatest(m.retry_count, 1) else m.retry_count + 1 end, last_error = r.reason,
 	    status = case when r.failed then 'failed' else 'pending' end,
 	    next_attempt_at = case when r.failed then null else now() + r.delay end
-	from unnest($1::uuid[], $2::text[], $3::interval[], $4::boolean[]) as r(id, reason, delay, failed)
+	from unnest($1::uuid[], $2::text[], $3::interval[], $4::boolean[], $6::boolean[]) as r(id, reason, delay, failed, spared)
 	where m.id = any($1) and m.id = r.id and m.status <> 'published'
 	  and exists (select from relay_shards s where s.shard = m.shard and s.owner = $5)`
 
@@ -121,7 +123,7 @@ func (w *resultWriter) write(ctx context.Context, batch []result) error {
 	var refused []uuid.UUID
 	var reasons []string
 	var delays []time.Duration
-	var failed []bool
+	var failed, spared []bool
 	for _, res := range batch {
 		if res.refusal == "" {
 			published = append(published, pgtype.UUID{Bytes: res.row.id, Valid: true})
@@ -135,12 +137,12 @@ func (w *resultWriter) write(ctx context.Context, batch []result) error {
 		}
 		refused, reasons = append(refused, res.row.id), append(reasons, reason)
 		delays = append(delays, backoff.Delay(w.cfg.RetryMin, w.cfg.RetryMax, attempts))
-		failed = append(failed, attempts >= w.cfg.MaxAttempts)
+		failed, spared = append(failed, attempts >= w.cfg.MaxAttempts && !res.spared), append(spared, res.spared)
 	}
 	var writes pgx.Batch // without a begin of its own, it is one transaction and one round trip
 	writes.Queue(publishedSQL, published)
 	if len(refused) > 0 {
-		writes.Queue(refusedSQL, refused, reasons, delays, failed, w.owner)
+		writes.Queue(refusedSQL, refused, reasons, delays, failed, w.owner, spared)
 	}
 	if err := w.pool.SendBatch(ctx, &writes).Close(); err != nil {
 		return fmt.Errorf("write results: %w", err)

@@ -63,10 +63,8 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case body.err != nil:
 		return body.problem()
-	case errors.Is(err, blob.ErrFull):
-		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
 	case err != nil:
-		return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+		return storageFault(err)
 	}
 	upload.Bytes = body.n
 	body.hash.Sum(upload.Hash[:0])
@@ -213,7 +211,7 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	redacted.Width, redacted.Height = pictures.Width, pictures.Height
 	for size, file := range pictures.Files {
 		if err := s.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
-			return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+			return storageFault(err)
 		}
 	}
 	// If this fails, the worker's upkeep finds files of no photo.
@@ -258,9 +256,18 @@ func (s *server) picture(ctx context.Context, key string) ([]byte, error) {
 		return nil, report.ErrNoPhoto
 	}
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+		return nil, storageFault(err)
 	}
 	return file, nil
+}
+
+// storageFault tells the client of an error of the storage as much as is his
+// concern: whether it passes by itself.
+func storageFault(err error) error {
+	if errors.Is(err, blob.ErrFull) {
+		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
+	}
+	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
 }
 
 // photoUser returns who asks.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -241,4 +242,93 @@ func TestServerIsAway(t *testing.T) {
 	if err := s.Check(t.Context()); err == nil {
 		t.Error("Check succeeded")
 	}
+}
+
+// A folder that goes, such as a disk that is no longer mounted, is an error and
+// not a missing file, also where an empty folder is in its place. Once it is back
+// it is used again, with all that was in it.
+func TestFolderGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "photos")
+	s := open(t, blob.Config{URL: "file://" + dir})
+	put(t, s, "photos/a/320.jpg", "kept")
+	away := func(what string) {
+		t.Helper()
+		if _, err := s.Get(t.Context(), "photos/a/320.jpg", 100); err == nil || errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("%s: Get: error %v, want another than ErrNotFound", what, err)
+		}
+		for name, err := range map[string]error{
+			"Put":    s.Put(t.Context(), "quarantine/b", strings.NewReader("x"), 1),
+			"Delete": s.Delete(t.Context(), "photos/a/320.jpg"),
+			"Check":  s.Check(t.Context()),
+		} {
+			if err == nil {
+				t.Errorf("%s: %s succeeded", what, name)
+			}
+		}
+		for _, err := range s.List(t.Context(), "photos/") {
+			if err == nil {
+				t.Errorf("%s: List found something", what)
+			}
+		}
+	}
+	for range 2 {
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		away("no folder")
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		away("an empty folder")
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(t.Context(), "photos/a/320.jpg", 100); err != nil || string(got) != "kept" {
+			t.Errorf("back again: %q, error %v", got, err)
+		}
+		put(t, s, "quarantine/b", "x")
+	}
+}
+
+// A disk that fills up while a file is written keeps nothing of it, and says that
+// it is full; the files that it has stay, and there is room once some have gone.
+func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	s := open(t, blob.Config{URL: "file://" + dir})
+	put(t, s, "photos/a/320.jpg", "kept")
+	refused := func(size int) {
+		t.Helper()
+		if err := s.Put(t.Context(), "quarantine/large", strings.NewReader(strings.Repeat("x", size)), int64(size)); !errors.Is(err, blob.ErrFull) {
+			t.Errorf("Put of %d bytes: error %v, want ErrFull", size, err)
+		}
+		if got := slices.Concat(keys(t, s, "quarantine/"), keys(t, s, "tmp/")); slices.Contains(got, "quarantine/large") || len(got) > 1 {
+			t.Errorf("left behind: %q", got)
+		}
+	}
+	refused(8 << 20) // no room for the whole of it
+	put(t, s, "quarantine/most", strings.Repeat("x", 4_000_000))
+	refused(1) // what is left stays free
+	if err := s.Check(t.Context()); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("Check: error %v, want ErrFull", err)
+	}
+	if got, err := s.Get(t.Context(), "photos/a/320.jpg", 100); err != nil || string(got) != "kept" {
+		t.Errorf("Get: %q, error %v", got, err)
+	}
+	if err := s.Delete(t.Context(), "quarantine/most"); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+	put(t, s, "quarantine/large", "small")
 }

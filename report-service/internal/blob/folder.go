@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -27,8 +28,12 @@ const (
 // A folder keeps each file under its key below a root, which no key leads out of.
 type folder struct {
 	path string
+
+	mu   sync.Mutex
 	root *os.Root
 }
+
+var errOther = errors.New("the folder of the storage is not the one that it was: it has no " + temporary)
 
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -41,7 +46,32 @@ func openFolder(dir string) (*folder, error) {
 	if err := root.MkdirAll(temporary, 0o750); err != nil {
 		return nil, fmt.Errorf("make the folder of the storage: %w", err)
 	}
-	return &folder{dir, root}, nil
+	return &folder{path: dir, root: root}, nil
+}
+
+// open returns the root as it is at the path by now. What is mounted there may
+// have gone, and come back: the root that was opened would show what is nowhere
+// any more. An empty folder in its place has none of the files, which are not
+// lost by that.
+func (f *folder) open() (*os.Root, error) {
+	now, err := os.Stat(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of the storage: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if was, err := f.root.Stat("."); err == nil && os.SameFile(was, now) {
+		return f.root, nil
+	}
+	root, err := os.OpenRoot(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of the storage: %w", err)
+	}
+	if _, err := root.Stat(temporary); err != nil {
+		return nil, errors.Join(errOther, root.Close())
+	}
+	f.root = root // the one before may be in use, and is closed once it is not
+	return root, nil
 }
 
 func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (err error) {
@@ -51,15 +81,19 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 	if err := f.Check(ctx); err != nil {
 		return err
 	}
+	root, err := f.open()
+	if err != nil {
+		return err
+	}
 	name := path.Join(temporary, uuid.NewString())
-	file, err := f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err != nil {
 		return fmt.Errorf("create file: %w", full(err))
 	}
 	defer func() {
 		if err != nil {
 			_ = file.Close() // closed already, or of no use
-			_ = f.root.Remove(name)
+			_ = root.Remove(name)
 		}
 	}()
 	written, err := io.Copy(file, contextReader{ctx, r})
@@ -76,16 +110,16 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 		return fmt.Errorf("close file: %w", full(err))
 	}
 	dir := path.Dir(key)
-	if err := f.root.MkdirAll(dir, 0o750); err != nil {
+	if err := root.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make folder: %w", full(err))
 	}
-	if err := f.root.Rename(name, key); err != nil {
+	if err := root.Rename(name, key); err != nil {
 		return fmt.Errorf("name file: %w", full(err))
 	}
 	// The names are in the folders: without this, a machine that loses its power
 	// may have the file without its name. Each level may be new.
 	for {
-		if err := f.sync(dir); err != nil {
+		if err := syncFolder(root, dir); err != nil {
 			return err
 		}
 		if dir == "." {
@@ -95,8 +129,8 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 	}
 }
 
-func (f *folder) sync(dir string) error {
-	d, err := f.root.Open(dir)
+func syncFolder(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
 	if err != nil {
 		return fmt.Errorf("open folder: %w", err)
 	}
@@ -111,7 +145,11 @@ func (f *folder) Get(_ context.Context, key string, limit int64) ([]byte, error)
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	file, err := f.root.Open(key)
+	root, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	file, err := root.Open(key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
@@ -130,20 +168,29 @@ func (f *folder) Delete(_ context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if err := f.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	root, err := f.open()
+	if err != nil {
+		return err
+	}
+	if err := root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove file: %w", err)
 	}
 	// A folder that is empty goes, one that is not stays. A Put into it at this
 	// very moment fails, and its caller tries again.
 	if dir := path.Dir(key); strings.Contains(dir, "/") {
-		_ = f.root.Remove(dir)
+		_ = root.Remove(dir)
 	}
 	return nil
 }
 
 func (f *folder) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		err := fs.WalkDir(f.root.FS(), strings.TrimSuffix(prefix, "/"), func(name string, entry fs.DirEntry, err error) error {
+		root, err := f.open()
+		if err != nil {
+			yield(Object{}, err)
+			return
+		}
+		err = fs.WalkDir(root.FS(), strings.TrimSuffix(prefix, "/"), func(name string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never made
 				return nil
 			}
@@ -170,6 +217,9 @@ func (f *folder) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 
 // Check says ErrFull when the disk has less free than its reserve.
 func (f *folder) Check(context.Context) error {
+	if _, err := f.open(); err != nil {
+		return err
+	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(f.path, &disk); err != nil {
 		return fmt.Errorf("look at the disk: %w", err)

@@ -45,19 +45,20 @@ queues='queue\\.[a-z_]+(\\.dlq)?'
 # report-service publishes, and wakes its other replicas.
 user report '' "$prefix($exchanges|$wake)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
 
-# The photo worker has its own queue, puts messages off and gives them up, and
-# wakes report-service. Whatever queue it binds, it gets no message but those of
-# uploads: it decodes what strangers send.
+# The photo worker has its own queue, puts messages off and gives them up, wakes
+# report-service, and tells how far it is. Whatever queue it binds, it gets no
+# message but those of uploads: it decodes what strangers send.
 photos='queue\\.photo_checks(\\.dlq)?'
-waking='cityconnect\\.wake'
-user photo policymaker "$prefix($exchanges|$waking|$retry|$photos)\$" \
-  "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$waking|$retry|$photos))\$" \
+telling='cityconnect\\.(wake|progress)'
+user photo policymaker "$prefix($exchanges|$telling|$retry|$photos)\$" \
+  "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$telling|$retry|$photos))\$" \
   "$prefix($exchanges|$retry|$photos)\$"
 put "topic-permissions/%2F/cityconnect_photo" \
   "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^report\\\\.photo\\\\.uploaded\$\"}"
 
 # notification-service owns the queues, applies policies to them, and sends
 # messages back to them through the default exchange.
-user notification policymaker "$prefix($exchanges|$live|$retry|$queues)\$" \
+progress='cityconnect\\.progress'
+user notification policymaker "$prefix($exchanges|$live|$progress|$retry|$queues)\$" \
   "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$live|$retry|$queues))\$" \
-  "$prefix($exchanges|$live|$retry|$queues)\$"
+  "$prefix($exchanges|$live|$progress|$retry|$queues)\$"

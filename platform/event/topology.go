@@ -36,6 +36,10 @@ func (t Topology) DeadLetterExchange() string { return t.prefix + "cityconnect.n
 // notification-service tell each other what they committed.
 func (t Topology) LiveExchange() string { return t.prefix + "cityconnect.live" }
 
+// ProgressExchange is the fanout exchange on which the photo worker tells the
+// replicas of notification-service how far it is.
+func (t Topology) ProgressExchange() string { return t.prefix + "cityconnect.progress" }
+
 // WakeExchange is the fanout exchange on which the replicas of the relay tell
 // each other which parts of the outbox have something new.
 func (t Topology) WakeExchange() string { return t.prefix + "cityconnect.wake" }

@@ -22,6 +22,7 @@ func TestNames(t *testing.T) {
 		{plain.DeadLetterExchange(), "cityconnect.notifications.dlx"},
 		{plain.LiveExchange(), "cityconnect.live"},
 		{plain.WakeExchange(), "cityconnect.wake"},
+		{plain.ProgressExchange(), "cityconnect.progress"},
 		{plain.Retry("5s"), "cityconnect.retry.5s"},
 		{queue, "queue.status_updates"},
 		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},

@@ -58,7 +58,7 @@ func releaseCanary(t *testing.T) *canary {
 	c.mails = c.openMailServer()
 	c.startPhotoWorker()
 	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))
-	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
+	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
 		c.wires = append(c.wires, c.spyOn(exchange))
 	}
 	c.screen = watch(t, c.user)

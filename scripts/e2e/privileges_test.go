@@ -194,6 +194,7 @@ func (b *privateBroker) checkRefusals(names event.Topology) { //nolint:funlen //
 			"publish to screens":           publish(names.LiveExchange(), ""),
 			"copy all messages":            spy(names.WakeExchange()+".spy", names.Exchange()),
 			"copy what goes to screens":    spy(names.WakeExchange()+".spy", names.LiveExchange()),
+			"tell how far photos are":      publish(names.ProgressExchange(), ""),
 		},
 		"photo": {
 			"consume votes":              consume(votes),
@@ -204,12 +205,14 @@ func (b *privateBroker) checkRefusals(names event.Topology) { //nolint:funlen //
 			"publish to screens":         publish(names.LiveExchange(), ""),
 			"copy all messages":          spy(names.Retry("spy"), names.Exchange()),
 			"copy what goes to screens":  spy(names.Retry("spy"), names.LiveExchange()),
+			"copy how far photos are":    spy(names.Retry("spy"), names.ProgressExchange()),
 		},
 		"notification": {
 			"declare a queue of its own": declare("mine"),
 			"publish as report-service":  publish(names.Exchange(), string(event.VoteReceivedKey)),
 			"wake report-service":        publish(names.WakeExchange(), ""),
 			"copy the wake-ups":          spy(names.LiveExchange()+".spy", names.WakeExchange()),
+			"tell how far photos are":    publish(names.ProgressExchange(), ""),
 		},
 	} {
 		conn, err := amqp.Dial(b.url(service))

@@ -103,7 +103,7 @@ func play(t *testing.T, author person) world {
 	t.Helper()
 	c := startStack(t)
 	through := map[string]*spy{}
-	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange()} {
+	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
 		through[exchange] = c.spyOn(exchange)
 	}
 	residents := c.openPages(ann, bene)

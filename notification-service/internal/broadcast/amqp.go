@@ -8,6 +8,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -99,11 +101,24 @@ func (b *Bus) subscribe(conn *amqp.Connection) (<-chan amqp.Delivery, error) {
 	if err := ch.QueueBind(name, "", b.exchange, false, nil); err != nil {
 		return nil, fmt.Errorf("bind queue of replica: %w", err)
 	}
+	// A broker whose users are those of an earlier release does not allow it.
+	if err := b.bindProgress(conn, name); err != nil {
+		b.rabbit.Log.Warn().Err(err).Msg("following the progress of photos failed, uploaders see the verdict alone")
+	}
 	deliveries, err := ch.Consume(name, "", true, true, false, false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("receive announcements: %w", err)
 	}
 	return deliveries, nil
+}
+
+// bindProgress has the queue of the replica get the stages of photos. It has a
+// channel of its own, because a refusal ends that.
+func (b *Bus) bindProgress(conn *amqp.Connection, queue string) error {
+	if err := rabbit.DeclareExchange(conn, b.progress, amqp.ExchangeFanout); err != nil {
+		return err
+	}
+	return rabbit.BindQueue(conn, queue, "", b.progress)
 }
 
 // openChannel opens a channel and declares the exchange.
@@ -121,6 +136,10 @@ func (b *Bus) openChannel(conn *amqp.Connection) (*amqp.Channel, error) {
 // onDelivery passes an announcement on to the hub. One that cannot be read
 // makes the hub look into the database, which has whatever it said.
 func (b *Bus) onDelivery(d amqp.Delivery) {
+	if d.Exchange == b.progress {
+		b.onProgress(d)
+		return
+	}
 	if d.AppId == b.replica {
 		return // the hub has it already
 	}
@@ -135,4 +154,21 @@ func (b *Bus) onDelivery(d amqp.Delivery) {
 		b.hub.Compare()
 	}
 	b.hub.Deliver(a.batch, a.committedAt)
+}
+
+// onProgress passes on how far the worker is with a photo. What cannot be read is
+// left out: the verdict comes another way.
+func (b *Bus) onProgress(d amqp.Delivery) {
+	p, err := event.DecodePhotoProgress(d.Body)
+	var uploader string
+	if err == nil {
+		uploader, err = b.keyring.Open(p.PhotoID, p.To)
+	}
+	if err != nil {
+		b.unreadable.Inc()
+		b.rabbit.Log.Warn().Err(err).Msg("reading the progress of a photo failed, its uploader sees the verdict alone")
+		return
+	}
+	b.received.Inc()
+	b.hub.Progress(notification.UserStream(uploader), notification.Progress{ReportID: p.ReportID, PhotoID: p.PhotoID, Stage: p.Stage})
 }

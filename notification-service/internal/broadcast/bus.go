@@ -1,5 +1,6 @@
 // Package broadcast tells the replicas of notification-service what one of
-// them has committed, over a fanout exchange.
+// them has committed, over a fanout exchange. Over another one come the stages
+// of photos, from the photo worker.
 //
 // An announcement may get lost: nothing is confirmed or stored, a full queue
 // drops, and a broken connection loses what it carried. The numbers of the
@@ -28,6 +29,8 @@ type Hub interface {
 	Deliver(b notification.Batch, committed time.Time)
 	// Compare says that announcements may have been lost.
 	Compare()
+	// Progress passes on how far something of a reader's is. It must not block.
+	Progress(to notification.Stream, p notification.Progress)
 }
 
 // Config is what a Bus needs.
@@ -48,6 +51,7 @@ type Bus struct {
 	hub      Hub
 	keyring  *event.Keyring
 	exchange string
+	progress string // the exchange of the stages
 	rabbit   rabbit.Config
 	replica  string // so that a replica knows its own announcements when they come back
 	queue    chan announcement
@@ -72,7 +76,8 @@ func New(cfg Config) *Bus {
 	}
 	cfg.Rabbit.Metrics = cfg.Metrics
 	return &Bus{
-		hub: cfg.Hub, keyring: cfg.Keyring, exchange: cfg.Topology.LiveExchange(), rabbit: cfg.Rabbit,
+		hub: cfg.Hub, keyring: cfg.Keyring, exchange: cfg.Topology.LiveExchange(),
+		progress: cfg.Topology.ProgressExchange(), rabbit: cfg.Rabbit,
 		replica: uuid.NewString(), queue: make(chan announcement, queueLength),
 		published:  count("broadcast_published_total", "Announcements published to the other replicas."),
 		dropped:    count("broadcast_dropped_total", "Announcements dropped because the connection did not take them."),

@@ -28,10 +28,11 @@ const patience = time.Minute
 type hub struct {
 	batches  chan notification.Batch
 	compares chan struct{}
+	progress chan string // whom, and how far which photo is
 }
 
 func newHub() *hub {
-	return &hub{make(chan notification.Batch, 1000), make(chan struct{}, 1000)}
+	return &hub{make(chan notification.Batch, 1000), make(chan struct{}, 1000), make(chan string, 1000)}
 }
 
 func (h *hub) Deliver(b notification.Batch, _ time.Time) {
@@ -45,6 +46,10 @@ func (h *hub) Deliver(b notification.Batch, _ time.Time) {
 }
 
 func (h *hub) Compare() { h.compares <- struct{}{} }
+
+func (h *hub) Progress(to notification.Stream, p notification.Progress) {
+	h.progress <- fmt.Sprint(to, p.PhotoID, p.Stage)
+}
 
 // next returns what arrives next.
 func next[T any](t *testing.T, what string, from <-chan T) T {
@@ -199,5 +204,42 @@ func TestUnreadableAnnouncement(t *testing.T) {
 	next(t, "a comparison", h.compares)
 	if len(h.batches) > 0 {
 		t.Error("a batch was delivered that cannot be read")
+	}
+}
+
+// What the photo worker tells of a photo reaches every replica, for its uploader.
+// What is sealed for another photo, or is no progress at all, reaches nobody.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	url, keys := rabbittest.Vhost(t), newKeys(t)
+	_, hubA := start(t, url, keys)
+	_, hubB := start(t, url, keys)
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	photo := uuid.New()
+	send := func(p any) {
+		body, err := json.Marshal(p)
+		if err == nil {
+			err = ch.PublishWithContext(t.Context(), event.Topology{}.ProgressExchange(), "", false, false, amqp.Publishing{Body: body})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("no progress")
+	send(event.PhotoProgress{To: keys.Seal(uuid.New(), "ann"), ReportID: uuid.New(), PhotoID: photo, Stage: event.PhotoChecking})
+	send(event.PhotoProgress{To: keys.Seal(photo, "ann"), ReportID: uuid.New(), PhotoID: photo, Stage: event.PhotoResizing})
+	for _, h := range []*hub{hubA, hubB} {
+		got := next(t, "the progress", h.progress)
+		if want := fmt.Sprint(notification.UserStream("ann"), photo, event.PhotoResizing); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

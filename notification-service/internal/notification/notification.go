@@ -66,6 +66,14 @@ type Batch struct {
 	Feed          []Data         // for the public city feed
 }
 
+// A Progress says how far the photo worker is with a photo of the reader's. It is
+// no notification: it has no number, is kept nowhere and may get lost.
+type Progress struct {
+	ReportID uuid.UUID        `json:"report_id"`
+	PhotoID  uuid.UUID        `json:"photo_id"`
+	Stage    event.PhotoStage `json:"stage"`
+}
+
 // An Effect is everything that one message brings about.
 type Effect struct {
 	Drafts []Draft

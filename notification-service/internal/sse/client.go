@@ -16,6 +16,9 @@ const (
 	// takes some more; a client further behind reads from the database later.
 	queueFrames = 64
 	queueBytes  = 64 << 10
+	// optionalFrames may wait for a client that is still offered what it can do
+	// without. There is room behind them for what it cannot.
+	optionalFrames = 8
 )
 
 // A reason says why a stream ended. It is a metric's label.
@@ -146,6 +149,8 @@ func (s *subscription) offer(f *frame) (wake bool) {
 	defer c.mu.Unlock()
 	switch {
 	case c.ended != reasonNone:
+		return false
+	case f.optional && len(c.queue) >= optionalFrames:
 		return false
 	case f.seq == 0:
 	case f.seq <= s.queued:

@@ -16,6 +16,7 @@ type frame struct {
 	idAt      int       // where the id line begins
 	seq       int64     // in its stream, 0 for an event without an id
 	committed time.Time // zero for what was replayed
+	optional  bool      // left out where much waits already
 }
 
 // Events, as docs/stream.md describes them.
@@ -23,6 +24,7 @@ const (
 	eventNotification = "notification"
 	eventReady        = "ready"
 	eventReset        = "reset"
+	eventProgress     = "progress"
 )
 
 // heartbeat is an event rather than a comment, because comments do not reach a
@@ -58,6 +60,16 @@ func feedFrame(d notification.Data, committed time.Time) (*frame, error) {
 	}
 	b := appendEvent(make([]byte, 0, len(data)+32), eventNotification, data)
 	return &frame{bytes: append(b, '\n'), idAt: len(b), committed: committed}, nil
+}
+
+// progressFrame encodes what is worth something only at this moment.
+func progressFrame(p notification.Progress) (*frame, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	b := appendEvent(make([]byte, 0, len(data)+32), eventProgress, data)
+	return &frame{bytes: append(b, '\n'), idAt: len(b), optional: true}, nil
 }
 
 // appendEvent appends an event up to its id and its end.

@@ -109,6 +109,23 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 	}
 }
 
+// Progress passes on how far something of a reader's is, to those clients of his
+// that keep up, and never waits for one.
+func (h *Hub) Progress(to notification.Stream, p notification.Progress) {
+	h.mu.Lock()
+	t := h.topics[to]
+	h.mu.Unlock()
+	if t == nil {
+		return
+	}
+	f, err := progressFrame(p)
+	if err != nil {
+		h.log.Error().Err(err).Msg("encoding a progress failed, the stream goes on without it")
+		return
+	}
+	wake(t.broadcast(f))
+}
+
 func (h *Hub) accept(t *topic, n notification.Notification, committed time.Time) {
 	state, woken := t.accept(n, committed)
 	wake(woken)

@@ -64,10 +64,11 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		{Name: "storage", Probe: files.Check, Optional: true},
 	}
 	waker := relay.NewWaker(cfg.RabbitURL, cfg.Topology, log)
+	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
 		Store: postgres.NewStore(pool, cfg.Keys, waker.Wake), Files: files,
 		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget()), Hold: cfg.Moderation == "before",
-		Log: log, Metrics: metrics,
+		Tell: announcer.Tell, Log: log, Metrics: metrics,
 	}
 	if cfg.ClamdURL != "" {
 		scanner, err := clamd.New(cfg.ClamdURL)
@@ -94,6 +95,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return groups.Run(ctx) })
 	g.Go(func() error { return waker.Run(ctx) })
+	g.Go(func() error { return announcer.Run(ctx) })
 	g.Go(func() error { return worker.RunUpkeep(ctx, cfg.Topology.Queue(event.PhotoUploadedKey)) })
 	g.Go(func() error {
 		return service.Serve(ctx, operations, handler(metrics, health), service.ServeOptions{Log: log, Health: health})

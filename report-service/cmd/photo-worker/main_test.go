@@ -1,21 +1,30 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/jpeg"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
@@ -84,34 +93,226 @@ func TestKills(t *testing.T) {
 // is judged.
 func TestStorageIsAway(t *testing.T) {
 	t.Parallel()
+	for name, storage := range map[string]func(*system) (away, back func()){
+		"quarantine that cannot be read": unreadableQuarantine,
+		"folder that is gone":            missingFolder,
+		"server that is stopped":         stoppedServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t)
+			away, back := storage(s)
+			w := s.start()
+			s.connect()
+			file := newPicture(t, 400, 300)
+			s.upload(file)
+			s.eventually("the first photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1 })
+			const n = 5
+			var messages []amqp.Publishing
+			for range n {
+				messages = append(messages, s.add(file))
+			}
+			away()
+			for _, m := range messages {
+				s.publish(m)
+			}
+			s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the storage cannot be used") })
+			back()
+			s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == n+1 })
+			if letters := s.count(`select count(*) from dead_letters`); letters > 0 {
+				t.Errorf("%d dead letters, want none", letters)
+			}
+		})
+	}
+}
+
+// unreadableQuarantine puts a file in the place of the folder: reading from below
+// it is an error that is no missing file, also for root.
+func unreadableQuarantine(s *system) (away, back func()) {
+	quarantine := filepath.Join(s.dir, "quarantine")
+	away = func() {
+		s.must(os.Rename(quarantine, quarantine+".away"))
+		s.must(os.WriteFile(quarantine, nil, 0o600))
+	}
+	return away, func() {
+		s.must(os.Remove(quarantine))
+		s.must(os.Rename(quarantine+".away", quarantine))
+	}
+}
+
+// missingFolder has an empty folder in the place of the storage's, as where a disk
+// is not mounted any more.
+func missingFolder(s *system) (away, back func()) {
+	away = func() {
+		s.must(os.Rename(s.dir, s.dir+".away"))
+		s.must(os.Mkdir(s.dir, 0o750))
+	}
+	return away, func() {
+		s.must(os.Remove(s.dir))
+		s.must(os.Rename(s.dir+".away", s.dir))
+	}
+}
+
+// stoppedServer has a bucket at a server that is stopped and started.
+func stoppedServer(s *system) (away, back func()) {
+	backend := s3mem.New()
+	s.must(backend.CreateBucket("photos"))
+	handler := gofakes3.New(backend).Server()
+	server := httptest.NewServer(handler)
+	address := server.Listener.Addr().String()
+	s.url = "s3://photos?endpoint=http://" + address + "&region=us-east-1"
+	s.t.Cleanup(func() { server.Close() })
+	return server.Close, func() {
+		l, err := net.Listen("tcp", address)
+		s.must(err)
+		server = &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}}
+		server.Start()
+	}
+}
+
+// What the virus scanner finds something in is refused as that, and shown to
+// nobody. While the scanner is away nothing is shown unscanned, and nothing fails.
+func TestVirusScanner(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
+	scanner := startScanner(t)
+	s.env = []string{"CLAMD_URL=tcp://" + scanner.address}
 	w := s.start()
 	s.connect()
-	away := s.dir + ".away"
-	file := newPicture(t, 400, 300)
-	s.upload(file)
-	s.eventually("the first photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1 })
-	// A folder that cannot be read is an error that is no missing file.
-	if err := os.Rename(filepath.Join(s.dir, "quarantine"), away); err != nil {
-		t.Fatal(err)
+	clean := newPicture(t, 400, 300)
+	s.upload(clean)
+	s.upload(append(bytes.Clone(clean), eicar...))
+	s.eventually("both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
+	if n := s.count(`select count(*) from photos where reason = 'infected'`); n != 1 {
+		t.Errorf("%d photos are refused as infected, want 1", n)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "quarantine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const n = 5
+	scanner.stop()
+	const n = 3
 	for range n {
-		s.uploadTo(away, file)
+		s.upload(clean)
 	}
-	s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the storage cannot be used") })
-	if err := os.Remove(filepath.Join(s.dir, "quarantine")); err != nil {
-		t.Fatal(err)
+	s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the virus scanner cannot be used") })
+	if ready := s.count(`select count(*) from photos where state = 'ready'`); ready != 1 {
+		t.Errorf("%d photos are ready, want the scanned one alone", ready)
 	}
-	if err := os.Rename(away, filepath.Join(s.dir, "quarantine")); err != nil {
-		t.Fatal(err)
-	}
-	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == n+1 })
+	scanner.listen()
+	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1+n })
 	if letters := s.count(`select count(*) from dead_letters`); letters > 0 {
 		t.Errorf("%d dead letters, want none", letters)
+	}
+}
+
+// eicar is what every scanner finds, and what harms nobody. In two parts, so that
+// none finds it here.
+const eicar = `X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-` + `STANDARD-ANTIVIRUS-TEST-FILE!$H+H*`
+
+// A scanner answers as clamd does (clamd(8)), and knows one signature. The tests
+// of package clamd have a real one.
+type scanner struct {
+	t        *testing.T
+	address  string
+	listener net.Listener
+}
+
+func startScanner(t *testing.T) *scanner {
+	t.Helper()
+	s := &scanner{t: t, address: "127.0.0.1:0"}
+	s.listen()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+func (s *scanner) listen() {
+	s.t.Helper()
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.listener, s.address = l, l.Addr().String()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go scan(conn)
+		}
+	}()
+}
+
+func (s *scanner) stop() { _ = s.listener.Close() } // it may be closed already
+
+func scan(conn net.Conn) {
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	command, err := r.ReadString(0)
+	if err != nil {
+		return
+	}
+	if command != "zINSTREAM\x00" {
+		_, _ = io.WriteString(conn, "PONG\x00")
+		return
+	}
+	var file bytes.Buffer
+	for {
+		var size uint32
+		if err := binary.Read(r, binary.BigEndian, &size); err != nil || size == 0 {
+			break
+		}
+		if _, err := io.CopyN(&file, r, int64(size)); err != nil {
+			return
+		}
+	}
+	answer := "stream: OK\x00"
+	if bytes.Contains(file.Bytes(), []byte(eicar)) {
+		answer = "stream: Eicar-Test FOUND\x00"
+	}
+	_, _ = io.WriteString(conn, answer)
+}
+
+// Whoever uploaded a photo is told at which stage it is, once for each, in a form
+// that nobody but notification-service can read.
+func TestTellsStages(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.start()
+	s.connect()
+	ch, err := s.conn.Channel()
+	s.must(err)
+	s.must(ch.ExchangeDeclare(event.Topology{}.ProgressExchange(), amqp.ExchangeFanout, true, false, false, false, nil))
+	q, err := ch.QueueDeclare("", false, true, true, false, nil)
+	s.must(err)
+	s.must(ch.QueueBind(q.Name, "", event.Topology{}.ProgressExchange(), false, nil))
+	deliveries, err := ch.Consume(q.Name, "", true, true, false, false, nil)
+	s.must(err)
+	keys, err := event.ParseKeyring(s.key)
+	s.must(err)
+	s.upload(newPicture(t, 400, 300))
+	s.upload([]byte("no picture"))
+	s.eventually("both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
+	told := make(map[uuid.UUID][]event.PhotoStage)
+	for range 4 {
+		var d amqp.Delivery
+		select {
+		case d = <-deliveries:
+		case <-time.After(patience):
+			t.Fatalf("told of %v alone", told)
+		}
+		p, err := event.DecodePhotoProgress(d.Body)
+		s.must(err)
+		told[p.PhotoID] = append(told[p.PhotoID], p.Stage)
+		// The reporters of these tests are called as their reports are.
+		if to, err := keys.Open(p.PhotoID, p.To); err != nil || to != p.ReportID.String() {
+			t.Errorf("told %q, want %s (error %v)", to, p.ReportID, err)
+		}
+	}
+	for photo, stages := range told {
+		if !slices.Equal(stages, []event.PhotoStage{event.PhotoChecking, event.PhotoResizing}) {
+			t.Errorf("told of photo %s: %q", photo, stages)
+		}
+	}
+	if len(told) != 2 || len(deliveries) > 0 {
+		t.Errorf("told of %d photos, and %d times more; want 2, once each", len(told), len(deliveries))
 	}
 }
 
@@ -183,8 +384,11 @@ type system struct {
 	pool      *pgxpool.Pool
 	rabbit    string
 	key       string
-	dir       string
+	dir       string   // of the storage, where it is a folder
+	url       string   // of the storage
+	env       []string // of the worker, besides what it needs
 	store     *postgres.Store
+	conn      *amqp.Connection
 	publisher *rabbit.Publisher
 	photos    int
 }
@@ -192,6 +396,7 @@ type system struct {
 func newSystem(t *testing.T) *system {
 	t.Helper()
 	s := &system{t: t, pool: pgtest.Report(t), rabbit: rabbittest.Vhost(t), key: event.NewKey("k1"), dir: filepath.Join(t.TempDir(), "photos")}
+	s.url = "file://" + s.dir
 	keys, err := event.ParseKeyring(s.key)
 	if err != nil {
 		t.Fatal(err)
@@ -200,14 +405,15 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-// upload adds a photo to a report of its own, as report-service does.
+// upload adds a photo to a report of its own, and has the worker look at it.
 func (s *system) upload(file []byte) {
 	s.t.Helper()
-	s.uploadTo(filepath.Join(s.dir, "quarantine"), file)
+	s.publish(s.add(file))
 }
 
-// uploadTo puts the file into a folder that may be the quarantine later.
-func (s *system) uploadTo(quarantine string, file []byte) {
+// add adds a photo to a report of its own, as report-service does, and returns
+// the message that it leaves for the worker.
+func (s *system) add(file []byte) amqp.Publishing {
 	s.t.Helper()
 	ctx := s.t.Context()
 	reportID := uuid.New()
@@ -217,48 +423,41 @@ func (s *system) uploadTo(quarantine string, file []byte) {
 			values ($1, 'Dark lamp', '', 2, 'anonymous', 'pending', 1, now(), now())
 		)
 		insert into reporters (report_id, reporter_id) values ($1, $2)`, reportID, reportID.String())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	key := picture.QuarantineKey()
-	name := filepath.Join(quarantine, filepath.Base(key))
-	if err := os.MkdirAll(quarantine, 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	u := report.Upload{ID: uuid.New(), ReportID: reportID, Bytes: int64(len(file)), Hash: sha256.Sum256(file), Key: key}
-	if _, _, err := s.store.AddPhoto(ctx, u, report.PhotoUser{ID: reportID.String()}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.must(err)
+	files, err := blob.Open(blob.Config{URL: s.url, AccessKey: "key", SecretKey: "secret"})
+	s.must(err)
+	u := report.Upload{ID: uuid.New(), ReportID: reportID, Bytes: int64(len(file)), Hash: sha256.Sum256(file), Key: picture.QuarantineKey()}
+	s.must(files.Put(ctx, u.Key, bytes.NewReader(file), u.Bytes))
+	_, _, err = s.store.AddPhoto(ctx, u, report.PhotoUser{ID: reportID.String()})
+	s.must(err)
 	s.photos++
 	var id uuid.UUID
-	var body []byte
-	err = s.pool.QueryRow(ctx, `select id, convert_to(payload::text, 'UTF8') from outbox_messages where report_id = $1`, reportID).Scan(&id, &body)
+	m := amqp.Publishing{Type: string(event.PhotoUploadedKey), ContentType: "application/json", DeliveryMode: amqp.Persistent}
+	s.must(s.pool.QueryRow(ctx, `select id, convert_to(payload::text, 'UTF8') from outbox_messages where report_id = $1`, reportID).Scan(&id, &m.Body))
+	m.MessageId = id.String()
+	return m
+}
+
+func (s *system) publish(m amqp.Publishing) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), patience)
+	defer cancel()
+	s.must(s.publisher.PublishWait(ctx, event.Topology{}.Exchange(), string(event.PhotoUploadedKey), m))
+}
+
+func (s *system) must(err error) {
+	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.publish(id.String(), body); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *system) publish(id string, body []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), patience)
-	defer cancel()
-	return s.publisher.PublishWait(ctx, event.Topology{}.Exchange(), string(event.PhotoUploadedKey), amqp.Publishing{
-		MessageId: id, Type: string(event.PhotoUploadedKey), ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
-	})
 }
 
 // connect opens the connection that publishes, once the queue is there.
 func (s *system) connect() {
 	s.t.Helper()
 	conn, err := rabbit.Dial(context.WithoutCancel(s.t.Context()), rabbit.Config{URL: s.rabbit, Name: "test"})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.must(err)
+	s.conn = conn
 	s.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
 	s.eventually("the queue is there", func() bool {
 		ch, err := conn.Channel()
@@ -314,8 +513,8 @@ func (s *system) eventually(what string, ok func() bool) {
 // start runs a worker and waits until it is ready.
 func (s *system) start() *processtest.Process {
 	s.t.Helper()
-	return processtest.Start(s.t, processtest.Config{Address: "OPERATIONS_ADDR", Env: []string{
-		"DATABASE_URL=" + s.pool.Config().ConnString(), "RABBITMQ_URL=" + s.rabbit, "RECIPIENT_KEY=" + s.key,
-		"PHOTO_STORE=file://" + s.dir, "LOG_LEVEL=warn",
-	}})
+	return processtest.Start(s.t, processtest.Config{Address: "OPERATIONS_ADDR", Env: append(slices.Clone(s.env),
+		"DATABASE_URL="+s.pool.Config().ConnString(), "RABBITMQ_URL="+s.rabbit, "RECIPIENT_KEY="+s.key,
+		"PHOTO_STORE="+s.url, "PHOTO_S3_ACCESS_KEY=key", "PHOTO_S3_SECRET_KEY=secret", "LOG_LEVEL=warn",
+	)})
 }

@@ -35,7 +35,7 @@ type Scanner interface {
 
 // A Store keeps what becomes of photos.
 type Store interface {
-	UploadToCheck(ctx context.Context, photo uuid.UUID) (key string, checking bool, err error)
+	UploadToCheck(ctx context.Context, photo uuid.UUID) (postgres.Unchecked, error)
 	Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error)
 	Leftovers(ctx context.Context, limit int) ([]postgres.Leftover, error)
 	Cleaned(ctx context.Context, l postgres.Leftover) error
@@ -51,6 +51,7 @@ type Dependencies struct {
 	Maker   *picture.Maker
 	Scanner Scanner // nil for none
 	Hold    bool    // photos wait for an official
+	Tell    func(uploader string, p event.PhotoProgress)
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
 }
@@ -113,23 +114,26 @@ func (w *Worker) Apply(ctx context.Context, queue string, batch []consumer.Messa
 
 func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (seen bool, err error) {
 	began := time.Now()
-	photo := m.Event.(*event.PhotoUploaded).PhotoID
-	key, checking, err := w.Store.UploadToCheck(ctx, photo)
+	uploaded := m.Event.(*event.PhotoUploaded)
+	unchecked, err := w.Store.UploadToCheck(ctx, uploaded.PhotoID)
 	if err != nil {
 		return false, err
 	}
 	var verdict report.Verdict
-	if checking {
-		if verdict, err = w.look(ctx, photo, key); err != nil {
+	if unchecked.Checking {
+		tell := func(stage event.PhotoStage) {
+			w.Tell(unchecked.Uploader, event.PhotoProgress{ReportID: uploaded.ReportID, PhotoID: uploaded.PhotoID, Stage: stage})
+		}
+		if verdict, err = w.look(ctx, uploaded.PhotoID, unchecked.Key, tell); err != nil {
 			return false, err
 		}
 	}
 	seen, kept, err := w.Store.Judge(ctx, queue, m, verdict)
-	if err != nil || seen || !checking {
+	if err != nil || seen || !unchecked.Checking {
 		return seen, err
 	}
 	// What is left after a crash here, the upkeep deletes.
-	if err := w.clean(ctx, postgres.Leftover{Photo: photo, Upload: key, Pictures: !kept}); err != nil {
+	if err := w.clean(ctx, postgres.Leftover{Photo: uploaded.PhotoID, Upload: unchecked.Key, Pictures: !kept}); err != nil {
 		w.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
 	w.verdicts.WithLabelValues(label(verdict)).Inc()
@@ -145,8 +149,9 @@ func label(v report.Verdict) string {
 }
 
 // look returns the verdict on an upload, and stores the pictures. Its error says
-// that something else is away, and nothing of the photo.
-func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string) (report.Verdict, error) {
+// that something else is away, and nothing of the photo. At each stage it calls tell.
+func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell func(event.PhotoStage)) (report.Verdict, error) {
+	tell(event.PhotoChecking)
 	upload, err := w.Files.Get(ctx, key, report.MaxPhotoBytes)
 	if errors.Is(err, blob.ErrNotFound) { // the database is of another time than the storage
 		return report.Verdict{Reason: report.PhotoFailed}, nil
@@ -155,6 +160,7 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string) (report.
 		return report.Verdict{}, w.away(ctx, "the storage", err)
 	}
 	if w.Scanner != nil {
+		tell(event.PhotoScanning)
 		infected, err := w.Scanner.Infected(ctx, upload)
 		if err != nil {
 			return report.Verdict{}, w.away(ctx, "the virus scanner", err)
@@ -163,6 +169,7 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string) (report.
 			return report.Verdict{Reason: report.PhotoInfected}, nil
 		}
 	}
+	tell(event.PhotoResizing)
 	made, err := w.Maker.Make(ctx, upload)
 	if refused, ok := errors.AsType[*picture.Refusal](err); ok {
 		w.Log.Info().Str("photo_id", photo.String()).Str("reason", string(refused.Reason)).Msg("photo refused")

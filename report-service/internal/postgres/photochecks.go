@@ -14,17 +14,31 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// UploadToCheck returns the key of what was uploaded as a photo. Checking is
-// false if nobody waits for the worker's verdict any more.
-func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (key string, checking bool, err error) {
-	err = s.pool.QueryRow(ctx, `select coalesce(upload, ''), state = 'checking' from photos where id = $1`, photo).Scan(&key, &checking)
+// An Unchecked is a photo that the worker has to look at.
+type Unchecked struct {
+	Key      string // of what was uploaded
+	Checking bool   // false if nobody waits for the verdict any more
+	Uploader string // the id of who is told how far it is; empty for nobody
+}
+
+// UploadToCheck returns what was uploaded as a photo. The uploader is the
+// report's reporter, or the official whose act it was.
+func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
+	var u Unchecked
+	err := s.pool.QueryRow(ctx, `
+		select coalesce(p.upload, ''), p.state = 'checking', coalesce(
+			case when p.official then (
+				select a.official_id from report_acts a
+				where a.report_id = p.report_id and a.photo_id = p.id and a.action = 'add_photo' limit 1)
+			else (select o.reporter_id from reporters o where o.report_id = p.report_id) end, '')
+		from photos p where p.id = $1`, photo).Scan(&u.Key, &u.Checking, &u.Uploader)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return "", false, nil
+		return Unchecked{}, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("select photo: %w", err)
+		return Unchecked{}, fmt.Errorf("select photo: %w", err)
 	}
-	return key, checking, nil
+	return u, nil
 }
 
 // Judge writes what the worker found about the photo of a message from queue,

@@ -6,6 +6,7 @@ import { App } from './app';
 import { preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
 import { sendKept } from './photos/outgoing';
+import { subscribeToStages } from './photos/stages';
 import { preloadReports } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
 import { loadConfig } from './state/config';
@@ -40,6 +41,7 @@ async function start(): Promise<void> {
   if (session.value) {
     shareFollowed();
     subscribeToNotifications();
+    subscribeToStages();
     void sendKept();
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});

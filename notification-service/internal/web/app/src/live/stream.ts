@@ -9,7 +9,7 @@
  */
 
 /** What the server sends; `hb`, its heartbeat, is not handed on. */
-export type StreamEvent = { type: 'ready' | 'notification' | 'reset'; data: unknown; id: string };
+export type StreamEvent = { type: 'ready' | 'notification' | 'reset' | 'progress'; data: unknown; id: string };
 
 export interface StreamOptions {
   url: string;
@@ -54,7 +54,7 @@ export function openStream(options: StreamOptions): Stream {
   const open = () => {
     const query = cursor && `?last_event_id=${encodeURIComponent(cursor)}`;
     source = new EventSource(options.url + query);
-    for (const type of ['ready', 'notification', 'reset', 'hb']) source.addEventListener(type, onMessage);
+    for (const type of ['ready', 'notification', 'reset', 'progress', 'hb']) source.addEventListener(type, onMessage);
     source.onerror = () => {
       options.onLive(false);
       if (source?.readyState === EventSource.CLOSED) reopenLater();

@@ -12,6 +12,7 @@ import { dropOutgoing, outgoing, type Outgoing } from './outgoing';
 import { createPhotos } from './photos';
 import { Picker } from './picker';
 import { Redact } from './redact';
+import { STAGES, stages } from './stages';
 
 /** The photos of a report; whoever may add some can do so here. */
 export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
@@ -89,10 +90,12 @@ export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
 
 function Thumbnail({ photo, onOpen }: { photo: Photo; onOpen(): void }) {
   if (photo.state === 'checking') {
+    const stage = stages.value[photo.id];
     return (
-      <p class="note" role="status">
-        {t('photos.checking')}
-      </p>
+      <div class="note stack">
+        <p role="status">{t(stage ? `photos.stage.${stage}` : 'photos.checking')}</p>
+        {stage && <progress max={100} value={STAGES[stage]} aria-label={t('photos.checking')} />}
+      </div>
     );
   }
   if (photo.state === 'refused') {
@@ -136,15 +139,19 @@ function Large({ photos, at, show }: { photos: Photo[]; at: number; show(at: num
   const from = useRef(0);
   const photo = photos[at]!;
   const turn = (by: number) => show(Math.min(Math.max(at + by, 0), photos.length - 1));
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowLeft') turn(-1);
-    if (event.key === 'ArrowRight') turn(1);
-  };
+  // Wherever the focus is: that of a button that leads no further is nowhere.
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === 'ArrowLeft') turn(-1);
+      if (event.key === 'ArrowRight') turn(1);
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, [at, photos.length]);
   return (
     <Modal title={t('photos.of', { n: String(at + 1), count: String(photos.length) })} onClose={() => show(undefined)}>
       <div
         class="large-photo"
-        onKeyDown={onKey}
         onPointerDown={(event) => (from.current = event.clientX)}
         onPointerUp={(event) => Math.abs(event.clientX - from.current) > SWIPE && turn(event.clientX < from.current ? 1 : -1)}
       >
@@ -159,10 +166,10 @@ function Large({ photos, at, show }: { photos: Photo[]; at: number; show(at: num
         />
         {photo.alt && <p>{photo.alt}</p>}
         <div class="bar">
-          <button type="button" data-first disabled={at === 0} onClick={() => turn(-1)}>
+          <button type="button" data-first={at > 0} disabled={at === 0} onClick={() => turn(-1)}>
             <Icon name="back" /> {t('photos.previous')}
           </button>
-          <button type="button" disabled={at === photos.length - 1} onClick={() => turn(1)}>
+          <button type="button" data-first={at === 0} disabled={at === photos.length - 1} onClick={() => turn(1)}>
             {t('photos.next')}
           </button>
         </div>

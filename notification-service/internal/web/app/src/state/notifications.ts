@@ -120,6 +120,7 @@ export function subscribeToNotifications(): void {
   onStream('notifications', ({ type, data, id }) => {
     if (type === 'notification') return receive({ notification: data as Notification, id });
     if (type === 'reset') return void loadNotifications();
+    if (type === 'progress') return; // of photos, see photos/stages.ts
     const ready = data as { unread_count: number; last_event_id: string };
     setUnread(ready.unread_count, ready.last_event_id);
   });

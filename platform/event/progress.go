@@ -1,0 +1,50 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// A PhotoStage is what the photo worker does with a photo.
+type PhotoStage string
+
+// The stages, in their order. A photo is scanned where there is a scanner.
+const (
+	PhotoChecking PhotoStage = "checking" // what was uploaded is fetched, and looked at
+	PhotoScanning PhotoStage = "scanning" // the virus scanner is asked
+	PhotoResizing PhotoStage = "resizing" // the pictures are made that are served
+)
+
+// PhotoProgress tells whoever uploaded a photo how far the worker is with it. It
+// travels over the ProgressExchange without confirms, is kept nowhere and may get
+// lost: the verdict is what counts, and comes as a Message.
+type PhotoProgress struct {
+	// To is the id of the uploader, sealed for PhotoID.
+	To       string     `json:"to"`
+	ReportID uuid.UUID  `json:"report_id"`
+	PhotoID  uuid.UUID  `json:"photo_id"`
+	Stage    PhotoStage `json:"stage"`
+}
+
+// DecodePhotoProgress reads the body of what came over the ProgressExchange. It
+// refuses what breaks the contract, with an error that does not quote the body.
+func DecodePhotoProgress(body []byte) (PhotoProgress, error) {
+	var p PhotoProgress
+	err := json.Unmarshal(body, &p)
+	switch {
+	case err != nil:
+		err = &FieldError{"body", "an object with to, report_id, photo_id and stage"}
+	case p.ReportID == uuid.Nil:
+		err = &FieldError{"report_id", "the id of a report"}
+	case p.PhotoID == uuid.Nil:
+		err = validPhoto(p.PhotoID)
+	default:
+		err = oneOf("stage", p.Stage, PhotoChecking, PhotoScanning, PhotoResizing)
+	}
+	if err != nil {
+		return PhotoProgress{}, fmt.Errorf("progress of a photo: %w", err)
+	}
+	return p, nil
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -140,7 +142,7 @@ func taskOf(t report.Task) Task {
 		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
-		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting,
+		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

@@ -932,6 +932,9 @@ type Task struct {
 	// OverdueLevel How many times the target is over, up to 3.
 	OverdueLevel int32 `json:"overdue_level"`
 
+	// Photos The photos that everybody sees, oldest first; `GET /photos/{id}/320.jpg` is a small one.
+	Photos []uuid.UUID `json:"photos"`
+
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
 

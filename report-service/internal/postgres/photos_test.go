@@ -219,6 +219,9 @@ func TestJudge(t *testing.T) {
 			f := newFixture(t)
 			filed := f.file(ann, draft(report.Anonymous))
 			p := f.add(upload(filed, "picture"), tt.by)
+			if u, err := f.UploadToCheck(t.Context(), p.ID); err != nil || !u.Checking || u.Uploader != tt.by.ID {
+				t.Errorf("to check: %+v, error %v; want it uploaded by %s", u, err, tt.by.ID)
+			}
 			seen, kept := f.judge(p.ID, tt.verdict)
 			if seen || kept != (tt.verdict.Reason == "") {
 				t.Errorf("seen %v, kept %v", seen, kept)
@@ -235,6 +238,12 @@ func TestJudge(t *testing.T) {
 			}
 			if shown := slices.Contains(view.Photos, p.ID); shown != (tt.wantState == "ready") {
 				t.Errorf("the report shows %v", view.Photos)
+			}
+			if queue, err := f.Queue(t.Context(), report.Filter{}, nil, 1); err != nil || !slices.Equal(queue.Tasks[0].Photos, view.Photos) {
+				t.Errorf("the queue shows %+v, error %v; want photos %v", queue.Tasks, err, view.Photos)
+			}
+			if u, err := f.UploadToCheck(t.Context(), p.ID); err != nil || u.Checking {
+				t.Errorf("to check again: %+v, error %v", u, err)
 			}
 			rows := append(f.rowsOf(event.PhotoReadyKey), f.rowsOf(event.PhotoRefusedKey)...)
 			if tt.wantKey == "" {

@@ -66,6 +66,7 @@ type Task struct {
 	DueAt      *time.Time  // until when the work is to be finished; nil for no time
 	Overdue    int         // how many times that time is over, up to 3
 	Waiting    bool        // whether the city waits for the resident
+	Photos     []uuid.UUID // those that everybody sees, oldest first
 }
 
 // A Queue is a part of the officials' list.

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Task } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { FirstPhoto, FirstPhotoOf } from '../../photos/first-photo';
 import type { OpenWork } from '../../state/work';
 import { Badge } from '../../ui/badge';
 import { Modal } from '../../ui/modal';
@@ -44,6 +45,7 @@ export function Duplicates({ task, open }: { task: Task; open: OpenWork }) {
         <ul>
           {duplicates.map((id, i) => (
             <li key={id}>
+              <FirstPhotoOf report={id} />
               <a href={link(id)}>{t('work.duplicate-number', { number: i + 1 })}</a>
             </li>
           ))}
@@ -81,12 +83,12 @@ function ChooseOriginal({ task, open, onClose }: { task: Task; open: OpenWork; o
       clearTimeout(timer);
     };
   }, [typed]);
-  const choices = found.map(({ id, title, status, address, created_at }) => ({
+  const choices = found.map(({ id, title, status, address, created_at, photos }) => ({
     key: id,
     name: title,
     about: (
       <>
-        <Badge status={status} /> {address} <Time at={created_at} />
+        <FirstPhoto photos={photos} /> <Badge status={status} /> {address} <Time at={created_at} />
       </>
     ),
     onChoose: () => void open.setDuplicate(id).then(onClose, setError),

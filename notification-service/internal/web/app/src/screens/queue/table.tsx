@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { number, t, tn, type Word } from '../../lang/i18n';
+import { FirstPhoto } from '../../photos/first-photo';
 import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
@@ -182,6 +183,7 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
         />
       </span>
       <span role="gridcell" class="task-title">
+        <FirstPhoto photos={task.photos} />
         <a href={address} {...focusable('title')} onClick={open}>
           {task.title}
         </a>

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
@@ -91,13 +94,19 @@ type sum struct {
 	// unasked versions come from requests that were given up and repeated, and
 	// took effect all the same. Each was shown once like any other.
 	unasked int
-	streams ssetest.Count
-	repeats int
+	// photos were accepted; those that are neither ready nor refused are lost.
+	photos, ready, refused int
+	streams                ssetest.Count
+	repeats                int
 }
 
 // settle waits until everything is shown, and sums up. What has to be shown
 // follows from the versions that the reports have now.
 func (t *town) settle(ctx context.Context) (sum, error) {
+	ready, refused, err := t.settlePhotos(ctx) // each that gets ready is a change of its report
+	if err != nil {
+		return sum{}, err
+	}
 	versions := make(map[*report]int64)
 	for _, r := range t.reports {
 		now, err := t.official.Report(ctx, r.id)
@@ -110,10 +119,50 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	for s := t.sum(versions); ; s = t.sum(versions) {
 		if s.lost == 0 || time.Now().After(deadline) {
 			// What comes twice may come late.
-			return t.sum(versions), sleep(ctx, 2*calm)
+			err := sleep(ctx, 2*calm)
+			s = t.sum(versions)
+			s.photos, s.ready, s.refused = len(t.photos), ready, refused
+			return s, err
 		}
 		if err := sleep(ctx, 200*time.Millisecond); err != nil {
 			return s, err
+		}
+	}
+}
+
+// settlePhotos waits until every photo has its verdict, and counts them.
+func (t *town) settlePhotos(ctx context.Context) (ready, refused int, err error) {
+	deadline := time.Now().Add(settleWithin)
+	for {
+		ready, refused = 0, 0
+		for _, r := range t.reports {
+			if r.photos == 0 {
+				continue
+			}
+			var list struct {
+				Photos []struct {
+					ID    uuid.UUID
+					State string
+				}
+			}
+			if err := t.official.Do(ctx, http.MethodGet, "/reports/"+r.id.String()+"/photos", nil, &list); err != nil {
+				return 0, 0, fmt.Errorf("list the photos of a report: %w", err)
+			}
+			for _, photo := range list.Photos {
+				switch {
+				case t.photos[photo.ID] != r: // accepted by nobody
+				case photo.State == "ready":
+					ready++
+				case photo.State == "refused":
+					refused++
+				}
+			}
+		}
+		if ready+refused == len(t.photos) || time.Now().After(deadline) {
+			return ready, refused, nil
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return 0, 0, err
 		}
 	}
 }
@@ -155,14 +204,14 @@ func (t *town) sum(versions map[*report]int64) sum {
 
 // good reports whether the promise was kept.
 func (s sum) good() bool {
-	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.doubled == 0 &&
+	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.ready+s.refused == s.photos && s.doubled == 0 &&
 		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0
 }
 
 // String returns the line that other programs read.
 func (s sum) String() string {
-	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d",
-		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats)
+	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d photos=%d ready=%d refused=%d",
+		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats, s.photos, s.ready, s.refused)
 }
 
 // printRecoveries prints the median and the longest of each kind.

@@ -5,10 +5,11 @@
 // connections: both services, RabbitMQ, PostgreSQL and single backends of it,
 // nginx and single workers of it.
 //
-// Residents file reports and vote, officials move reports, and everybody's
-// notifications arrive on live streams that reconnect as browsers do. At the end
-// each report's versions are compared with what its reporter was shown. The
-// program ends with 0 only if every accepted change was shown exactly once.
+// Residents file reports and vote, officials move reports, both add photos, and
+// everybody's notifications arrive on live streams that reconnect as browsers do.
+// At the end each report's versions are compared with what its reporter was shown.
+// The program ends with 0 only if every accepted change was shown exactly once, and
+// every accepted photo is ready or refused.
 //
 // The faults follow from -seed alone. The last line has the sums as name=value
 // pairs; above it stands, by kind of fault, how long it took until something new
@@ -33,9 +34,9 @@ import (
 	"time"
 )
 
-// errPromise says that a change was lost or shown twice; the last line has the
-// figures.
-var errPromise = errors.New("not every accepted change was shown exactly once")
+// errPromise says that a change or a photo was lost, or a change shown twice; the
+// last line has the figures.
+var errPromise = errors.New("not every accepted change was shown exactly once, or not every photo was judged")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -45,8 +45,8 @@ type fault func(ctx context.Context, s *stack, random *rand.Rand) error
 // A target is what a fault breaks: the processes, the first one first.
 type target func(s *stack, random *rand.Rand) ([]int, error)
 
-// kinds has every kind of fault. "report" and "notification" are one replica,
-// chosen at random.
+// kinds has every kind of fault. "report", "notification" and "photo" are one
+// replica, chosen at random.
 var kinds = map[string]fault{
 	"report-kill":            end("report", syscall.SIGKILL),
 	"report-stop":            end("report", syscall.SIGTERM),
@@ -56,6 +56,10 @@ var kinds = map[string]fault{
 	"notification-stop":      end("notification", syscall.SIGTERM),
 	"notification-pause":     pause(whole("notification")),
 	"notification-cut":       cut(whole("notification")),
+	"photo-kill":             end("photo", syscall.SIGKILL),
+	"photo-stop":             end("photo", syscall.SIGTERM),
+	"photo-pause":            pause(whole("photo")),
+	"photo-cut":              cut(whole("photo")),
 	"rabbitmq-kill":          end("rabbitmq", syscall.SIGKILL),
 	"rabbitmq-stop":          end("rabbitmq", syscall.SIGTERM),
 	"rabbitmq-pause":         pause(whole("rabbitmq")),

@@ -3,15 +3,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -25,6 +29,9 @@ const (
 	// attemptTimeout is when a client gives up a request and repeats it.
 	attemptTimeout = 8 * time.Second
 	repeatAfter    = 300 * time.Millisecond
+	// photosOfReport and photosOfDay are the service's limits: of a report, and of
+	// a resident.
+	photosOfReport, photosOfDay = 5, 20
 )
 
 // A town is the people who use the stack, and the account of what they did and
@@ -42,14 +49,16 @@ type town struct {
 	asking  map[*time.Time]struct{} // when the requests on their way were sent first
 	changes map[shown]*change
 	seen    map[shown]int
-	lateAt  time.Time // when the last notification that took long was shown
-	repeats int       // requests that were sent again
+	photos  map[uuid.UUID]*report // that were accepted, by their ids
+	lateAt  time.Time             // when the last notification that took long was shown
+	repeats int                   // requests that were sent again
 }
 
 // A person watches a live stream.
 type person struct {
 	*client.Client
 	ledger ssetest.Ledger
+	photos int // that were sent
 }
 
 // A report is one that was accepted.
@@ -59,6 +68,7 @@ type report struct {
 	voters int        // how many of the town's voters have voted
 	moving sync.Mutex // held during a change of status
 	status string
+	photos int // that were sent
 	// accepted counts the changes that were answered with success, the filing
 	// included. Each has made a version of the report.
 	accepted int64
@@ -79,6 +89,7 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	t := &town{
 		city: client.New(gateway), ended: make(chan error, residents+1),
 		asking: make(map[*time.Time]struct{}), changes: make(map[shown]*change), seen: make(map[shown]int),
+		photos: make(map[uuid.UUID]*report),
 	}
 	signIn := func(name, role string) (*client.Client, error) {
 		user, err := t.city.SignIn(ctx, name, role, "")
@@ -129,7 +140,9 @@ func (t *town) watch(ctx context.Context, p *person) error {
 			t.ended <- fmt.Errorf("a notification is not JSON: %w", err)
 			return
 		}
-		t.show(shown{p, n.ReportID, n.ReportVersion})
+		if n.Type != string(event.PhotoRefusedKey) { // which is no change of the report, and has no version of its own
+			t.show(shown{p, n.ReportID, n.ReportVersion})
+		}
 	}}
 	t.screens.Go(func() {
 		if err := s.Run(ctx); err != nil {
@@ -212,6 +225,8 @@ func (t *town) change(ctx context.Context) {
 	switch dice := rand.IntN(100); {
 	case r == nil || dice < 15:
 		t.file(ctx)
+	case dice < 18:
+		t.addPhoto(ctx, r)
 	case dice < 80:
 		t.vote(ctx, r)
 	default:
@@ -256,6 +271,41 @@ func (t *town) vote(ctx context.Context, r *report) {
 	})
 	t.accept(r, asked, result.Version, once)
 }
+
+// addPhoto adds a photo to r, by its reporter or, beyond what he may send in a
+// day, by the official. One in ten is no picture. The id is the client's, so that
+// it can be repeated.
+func (t *town) addPhoto(ctx context.Context, r *report) {
+	t.mu.Lock()
+	if r.photos == photosOfReport {
+		t.mu.Unlock()
+		return
+	}
+	r.photos++
+	by := t.official
+	if r.owner.photos < photosOfDay {
+		r.owner.photos++
+		by = r.owner
+	}
+	t.mu.Unlock()
+	id, file := uuid.New(), picture
+	if rand.IntN(10) == 0 {
+		file = []byte("BM is how bitmaps begin, which are not taken")
+	}
+	t.repeat(ctx, func(ctx context.Context) error { return by.AddPhoto(ctx, r.id, id, "A lamp", file) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.photos[id] = r
+}
+
+// picture is a small one, so that the worker's share of the machine is small, too.
+var picture = func() []byte {
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, image.NewGray(image.Rect(0, 0, 320, 240)), nil); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return file.Bytes()
+}()
 
 // move changes r's status back and forth. One change at a time: the same status
 // again changes nothing, so that it can be repeated.

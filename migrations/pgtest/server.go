@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,18 @@ func StartServer(t testing.TB) *Server {
 // StartServerTLS starts one that takes connections over TLS, too.
 func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
 	t.Helper()
+	return startServer(t, devserver.Postgres{TLS: tls})
+}
+
+// StartServerWithArchive starts one that keeps its whole log, so that it can be
+// recovered to any moment after a BaseBackup.
+func StartServerWithArchive(t testing.TB) *Server {
+	t.Helper()
+	return startServer(t, devserver.Postgres{Archive: true})
+}
+
+func startServer(t testing.TB, own devserver.Postgres) *Server {
+	t.Helper()
 	ports, err := devserver.FreePorts(1)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -42,10 +55,8 @@ func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
 		t.Fatalf("pgtest: make folder: %v", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Server{
-		t: t, log: filepath.Join(dir, "log"),
-		own: devserver.Postgres{Dir: dir, Port: ports[0], Settings: []string{"max_connections=200"}, TLS: tls},
-	}
+	own.Dir, own.Port, own.Settings = dir, ports[0], []string{"max_connections=200"}
+	s := &Server{t: t, log: filepath.Join(dir, "log"), own: own}
 	if err := s.own.Prepare(t.Context()); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
@@ -100,6 +111,29 @@ func (s *Server) Start() {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// BaseBackup copies the server, in the place of an earlier copy.
+func (s *Server) BaseBackup() {
+	s.t.Helper()
+	if err := s.own.BaseBackup(s.t.Context()); err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+}
+
+// Recover brings a server that was killed or stopped back to a moment after its
+// BaseBackup, which its archive must reach. The moment is a setting of PostgreSQL,
+// such as recovery_target_xid=750. It returns once the server answers.
+func (s *Server) Recover(target string) {
+	s.t.Helper()
+	settings, err := s.own.Recover(s.t.Context(), target)
+	if err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+	usual := s.own.Settings
+	s.own.Settings = slices.Concat(usual, settings)
+	s.Start()
+	s.own.Settings = usual
 }
 
 // Stop ends the server cleanly and at once: open transactions are rolled back.

@@ -25,6 +25,9 @@ type Postgres struct {
 	Password string   // the superuser's; without one everyone on this machine is trusted
 	Settings []string // further ones, as name=value
 	TLS      TLS
+	// Archive makes the server keep its whole log in a folder, so that
+	// BaseBackup and Recover bring it back to any moment.
+	Archive bool
 }
 
 // PostgresPrograms returns the folder of the newest PostgreSQL that is installed.
@@ -71,7 +74,7 @@ func (p *Postgres) Prepare(ctx context.Context) error {
 		defer os.Remove(file) //nolint:errcheck // the folder is closed to others
 		args = append(args, "--auth=scram-sha-256", "--pwfile="+file)
 	}
-	if err := errors.Join(os.RemoveAll(making), p.TLS.write(p.Dir), give(p.Dir, owner)); err != nil {
+	if err := errors.Join(os.RemoveAll(making), p.TLS.write(p.Dir), p.makeArchive(), give(p.Dir, owner)); err != nil {
 		return err
 	}
 	initdb, err := p.program(ctx, "initdb", args...)
@@ -99,6 +102,7 @@ func (p *Postgres) Command() (*exec.Cmd, error) {
 	settings := append([]string{
 		"port=" + strconv.Itoa(p.Port), "listen_addresses=127.0.0.1", "unix_socket_directories=", "logging_collector=off",
 	}, p.Settings...)
+	settings = append(settings, p.archiving()...)
 	if p.TLS.Certificate != nil {
 		settings = append(settings, "ssl=on",
 			"ssl_cert_file="+filepath.Join(p.Dir, certificateFile), "ssl_key_file="+filepath.Join(p.Dir, keyFile))

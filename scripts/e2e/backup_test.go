@@ -11,6 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -29,15 +32,124 @@ func TestRestoreAtDifferentMoments(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			restoreAt(t, tt.reports, tt.notifications)
+			c := startStack(t)
+			c.loseAndRestore(tt.reports, tt.notifications, func(part int) {
+				if part == tt.reports {
+					c.dump(c.reportDB, "reports")
+				}
+				if part == tt.notifications {
+					c.dump(c.notificationDB, "notifications")
+				}
+			}, func() {
+				c.restore(c.reportDB, "reports")
+				c.restore(c.notificationDB, "notifications")
+			})
 		})
 	}
 }
 
-// restoreAt plays three parts of a town's day. Each database has a backup from
-// the end of one of them.
-func restoreAt(t *testing.T, reports, notifications int) {
-	c := startStack(t)
+// Each database is a server of its own here, whose log is archived. Both are lost,
+// and recovered to different moments of the day, which are named in each way that
+// PostgreSQL knows. Neither service would notice: the database is the same as
+// before, so that both are told.
+func TestRecoverToDifferentMoments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                   string
+		reports, notifications moment
+	}{
+		{"the reports are older", moment{1, "recovery_target_time"}, moment{2, "recovery_target_lsn"}},
+		{"the notifications are older", moment{2, "recovery_target_lsn"}, moment{1, "recovery_target_xid"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			reports, notifications := startArchived(t, migrations.Report), startArchived(t, migrations.Notification)
+			c := prepareStackOn(t, rabbittest.Vhost(t), rabbittest.SharedManagementURL(t), reports.pool, notifications.pool)
+			c.start()
+			reports.server.BaseBackup()
+			notifications.server.BaseBackup()
+			c.loseAndRestore(tt.reports.part, tt.notifications.part, func(part int) {
+				reports.note(t, part, tt.reports)
+				notifications.note(t, part, tt.notifications)
+			}, func() {
+				reports.recover(t)
+				notifications.recover(t)
+				c.command(c.report, "restored")
+				c.command(c.notification, "restored")
+			})
+		})
+	}
+}
+
+// A moment is the end of a part of the day, and how it is named.
+type moment struct {
+	part   int
+	target string // a setting of PostgreSQL
+}
+
+// present has the query that names the present moment, by setting.
+var present = map[string]string{
+	"recovery_target_time": `select clock_timestamp()::text`,
+	"recovery_target_xid":  `select pg_current_xact_id()::text`,
+	"recovery_target_lsn":  `select pg_current_wal_insert_lsn()::text`,
+}
+
+// An archived is a server with one database, and the moment to which it is to be
+// recovered.
+type archived struct {
+	server *pgtest.Server
+	pool   *pgxpool.Pool
+	target string
+}
+
+func startArchived(t *testing.T, db migrations.Database) *archived {
+	t.Helper()
+	a := &archived{server: pgtest.StartServerWithArchive(t)}
+	var err error
+	if a.pool, err = pgxpool.New(t.Context(), a.server.Create(db)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.pool.Close)
+	return a
+}
+
+// note remembers the moment once it has come.
+func (a *archived) note(t *testing.T, part int, m moment) {
+	t.Helper()
+	if part != m.part {
+		return
+	}
+	var now string
+	if err := a.pool.QueryRow(t.Context(), present[m.target]).Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	a.target = m.target + "=" + now
+}
+
+// recover loses the server, once the archive has its log, and brings it back to
+// the moment.
+func (a *archived) recover(t *testing.T) {
+	t.Helper()
+	var segment string
+	if err := a.pool.QueryRow(t.Context(), `select pg_walfile_name(pg_switch_wal())`).Scan(&segment); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log is archived", func(ctx context.Context) bool {
+		var done bool
+		err := a.pool.QueryRow(ctx, `select coalesce(left(last_archived_wal, 24) >= $1, false) from pg_stat_archiver`, segment).Scan(&done)
+		return err == nil && done
+	})
+	a.server.Kill()
+	a.server.Recover(a.target)
+	a.pool.Reset() // its connections were those of the lost server
+}
+
+// loseAndRestore plays three parts of a town's day, calls keep after each, and has
+// lose take both databases back, each to the end of one of them. Both services are
+// down meanwhile.
+func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), lose func()) {
+	c.t.Helper()
+	t := c.t
 	began := time.Now()
 	ana, ben, olga := c.signIn("Ana", "resident"), c.signIn("Ben", "resident"), c.signIn("Olga", "official")
 	anas, officials := watch(t, ana), watch(t, olga)
@@ -56,22 +168,14 @@ func restoreAt(t *testing.T, reports, notifications int) {
 		anas.await(shown)
 		officials.await(seen)
 		c.checkRelayDone()
-		if part == reports {
-			c.dump(c.reportDB, "reports")
-		}
-		if part == notifications {
-			c.dump(c.notificationDB, "notifications")
-		}
+		keep(part)
 	}
 	newest := must(ana.Report(t.Context(), first.ID)).Version
 
 	c.report.kill()
 	c.notification.kill()
-	c.restore(c.reportDB, "reports")
-	c.restore(c.notificationDB, "notifications")
-	c.notification.start()
-	c.report.start()
-	c.awaitReady()
+	lose()
+	c.start()
 
 	// Every screen is told to begin anew, and lists what there is.
 	for _, s := range []*screen{anas, officials} {

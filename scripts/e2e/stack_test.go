@@ -49,10 +49,13 @@ func prepareStack(t *testing.T) *stack {
 // prepareStackAt does so at a broker of the test's own.
 func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 	t.Helper()
-	c := &stack{
-		t: t, brokerURL: brokerURL, managementURL: managementURL,
-		reportDB: pgtest.Report(t), notificationDB: pgtest.Notification(t),
-	}
+	return prepareStackOn(t, brokerURL, managementURL, pgtest.Report(t), pgtest.Notification(t))
+}
+
+// prepareStackOn does so with databases of the test's own, too.
+func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, notificationDB *pgxpool.Pool) *stack {
+	t.Helper()
+	c := &stack{t: t, brokerURL: brokerURL, managementURL: managementURL, reportDB: reportDB, notificationDB: notificationDB}
 	key := event.NewKey("k1")
 	c.keyring = must(event.ParseKeyring(key))
 	common := map[string]string{
@@ -90,10 +93,16 @@ func prepareStackAt(t *testing.T, brokerURL, managementURL string) *stack {
 func startStack(t *testing.T) *stack {
 	t.Helper()
 	c := prepareStack(t)
+	c.start()
+	return c
+}
+
+// start starts both services and returns once they are ready.
+func (c *stack) start() {
+	c.t.Helper()
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
-	return c
 }
 
 func with(env map[string]string, name, value string) map[string]string {

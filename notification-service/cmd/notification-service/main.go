@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -31,6 +32,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL,
 		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
 	})
+	sse.WarnOfFiles(cfg.Stream, log)
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service")
 	if err != nil {
 		return err

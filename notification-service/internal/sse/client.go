@@ -174,10 +174,11 @@ func (s *subscription) offer(f *frame) (wake bool) {
 // sendHeartbeat queues a heartbeat if nothing was written for quiet. It
 // returns when something was written last, and whether the stream goes on.
 func (c *client) sendHeartbeat(now time.Time, quiet time.Duration) (lastWrite time.Time, open bool) {
+	frame := c.hub.heartbeat()
 	c.mu.Lock()
 	wake := false
 	if c.ended == reasonNone && !c.scheduled && now.Sub(c.lastWrite) >= quiet {
-		c.queue = append(c.queue, queuedFrame{frame: heartbeat})
+		c.queue = append(c.queue, queuedFrame{frame: frame})
 		c.lastWrite = now
 		wake = c.scheduleLocked()
 	}

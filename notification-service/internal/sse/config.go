@@ -2,7 +2,10 @@ package sse
 
 import (
 	"math/rand/v2"
+	"syscall"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -86,6 +89,37 @@ const (
 	unusedTopicTTL = 30 * time.Second
 )
 
+const (
+	// reconnectRate is how many clients a second come back at most when all
+	// streams of a replica break at once. What ends TLS before it takes a core for
+	// each 2,000.
+	reconnectRate = 10_000
+	// maxRetryLost bounds how long the last of them waits.
+	maxRetryLost = time.Minute
+)
+
+// retryLostAmong is retryLost for one of so many streams of this replica. All of
+// them may break at once, and then a second is to see no more than rate of them.
+func retryLostAmong(streams, rate int) durationRange {
+	spread := min(time.Duration(streams)*time.Second/time.Duration(rate), maxRetryLost)
+	return durationRange{retryLost.min, max(retryLost.max, spread)}
+}
+
+// otherFiles is how many files and connections a replica has open besides its
+// streams: to its servers, and of requests that are no streams.
+const otherFiles = 200
+
+// WarnOfFiles warns if this process may not open as many files as it is to hold
+// streams: beyond the limit, no connection of any kind is accepted.
+func WarnOfFiles(cfg Config, log zerolog.Logger) {
+	var limit syscall.Rlimit // of which Go took all that there is
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= uint64(cfg.MaxStreams)+otherFiles {
+		return
+	}
+	log.Warn().Uint64("limit", limit.Cur).Int("needed", cfg.MaxStreams+otherFiles).
+		Msg("the limit of open files is too low for STREAM_MAX: beyond it, no connection will be accepted; raise it (ulimit -n) or lower STREAM_MAX")
+}
+
 // A durationRange is where a random duration is taken from, so that what began
 // together does not stay together.
 type durationRange struct{ min, max time.Duration }
@@ -100,8 +134,9 @@ func (r durationRange) after(d time.Duration) durationRange {
 // How long clients wait before they come back.
 var (
 	// retryLost is for connections that break unforeseen: all of a gateway's at
-	// once, perhaps. Each stream begins with it. It is most of the time that a
-	// reader waits after a replica has died.
+	// once, perhaps. Each stream begins with it, or with more where there are many
+	// streams: see retryLostAmong. It is most of the time that a reader waits after
+	// a replica has died.
 	retryLost = durationRange{300 * time.Millisecond, 1500 * time.Millisecond}
 	// retryMoved is for streams that are closed one by one.
 	retryMoved = durationRange{200 * time.Millisecond, time.Second}

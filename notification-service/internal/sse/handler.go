@@ -45,7 +45,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 		return
 	}
 	h.metrics.resumes.WithLabelValues(point.result).Inc()
-	h.serve(ctx, w, r, c, point.firstFrames())
+	h.serve(ctx, w, r, c, point.firstFrames(h.retryLost()))
 }
 
 // ServeFeed answers with the public feed, which has no history.
@@ -64,7 +64,22 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 // asked when the client has joined, and says too little rather than too much.
 func (h *Hub) feedReady() []byte {
 	quiet := max(0, time.Now().UnixMilli()-h.feedAt.Load())
-	return append(appendEvent(appendRetry(nil, retryLost.random()), eventReady, fmt.Appendf(nil, `{"quiet_ms":%d}`, quiet)), '\n')
+	return append(appendEvent(appendRetry(nil, h.retryLost().random()), eventReady, fmt.Appendf(nil, `{"quiet_ms":%d}`, quiet)), '\n')
+}
+
+// retryLost returns after how long a client is to come back if its connection
+// breaks.
+func (h *Hub) retryLost() durationRange { return retryLostAmong(h.clientCount(), h.reconnectRate) }
+
+// heartbeat returns the frame of a heartbeat. Where streams are many, it tells
+// anew after how long to come back: those that were opened early were told of few.
+func (h *Hub) heartbeat() *frame {
+	retry := h.retryLost()
+	if retry == retryLost {
+		return heartbeat
+	}
+	b := append(appendRetry([]byte("event: hb\ndata: 1\n"), retry.random()), '\n')
+	return &frame{bytes: b, idAt: len(b) - 1}
 }
 
 // newClient returns a client that ends before expires, or only with its

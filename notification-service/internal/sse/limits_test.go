@@ -90,6 +90,45 @@ func TestDatabaseAwayRefuses(t *testing.T) {
 	})
 }
 
+// All streams of a replica may break at once. Where there are many, each is told
+// to come back later, also those that were opened when there were few.
+func TestManyStreamsComeBackSlowly(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		const clients = 30
+		cfg := config(w)
+		cfg.Heartbeat = 200 * time.Millisecond
+		h := newHarness(t, cfg)
+		h.hub.SetReconnectRate(1) // so that the last of 30 has half a minute
+		streams := make([]*ssetest.Stream, clients)
+		for i := range streams {
+			streams[i] = h.open("/feed", "")
+			expect(t, streams[i], "ready")
+		}
+		if few := streams[0].Retry(); few < 300*time.Millisecond || few > 1500*time.Millisecond {
+			t.Errorf("the first of all comes back after %s, want 0.3 s to 1.5 s", few)
+		}
+		late := 0
+		for _, s := range streams {
+			watchdog := time.AfterFunc(patience, s.Close)
+			for first := s.Retry(); s.Retry() == first; {
+				if e, err := s.Next(); err != nil || e.Type != "hb" || string(e.Data) != "1" {
+					t.Fatalf("got event %q with %q (error %v), want a heartbeat", e.Type, e.Data, err)
+				}
+			}
+			watchdog.Stop()
+			if s.Retry() > clients*time.Second {
+				t.Errorf("one of %d comes back after %s", clients, s.Retry())
+			}
+			if s.Retry() > clients*time.Second/2 {
+				late++
+			}
+		}
+		if late < clients/6 {
+			t.Errorf("%d of %d come back in the second half of %d s", late, clients, clients)
+		}
+	})
+}
+
 // tellOnly delivers what the database does not have and expects it.
 func (h *harness) tellOnly(user string, s *ssetest.Stream) {
 	h.t.Helper()
@@ -202,6 +241,18 @@ func (h *harness) eventually(what string, ok func() bool) {
 		case <-deadline:
 			h.t.Fatalf("waited in vain until %s", what)
 		case <-tick.C:
+		}
+	}
+}
+
+// Whoever allows more streams than files is told before they come.
+func TestTooFewFiles(t *testing.T) {
+	t.Parallel()
+	for streams, want := range map[int]bool{10: false, 1 << 40: true} {
+		var log bytes.Buffer
+		sse.WarnOfFiles(sse.Config{MaxStreams: streams}, zerolog.New(&log))
+		if got := strings.Contains(log.String(), "STREAM_MAX"); got != want {
+			t.Errorf("%d streams: log %q, want a warning: %t", streams, log.String(), want)
 		}
 	}
 }

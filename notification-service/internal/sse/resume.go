@@ -49,8 +49,8 @@ func resolveCursor(view notification.View, lastEventID string) resumePoint {
 //
 // The id of ready is where the stream goes on. Its data has the present and
 // what is unread there, so that what follows up to it is counted already.
-func (p resumePoint) firstFrames() []byte {
-	b := appendRetry(nil, retryLost.random())
+func (p resumePoint) firstFrames(retry durationRange) []byte {
+	b := appendRetry(nil, retry.random())
 	if p.problem != "" {
 		b = appendReset(b, p.problem, p.cursor)
 	}

@@ -72,6 +72,7 @@ go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
 wait "$page" || failed=1
 cat .stack/logs/page.log
 go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
+GOWORK=off go -C deploy/helm test -count=1 "$@" ./... || failed=1
 wait "$stacks" || {
   failed=1
   cat .stack/logs/demo.log .stack/logs/chaos.log

@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -95,7 +96,7 @@ select message_id from fresh`
 // Note records in the transaction of their effect that the messages of batch,
 // which came from queue, have it. It also resolves the dead letters that they
 // were, and forgets their starts. It returns those messages that are new; the
-// others had their effect before.
+// others had their effect before, and the commit waits until a standby has it.
 func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh []Message, err error) {
 	ids := make([]string, len(batch))
 	for i, m := range batch {
@@ -114,6 +115,9 @@ func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh 
 		if isNew[m.ID] {
 			fresh = append(fresh, m)
 		}
+	}
+	if len(fresh) == 0 { // nothing was written, and what was seen before is acknowledged next
+		return nil, pgpool.Barrier(ctx, tx)
 	}
 	return fresh, nil
 }

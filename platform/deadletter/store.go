@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Store keeps dead letters and their replays in the database of the
@@ -65,6 +66,7 @@ func (s *Store) Archive(ctx context.Context, letters []Letter) error {
 		batch.Queue(archiveSQL, l.Queue, l.MessageID, l.Type, l.Body, l.Properties, l.Headers,
 			l.Class, l.Error, l.Group, l.FirstFailedAt, l.FailedAt, l.Retries, l.RetryReason, l.Replay)
 	}
+	batch.Queue(pgpool.BarrierSQL) // the letters are acknowledged next, also those that were there
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("archive dead letters: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Store keeps the messages that wait, in the database of their effects. It is
@@ -48,7 +49,7 @@ with asked as (
   select $1, message_id, type, due_at, body, properties, headers from judged where outcome = 'parked' order by message_id
   on conflict do nothing
 )
-select message_id, case outcome when 'known' then 'parked' else outcome end from judged`
+select message_id, outcome from judged`
 
 // Park keeps those of messages from queue whose time has not come, and returns
 // what became of each, by its id. If full, it keeps none. A message that waits
@@ -67,9 +68,21 @@ func (s *Store) Park(ctx context.Context, queue string, messages []Message, full
 	outcomes := make(map[string]Outcome, n)
 	var id string
 	var outcome Outcome
-	_, err = pgx.ForEachRow(rows, []any{&id, &outcome}, func() error { outcomes[id] = outcome; return nil })
+	known := false
+	_, err = pgx.ForEachRow(rows, []any{&id, &outcome}, func() error {
+		if outcome == "known" {
+			outcome, known = Parked, true
+		}
+		outcomes[id] = outcome
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("park messages: %w", err)
+	}
+	if known { // those are acknowledged next, though nothing was written for them
+		if err := pgpool.Barrier(ctx, s.pool); err != nil {
+			return nil, err
+		}
 	}
 	return outcomes, nil
 }

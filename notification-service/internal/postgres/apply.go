@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // applySQL is one statement, and so one transaction and one round trip.
@@ -120,6 +121,11 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[number])
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply batch: %w", err)
+	}
+	if len(numbers) == 0 { // nothing was written, and what was seen before is acknowledged next
+		if err := pgpool.Barrier(ctx, s.pool); err != nil {
+			return Applied{}, err
+		}
 	}
 	return args.applied(batch, numbers), nil
 }

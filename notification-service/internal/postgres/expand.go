@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // expandSQL is one statement, and so one transaction and one round trip: it
@@ -72,6 +73,11 @@ func (s *Store) Expand(ctx context.Context, queue string, events []webhook.Event
 	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies).Scan(&fresh, &lanes)
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
+	}
+	if fresh == 0 { // nothing was written, and what was seen before is acknowledged next
+		if err := pgpool.Barrier(ctx, s.pool); err != nil {
+			return 0, nil, err
+		}
 	}
 	return len(events) - fresh, lanes, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Follow has reader hear of the report's changes of status from now on. To
@@ -21,7 +22,7 @@ func (s *Store) Follow(ctx context.Context, reader notification.Reader, report u
 	}
 	// Two requests at once may both find room: the limits keep the work small, and
 	// one more is none.
-	var follows bool
+	var already, fresh bool
 	err := s.pool.QueryRow(ctx, `
 		with me as (
 		  select id from streams where name = $1
@@ -35,15 +36,18 @@ func (s *Store) Follow(ctx context.Context, reader notification.Reader, report u
 		  on conflict do nothing
 		  returning 1
 		)
-		select exists (select from already) or exists (select from fresh)`,
-		reader.Own(), report, notification.MaxFollows, notification.MaxFollowers).Scan(&follows)
-	if err != nil {
+		select exists (select from already), exists (select from fresh)`,
+		reader.Own(), report, notification.MaxFollows, notification.MaxFollowers).Scan(&already, &fresh)
+	switch {
+	case err != nil:
 		return fmt.Errorf("follow report: %w", err)
-	}
-	if !follows {
+	case already: // nothing was written, and he is told that he follows it
+		return pgpool.Barrier(ctx, s.pool)
+	case !fresh:
 		return notification.ErrFollows
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Unfollow undoes Follow.

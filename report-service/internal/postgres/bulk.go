@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -20,8 +21,11 @@ func (s *Store) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent
 		if err != nil {
 			return 0, nil, fmt.Errorf("select idempotency key: %w", err)
 		}
-		if err := stored.check(idempotent); err != nil || stored.found {
-			return 0, stored.response, err
+		if err := stored.check(idempotent); err != nil {
+			return 0, nil, err
+		}
+		if stored.found {
+			return 0, stored.response, pgpool.Barrier(ctx, s.pool)
 		}
 	}
 	err = s.act(ctx, m.By, func(tx pgx.Tx) error {

@@ -427,7 +427,7 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 	}
 	before := queries.Len()
 	writes.queue(queries)
-	if queries.Len() == before { // nothing to write: the transaction ends with the rollback above
+	if queries.Len() == before { // all were refused: the transaction ends with the rollback above
 		return nil
 	}
 	queries.Queue("commit")

@@ -62,8 +62,12 @@ func (c *createChange) read(r *readBatch) {
 
 func (c *createChange) write(w *writeBatch) error {
 	if c.idempotent != nil {
-		if err := c.earlier.check(c.idempotent); err != nil || c.earlier.found {
+		if err := c.earlier.check(c.idempotent); err != nil {
 			return err
+		}
+		if c.earlier.found {
+			w.doneBefore = true
+			return nil
 		}
 	}
 	f := c.filing

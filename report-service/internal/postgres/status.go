@@ -91,6 +91,8 @@ func (c *statusChange) write(w *writeBatch) error {
 			w.others.Queue(`delete from duplicate_ends where original = $1`, c.id)
 			queueDeadline(&w.others, c.id, c.calendar.Begin(c.categories[filing.Category.ID].Target, entry.At))
 		}
+	} else {
+		w.doneBefore = true
 	}
 	w.others.Queue(viewSQL+` where r.id = $2`, c.move.By, c.id).QueryRow(func(row pgx.Row) (err error) {
 		c.view, err = scanView(row)

@@ -51,6 +51,7 @@ func (c *voteChange) write(w *writeBatch) error {
 	}
 	c.tally = report.Tally{Score: filing.Score, Version: filing.Version}
 	if !ok {
+		w.doneBefore = true
 		return nil
 	}
 	if c.ballot.Vote == report.None {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -26,6 +27,8 @@ type writeBatch struct {
 	votes   []voteRow
 	outbox  []outboxRow
 	others  pgx.Batch // whatever is rare, after all rows are there
+
+	doneBefore bool // a change was made already, and its caller is told so
 }
 
 type newFiling struct {
@@ -114,6 +117,9 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 		w.queueOutbox(b)
 	}
 	b.QueuedQueries = append(b.QueuedQueries, w.others.QueuedQueries...)
+	if w.doneBefore && len(w.outbox) == 0 { // rows of the outbox make the commit wait as well
+		b.Queue(pgpool.BarrierSQL)
+	}
 }
 
 func (w *writeBatch) queueFilings(b *pgx.Batch) {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -46,6 +47,7 @@ type readResult struct {
 	fullShards int     // shards that have more rows
 	snapshot   string
 	unlisted   uint32  // transactions that run and are too young for the snapshot
+	standbys   bool    // commits wait for a standby
 	delayed    []int16 // shards with rows that wait for another attempt
 	err        error
 }
@@ -84,10 +86,10 @@ const readSQL = `
 		       ) d) as delayed
 		from pg_current_snapshot() s
 	)
-	select head.snapshot, head.unlisted, head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null, null, now(), 0
+	select head.snapshot, head.unlisted, current_setting('synchronous_standby_names') <> '', head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null, null, now(), 0
 	from head
 	union all
-	select '', 0, null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, ` + headersSQL + `, m.created_at, m.retry_count
+	select '', 0, false, null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, ` + headersSQL + `, m.created_at, m.retry_count
 	from unnest($1::smallint[], $2::bigint[]) as s(shard, watermark)
 	cross join lateral (
 		select seq, id, routing_key, report_id, payload, headers, created_at, retry_count
@@ -125,6 +127,11 @@ func (r *reader) read(ctx context.Context, req readRequest) readResult {
 	if err == nil {
 		err = res.scan(rows)
 	}
+	if err == nil && res.standbys && len(res.rows) > 0 {
+		// A row may be visible and on no standby. Once published it would announce,
+		// after a failover, what the next primary does not know.
+		err = pgpool.Barrier(ctx, r.pool)
+	}
 	if err != nil {
 		res.err = fmt.Errorf("read outbox: %w", err)
 	}
@@ -145,16 +152,17 @@ func (res *readResult) scan(rows pgx.Rows) error {
 		var one row
 		var snapshot string
 		var unlisted uint32
+		var standbys bool
 		var delayed []int16
 		var shard int16
 		var id, report pgtype.UUID
-		err := rows.Scan(&snapshot, &unlisted, &delayed, &shard, &one.seq, &id, &one.key, &report,
+		err := rows.Scan(&snapshot, &unlisted, &standbys, &delayed, &shard, &one.seq, &id, &one.key, &report,
 			&one.payload, &one.trace, &one.recipient, &one.created, &one.retries)
 		if err != nil {
 			return err
 		}
 		if !id.Valid {
-			res.snapshot, res.unlisted, res.delayed = snapshot, unlisted, delayed
+			res.snapshot, res.unlisted, res.standbys, res.delayed = snapshot, unlisted, standbys, delayed
 			continue
 		}
 		i := index[shard]
@@ -194,6 +202,9 @@ func (r *reader) oldest(ctx context.Context, key string, leases []shards.Lease) 
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the oldest row of a routing key: %w", err)
+	}
+	if err := pgpool.Barrier(ctx, r.pool); err != nil { // see read
+		return nil, err
 	}
 	one.lease = byShard[shard]
 	return &one, nil

@@ -1,0 +1,90 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// The effect of a message was given up while its commit waited for a standby,
+// which makes it visible on this server alone. When the message comes again it
+// is known as handled, and acknowledged, only once a standby has its effect: a
+// failover would lose it.
+func TestSeenMessageWaitsForAStandby(t *testing.T) {
+	t.Parallel()
+	server := pgtest.StartServer(t)
+	own := message(ann.Own())
+	heard := webhook.Event{MessageID: uuid.NewString(), Type: string(event.VoteReceivedKey), ReportID: uuid.New(), ReportVersion: 1, Body: []byte("{}")}
+	for _, tt := range []struct {
+		name   string
+		handle func(store *postgres.Store) error
+	}{
+		{"notification", func(store *postgres.Store) error {
+			_, err := store.Apply(t.Context(), votes, []consumer.Message{own})
+			return err
+		}},
+		{"webhook", func(store *postgres.Store) error {
+			_, _, err := store.Expand(t.Context(), "queue.webhooks", []webhook.Event{heard})
+			return err
+		}},
+		{"follow", func(store *postgres.Store) error {
+			return store.Follow(t.Context(), ann, heard.ReportID)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pool, err := pgxpool.New(context.WithoutCancel(t.Context()), server.Create(migrations.Notification))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(pool.Close)
+			store := postgres.NewStore(pool)
+			standby := server.AwaitStandby()
+			defer standby.Release()
+
+			first := make(chan error, 1)
+			go func() { first <- tt.handle(store) }()
+			until(t, "the first is given up", func() bool {
+				standby.GiveUp()
+				return len(first) > 0
+			})
+			if err := <-first; err != nil {
+				t.Fatalf("the first: %v", err)
+			}
+			again := make(chan error, 1)
+			go func() { again <- tt.handle(store) }()
+			until(t, "the message waits for the standby, or is handled", func() bool {
+				return standby.Waits() > 0 || len(again) > 0
+			})
+			if len(again) > 0 {
+				t.Fatalf("the message counts as handled (error %v), though no standby has its effect", <-again)
+			}
+			standby.Release()
+			if err := <-again; err != nil {
+				t.Errorf("the message: %v", err)
+			}
+		})
+	}
+}
+
+// until polls until ok, because the database sends no signal.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline, tick := time.After(2*time.Minute), time.Tick(5*time.Millisecond)
+	for !ok() {
+		select {
+		case <-tick:
+		case <-deadline:
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}

@@ -94,8 +94,13 @@ func (c Config) devFault(interfaces func() ([]net.Addr, error)) (fault config.Fa
 	for _, a := range addrs {
 		inside := func(n netip.Prefix) bool { return n.Contains(a) }
 		if !a.IsLoopback() && !slices.ContainsFunc(networks, inside) {
-			return config.Fault{Variable: "AUTH_MODE", Want: fmt.Sprintf("jwt, or beside dev an HTTP_ADDR such as 127.0.0.1:3002: "+
-				"dev gives a token to anyone who asks, and %q also listens on %s, which is neither loopback nor within AUTH_DEV_NETWORK", c.Addr, a)}, true
+			want := fmt.Sprintf("jwt, or beside dev an HTTP_ADDR such as 127.0.0.1:3002: "+
+				"dev gives a token to anyone who asks, and %q also listens on %s, which is neither loopback nor within AUTH_DEV_NETWORK", c.Addr, a)
+			// A pod has an address of its link that nobody gave it.
+			if i := slices.IndexFunc(privateNetworks, func(n netip.Prefix) bool { return n.Contains(a) }); i >= 0 {
+				want += fmt.Sprintf("; if only those of your stack are in %s, add it there", privateNetworks[i])
+			}
+			return config.Fault{Variable: "AUTH_MODE", Want: want}, true
 		}
 	}
 	return config.Fault{}, false

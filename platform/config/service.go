@@ -4,10 +4,10 @@ import (
 	"net"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // A Service is what both services are configured with: where the servers are, and
@@ -29,8 +29,8 @@ func (s *Service) Validate() []Fault {
 	// The parsers' errors may quote what they read, passwords included.
 	_, err := pgxpool.ParseConfig(s.DatabaseURL)
 	faults.Check(err == nil, "DATABASE_URL", "a URL such as postgres://user:password@db.example.org:5432/cityconnect")
-	_, err = amqp.ParseURI(s.RabbitURL)
-	faults.Check(err == nil, "RABBITMQ_URL", "a URL such as amqp://user:password@rabbitmq.example.org:5672/")
+	_, err = rabbit.Nodes(s.RabbitURL)
+	faults.Check(err == nil, "RABBITMQ_URL", "a URL such as amqp://user:password@rabbitmq.example.org:5672/, with several nodes as a:5672,b:5672")
 	level, err := zerolog.ParseLevel(s.LogLevel)
 	faults.Check(err == nil && level != zerolog.NoLevel, "LOG_LEVEL", "debug, info, warn or error")
 	s.Keys, err = event.ParseKeyring(s.RecipientKey)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // WarnWithoutTLS logs a warning for each variable that leads to a server on
@@ -28,11 +30,16 @@ func WarnWithoutTLS(log zerolog.Logger, urls map[string]string) {
 func unprotected(address string) (host string, ok bool) {
 	switch scheme, _, _ := strings.Cut(address, "://"); scheme {
 	case "amqp", "http":
-		u, err := url.Parse(address)
-		if err != nil {
-			return "", false // Validate has refused it
+		for _, node := range rabbit.SplitHosts(address) {
+			u, err := url.Parse(node)
+			if err != nil {
+				return "", false // Validate has refused it
+			}
+			if !isLocal(u.Hostname()) {
+				return u.Hostname(), true
+			}
 		}
-		return u.Hostname(), !isLocal(u.Hostname())
+		return "", false
 	case "", "amqps", "https":
 		return "", false
 	}

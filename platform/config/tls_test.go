@@ -24,6 +24,7 @@ func TestWarnWithoutTLS(t *testing.T) {
 		"host=10.0.0.7 user=u password=geheim sslmode=disable",
 		"amqp://u:geheim@mq.example.org/",
 		"amqp://u:geheim@rabbitmq:5672/",
+		"amqp://u:geheim@127.0.0.1:5672,mq.example.org:5672/",
 		"http://u:geheim@mq.example.org:15672",
 		"http://id.example.org/certs",
 		"http://[2001:db8::1]/certs",
@@ -39,6 +40,7 @@ func TestWarnWithoutTLS(t *testing.T) {
 		"amqps://u:geheim@mq.example.org/",
 		"amqp://u:geheim@127.0.0.2/",
 		"amqp://u:geheim@[::1]/",
+		"amqp://u:geheim@127.0.0.1:5672,[::1]:5672/",
 		"https://u:geheim@mq.example.org",
 		"http://localhost:15672",
 	}

@@ -45,11 +45,15 @@ func Classify(err error) Class {
 	return Unknown
 }
 
+// readOnly is the SQLSTATE of a write to a server that is, or has become, a
+// standby.
+const readOnly = "25006"
+
 func classifySQLState(code string) Class {
 	switch code {
 	case "57014", "55P03", "25P03": // a statement was cancelled, a lock was not to be had, a transaction was idle
 		return Busy
-	case "25006": // read-only: a failover is on its way
+	case readOnly: // a failover is on its way
 		return Away
 	case "42P01", "42703", "42883": // no such table, column, function: the migration is still to come
 		return Away

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -50,6 +51,12 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	settings["application_name"] = application
 	maps.Copy(settings, cfg.ConnConfig.RuntimeParams)
 	cfg.ConnConfig.RuntimeParams = settings
+	// After a failover the pool may hold connections to a server that serves reads
+	// only now. Its next ones go to the new primary, by a list of hosts or by a proxy.
+	onError := cfg.ConnConfig.OnPgError
+	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
+		return e.Code != readOnly && onError(conn, e)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)

@@ -86,6 +86,25 @@ func TestServerEndsWhatHangs(t *testing.T) {
 	}
 }
 
+// A server that has become a standby refuses to write. The pool does not keep
+// the connection to it: the next one may lead to the primary.
+func TestReadOnlyServerIsLeft(t *testing.T) {
+	t.Parallel()
+	pool := open(t, server(t, "pool_max_conns=1"))
+	if _, err := pool.Exec(t.Context(), `set default_transaction_read_only = on`); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		want pgpool.Class
+	}{{"a write there", pgpool.Away}, {"a write after it", pgpool.Unknown}} {
+		_, err := pool.Exec(t.Context(), `create temporary table written ()`)
+		if got := pgpool.Classify(err); got != tt.want {
+			t.Errorf("%s: class %q, want %q (error: %v)", tt.name, got, tt.want, err)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]int32{

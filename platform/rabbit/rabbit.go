@@ -9,9 +9,10 @@ package rabbit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,8 +27,9 @@ const (
 	// peer is noticed within thirty seconds.
 	defaultHeartbeat = 10 * time.Second
 	// dialTimeout covers the connection and the handshake. A broker that needs
-	// longer is better tried again.
+	// longer is better tried again; where there are others, after nodeTimeout.
 	dialTimeout = 10 * time.Second
+	nodeTimeout = 3 * time.Second
 	// writeTimeout ends a write that the broker does not take. It is longer than
 	// any pause of a healthy broker and shorter than a confirm timeout.
 	writeTimeout = 10 * time.Second
@@ -37,7 +39,7 @@ const (
 
 // A Config says where to connect, and who observes the connection.
 type Config struct {
-	URL  string // amqp:// or amqps://, with user, password and virtual host
+	URL  string // amqp:// or amqps://, with user, password and virtual host; see Nodes
 	Name string // shown in the broker's list of connections, and in Metrics
 	Log  zerolog.Logger
 	// Metrics gets the gauges of this connection; nil for none.
@@ -66,19 +68,42 @@ type Observer struct {
 }
 
 // Dial opens one connection, which the caller closes. Long-running parts use
-// Supervise.
+// Supervise. Of several nodes it tries one after the other, in an order of its
+// own each time: so the connections spread, and those of a node that died go to
+// all others.
 func Dial(ctx context.Context, cfg Config) (*amqp.Connection, error) {
-	address, err := withoutHeartbeat(cfg.URL)
+	nodes, err := Nodes(cfg.URL)
 	if err != nil {
 		return nil, err
 	}
+	timeout := dialTimeout
+	if len(nodes) > 1 {
+		timeout = nodeTimeout
+	}
+	rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	var failures []error
+	for _, node := range nodes {
+		conn, err := dialNode(ctx, cfg, node, timeout)
+		if err == nil {
+			return conn, nil
+		}
+		failures = append(failures, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(failures...)
+}
+
+// dialNode opens a connection to the node at address, within timeout.
+func dialNode(ctx context.Context, cfg Config, address string, timeout time.Duration) (*amqp.Connection, error) {
 	var socket net.Conn
 	conn, err := amqp.DialConfig(address, amqp.Config{
 		Heartbeat:  cfg.heartbeat(),
 		Properties: properties(cfg.Name),
 		Dial: func(network, addr string) (net.Conn, error) {
 			var err error
-			socket, err = dialSocket(ctx, cfg, network, addr)
+			socket, err = dialSocket(ctx, cfg, network, addr, timeout)
 			return socket, err
 		},
 	})
@@ -89,23 +114,6 @@ func Dial(ctx context.Context, cfg Config) (*amqp.Connection, error) {
 		return nil, fmt.Errorf("connect to rabbitmq: %w", err)
 	}
 	return conn, nil
-}
-
-// withoutHeartbeat checks the URL and removes a heartbeat from it, which would
-// go before the one that the caller counts on.
-func withoutHeartbeat(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err == nil {
-		_, err = amqp.ParseURI(address)
-	}
-	if err != nil {
-		// The cause is left out: it may show the password.
-		return "", fmt.Errorf("%w: want amqp://user:password@host:5672/vhost", errURL)
-	}
-	query := u.Query()
-	query.Del("heartbeat")
-	u.RawQuery = query.Encode()
-	return u.String(), nil
 }
 
 // heartbeat returns the interval in the whole seconds that the protocol knows.
@@ -124,13 +132,13 @@ func properties(name string) amqp.Table {
 
 // dialSocket connects under a deadline that amqp091-go lifts once the
 // handshake is over. Ending ctx interrupts the connecting.
-func dialSocket(ctx context.Context, cfg Config, network, addr string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
+func dialSocket(ctx context.Context, cfg Config, network, addr string, timeout time.Duration) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}

@@ -29,16 +29,16 @@ var errClosed = errors.New("connection closed")
 // Supervise dials, hands each live connection to session, and dials again when
 // session returned, until ctx ends: after 0.5 s, doubling to 5 s, ±20 %,
 // without limit, and at once when another connection of this process has
-// reached the same broker. The context of session ends when the connection
-// closes or ctx does; Supervise waits for session to return, and closes the
-// connection.
+// reached the same broker. Of a cluster it tries every node before it pauses.
+// The context of session ends when the connection closes or ctx does; Supervise
+// waits for session to return, and closes the connection.
 //
 //	dialling ──reached──► session ──ended──► pause ──► dialling
 //	    └──failed──► pause, which ends early when another connection succeeds
 //
 // It returns nil once ctx ended, or an error at once if the URL is malformed.
 func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context, conn *amqp.Connection) error) error {
-	if _, err := withoutHeartbeat(cfg.URL); err != nil {
+	if _, err := Nodes(cfg.URL); err != nil {
 		return err
 	}
 	observer := cfg.observer()

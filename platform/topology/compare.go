@@ -44,11 +44,14 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 		}
 	}
 	for _, b := range t.bindings {
-		if !slices.ContainsFunc(have.bindings, b.is) {
+		// The bindings of a queue whose node is down are not shown, and are still there.
+		down := slices.ContainsFunc(have.queues, func(h rabbithole.QueueInfo) bool { return h.Name == b.queue && isDown(h) })
+		if !down && !slices.ContainsFunc(have.bindings, b.is) {
 			missing = append(missing, Finding{fmt.Sprintf("queue %s is not bound to %s by %q", b.queue, b.exchange, b.key), declaredSoon})
 		}
 	}
 	differing = append(differing, t.copiedRetries(have.bindings)...)
+	differing = append(differing, t.compareCopies(have)...)
 	return missing, append(differing, t.comparePolicies(have.policies, vhost)...)
 }
 

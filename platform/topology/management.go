@@ -11,37 +11,57 @@ import (
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// requestTimeout ends the requests of one check of an API that is busy or
-// gone.
-const requestTimeout = 20 * time.Second
+const (
+	// requestTimeout ends the requests of one check of an API that is busy or
+	// gone.
+	requestTimeout = 20 * time.Second
+	// nodeTimeout is how long a node may say nothing before another is asked.
+	nodeTimeout = 4 * time.Second
+)
 
-// A management sees one virtual host through RabbitMQ's management API.
+// A management sees one virtual host through RabbitMQ's management API, of which
+// each node of a cluster has all.
 type management struct {
-	endpoint, user, password string
+	endpoint, user, password string   // of the first node
+	hosts                    []string // of all nodes
 	vhost                    string
 }
 
 // newManagement returns a client of the API at baseURL, which may carry user
-// and password, for the virtual host of amqpURL. Without a user of its own it
-// takes the one of amqpURL. Its errors show no password.
+// and password, and name several nodes with commas between them, for the virtual
+// host of amqpURL. Without a user of its own it takes the one of amqpURL. Its
+// errors show no password.
 func newManagement(baseURL, amqpURL string) (*management, error) {
-	base, err := url.Parse(baseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, errors.New("management URL: want http://user:password@host:15672")
-	}
-	broker, err := amqp.ParseURI(amqpURL)
+	m := &management{}
+	nodes, err := rabbit.Nodes(amqpURL)
 	if err != nil {
 		return nil, errors.New("broker URL: want amqp://user:password@host:5672/vhost")
 	}
-	m := &management{user: broker.Username, password: broker.Password, vhost: broker.Vhost}
-	if base.User != nil {
-		m.user = base.User.Username()
-		m.password, _ = base.User.Password()
-		base.User = nil
+	broker, err := amqp.ParseURI(nodes[0])
+	if err != nil {
+		return nil, errors.New("broker URL: want amqp://user:password@host:5672/vhost")
 	}
-	m.endpoint = strings.TrimSuffix(base.String(), "/")
+	m.user, m.password, m.vhost = broker.Username, broker.Password, broker.Vhost
+	for i, address := range rabbit.SplitHosts(baseURL) {
+		base, err := url.Parse(address)
+		if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+			return nil, errors.New("management URL: want http://user:password@host:15672, or several hosts with commas between them")
+		}
+		m.hosts = append(m.hosts, base.Host)
+		if i > 0 {
+			continue
+		}
+		if base.User != nil {
+			m.user = base.User.Username()
+			m.password, _ = base.User.Password()
+			base.User = nil
+		}
+		m.endpoint = strings.TrimSuffix(base.String(), "/")
+	}
 	return m, nil
 }
 
@@ -51,6 +71,7 @@ type snapshot struct {
 	queues    []rabbithole.QueueInfo
 	bindings  []rabbithole.BindingInfo
 	policies  []rabbithole.Policy
+	nodes     []rabbithole.NodeInfo // of the cluster; none where the user may not see them
 }
 
 // read returns what exists now.
@@ -72,6 +93,9 @@ func (m *management) read(ctx context.Context) (s snapshot, err error) {
 	if s.policies, err = client.ListPoliciesIn(m.vhost); err != nil {
 		return s, fmt.Errorf("list policies by the management API: %w", err)
 	}
+	// It takes the tag "monitoring", which no service needs: without, what is known
+	// of the cluster is what its queues say.
+	s.nodes, _ = client.ListNodes()
 	return s, nil
 }
 
@@ -97,13 +121,42 @@ func (m *management) client(ctx context.Context) (*rabbithole.Client, context.Ca
 		return nil, nil, fmt.Errorf("make management client: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	client.SetTransport(untilDone{ctx})
+	client.SetTransport(anyNode{ctx, m.hosts})
 	return client, cancel, nil
 }
 
-// untilDone ends requests with a context. The client takes none itself.
-type untilDone struct{ ctx context.Context }
+// anyNode sends a request to one node after the other, until one answers, and
+// ends it with a context, of which the client itself takes none.
+type anyNode struct {
+	ctx   context.Context
+	hosts []string
+}
 
-func (u untilDone) RoundTrip(r *http.Request) (*http.Response, error) {
-	return http.DefaultTransport.RoundTrip(r.WithContext(u.ctx))
+func (a anyNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	var failures []error
+	for i, host := range a.hosts {
+		ctx, cancel := context.WithCancel(a.ctx)
+		silence := time.AfterFunc(nodeTimeout, cancel)
+		if i == len(a.hosts)-1 {
+			silence.Stop() // no other could be asked
+		}
+		try := r.Clone(ctx)
+		try.URL.Host, try.Host = host, host
+		if r.GetBody != nil {
+			body, err := r.GetBody()
+			if err != nil {
+				cancel()
+				return nil, err
+			}
+			try.Body = body
+		}
+		res, err := http.DefaultTransport.RoundTrip(try)
+		if silence.Stop(); err == nil { // the body is still to be read: ctx ends with a.ctx
+			context.AfterFunc(a.ctx, cancel)
+			return res, nil
+		}
+		cancel()
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
 }

@@ -62,7 +62,7 @@ func (s Service) wrongValues(t *testing.T) {
 		"HTTP_ADDR":       {"3002", "nonsense"},
 		"OPERATIONS_ADDR": {"3012", "nonsense"},
 		"DATABASE_URL":    {"", "postgres://user:geheim@host:port/x", "://geheim"},
-		"RABBITMQ_URL":    {"", "http://user:geheim@host", "amqp://user:geheim@host:port/"},
+		"RABBITMQ_URL":    {"", "http://user:geheim@host", "amqp://user:geheim@host:port/", "amqp://user:geheim@a:5672,,b:5672/"},
 		"RECIPIENT_KEY":   {"", "geheim", "k1:geheim"},
 		"TOPOLOGY_PREFIX": {"Bandung", "bandung"},
 		"LOG_LEVEL":       {"loud"},

@@ -1,0 +1,81 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+)
+
+// quorum is the type of a queue that has a copy on several nodes of a cluster.
+const quorum = "quorum"
+
+// compareCopies finds what is not as safe as the cluster could make it: nodes
+// that are down or do not see each other, and queues with fewer copies than
+// there are nodes. On a single node there is nothing to find.
+func (t *Topology) compareCopies(have snapshot) (findings []Finding) {
+	var ours []rabbithole.QueueInfo
+	members := len(have.nodes)
+	for _, h := range have.queues {
+		if slices.ContainsFunc(t.queues, func(q queueSpec) bool { return q.name == h.Name }) {
+			ours = append(ours, h)
+			members = max(members, len(h.Members))
+		}
+	}
+	if members < 2 {
+		return nil
+	}
+	offline := make(map[string]int) // how many of our queues have a copy there that is not up to date
+	for _, n := range have.nodes {
+		if !n.IsRunning {
+			offline[n.Name] = 0
+		}
+		if len(n.Partitions) > 0 {
+			findings = append(findings, Finding{
+				fmt.Sprintf("node %s does not see %s, though all of them run", n.Name, strings.Join(n.Partitions, ", ")),
+				"on the node that was away: rabbitmqctl stop_app, then rabbitmqctl start_app",
+			})
+		}
+	}
+	for _, q := range ours {
+		switch {
+		case q.Type != quorum && isDown(q):
+			findings = append(findings, Finding{
+				fmt.Sprintf("queue %s is down with node %s, which has its only copy", q.Name, q.Node),
+				"start that node; then give the queue more copies, as docs/high-availability.md says",
+			})
+		case q.Type != quorum:
+			findings = append(findings, Finding{
+				fmt.Sprintf("queue %s has one copy, in a cluster of %d nodes", q.Name, members),
+				"use a virtual host whose default queue type is quorum, as docs/high-availability.md says",
+			})
+		case len(q.Online) <= len(q.Members)/2:
+			findings = append(findings, Finding{
+				fmt.Sprintf("queue %s has lost its majority: %d of %d copies are there, and it takes and gives no message", q.Name, len(q.Online), len(q.Members)),
+				"start the other nodes; messages wait in the outbox meanwhile",
+			})
+		case len(q.Members) < members:
+			findings = append(findings, Finding{
+				fmt.Sprintf("queue %s has copies on %d of %d nodes", q.Name, len(q.Members), members),
+				"rabbitmq-queues grow NODE all, for each node that is missing",
+			})
+		}
+		for _, member := range q.Members {
+			if !slices.Contains(q.Online, member) {
+				offline[member]++
+			}
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(offline)) {
+		findings = append(findings, Finding{
+			fmt.Sprintf("node %s of the cluster is down: %d queues have one copy less", node, offline[node]),
+			"start that node; nothing is lost as long as more than half of the nodes run",
+		})
+	}
+	return findings
+}
+
+// isDown tells whether a queue cannot be used because its node is down.
+func isDown(q rabbithole.QueueInfo) bool { return q.Status == "down" }

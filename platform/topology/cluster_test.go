@@ -1,0 +1,83 @@
+package topology
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// What a cluster lacks is said, with what an operator can do. The answers of the
+// management API are those that three nodes of 3.10.8 gave.
+func TestCopiesInACluster(t *testing.T) {
+	t.Parallel()
+	three := []string{"cc1@localhost", "cc2@localhost", "cc3@localhost"}
+	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	whole := func(change func(q *rabbithole.QueueInfo)) (have snapshot) {
+		for _, spec := range broker.queues {
+			q := rabbithole.QueueInfo{Name: spec.name, Type: quorum, Status: "running", Node: three[0], Members: three, Online: three}
+			change(&q)
+			have.queues = append(have.queues, q)
+		}
+		return have
+	}
+	dlq := event.Topology{}.DeadLetterQueue(event.Topology{}.Queue(event.VoteReceivedKey))
+	for _, tt := range []struct {
+		name string
+		have snapshot
+		want []string // parts of the findings, in their order; none for none
+	}{
+		{"all is well", whole(func(*rabbithole.QueueInfo) {}), nil},
+		{"a single node", whole(func(q *rabbithole.QueueInfo) { q.Members, q.Online = three[:1], three[:1] }), nil},
+		{"dead letters with one copy", whole(func(q *rabbithole.QueueInfo) {
+			if q.Name == dlq {
+				q.Type, q.Members, q.Online = "classic", nil, nil
+			}
+		}), []string{"queue " + dlq + " has one copy, in a cluster of 3 nodes"}},
+		{"and its node is down", whole(func(q *rabbithole.QueueInfo) {
+			if q.Name == dlq {
+				q.Type, q.Members, q.Online, q.Status = "classic", nil, nil, "down"
+			}
+		}), []string{"queue " + dlq + " is down with node cc1@localhost"}},
+		{"a node is down", whole(func(q *rabbithole.QueueInfo) { q.Online = three[:2] }), []string{"node cc3@localhost of the cluster is down"}},
+		{"a queue of the time before the cluster", whole(func(q *rabbithole.QueueInfo) {
+			if strings.HasSuffix(q.Name, "1s") {
+				q.Members, q.Online = three[:1], three[:1]
+			}
+		}), []string{"has copies on 1 of 3 nodes"}},
+		{"no majority", whole(func(q *rabbithole.QueueInfo) {
+			if q.Name == "queue.vote_received" {
+				q.Online = three[:1]
+			}
+		}), []string{"queue queue.vote_received has lost its majority", "node cc2@localhost", "node cc3@localhost"}},
+		{"a partition that stays", func() snapshot {
+			have := whole(func(*rabbithole.QueueInfo) {})
+			have.nodes = []rabbithole.NodeInfo{{Name: three[0], IsRunning: true, Partitions: three[2:]}, {Name: three[1], IsRunning: true}, {Name: three[2], IsRunning: true}}
+			return have
+		}(), []string{"node cc1@localhost does not see cc3@localhost"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			findings := broker.compareCopies(tt.have)
+			matches := slices.EqualFunc(findings, tt.want, func(f Finding, want string) bool { return strings.Contains(f.What, want) && f.Remedy != "" })
+			if !matches {
+				t.Errorf("found %q, want %q", findings, tt.want)
+			}
+		})
+	}
+}
+
+// The bindings of a queue whose node is down are not shown by the API. That must
+// not be taken for a queue that nobody bound.
+func TestQueueOfANodeThatIsDown(t *testing.T) {
+	t.Parallel()
+	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	dlq := event.Topology{}.DeadLetterQueue(event.Topology{}.Queue(event.VoteReceivedKey))
+	missing, _ := broker.compare(snapshot{queues: []rabbithole.QueueInfo{{Name: dlq, Type: "classic", Status: "down", Node: "cc1@localhost"}}}, "/")
+	if slices.ContainsFunc(missing, func(f Finding) bool { return strings.Contains(f.What, "queue "+dlq+" is not bound") }) {
+		t.Errorf("found %q: the binding of a queue that is down", missing)
+	}
+}

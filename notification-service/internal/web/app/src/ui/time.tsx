@@ -38,6 +38,12 @@ export function timeOfDay(date: Date): string {
   return clock.value.format(date);
 }
 
+/** The reader's word for a day of the week, counted from Monday. */
+export function weekdayName(day: number): string {
+  const monday = Date.UTC(2026, 0, 5);
+  return new Intl.DateTimeFormat(language.value, { weekday: 'long', timeZone: 'UTC' }).format(monday + day * 86_400_000);
+}
+
 /** A listener that puts the exact time into the tooltip of an element. */
 export function showExactTime(date: Date) {
   return (event: { currentTarget: HTMLElement }) => {

@@ -5,6 +5,7 @@ import { config } from '../../state/config';
 import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Audit } from './audit';
+import { CityCalendar } from './calendar/calendar';
 import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
 import { Email } from './email/email';
@@ -43,6 +44,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'email', name: 'email', view: Email, shown: () => config.mails === true },
   { path: 'schedules', name: 'schedules', view: Schedules },
   { path: 'departments', name: 'departments', view: Departments },
+  { path: 'calendar', name: 'calendar', view: CityCalendar },
   { path: 'audit', name: 'audit', view: Audit },
 ];
 

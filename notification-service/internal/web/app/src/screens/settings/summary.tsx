@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type DigestSettings } from '../../api/client';
-import { language, t } from '../../lang/i18n';
+import { t } from '../../lang/i18n';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
+import { weekdayName } from '../../ui/time';
 
 const FREQUENCIES: DigestSettings['frequency'][] = ['off', 'daily', 'weekly'];
 const WEEKDAYS: NonNullable<DigestSettings['weekday']>[] = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
@@ -52,7 +53,7 @@ export function Summary({ zone }: { zone: string }) {
           <select value={weekday} onChange={(event) => setWanted({ ...wanted, weekday: event.currentTarget.value as typeof weekday })}>
             {WEEKDAYS.map((day, i) => (
               <option key={day} value={day}>
-                {nameOf(i)}
+                {weekdayName(i)}
               </option>
             ))}
           </select>
@@ -70,10 +71,4 @@ export function Summary({ zone }: { zone: string }) {
       </div>
     </form>
   );
-}
-
-/** The reader's word for a day of the week, counted from Monday. */
-function nameOf(day: number): string {
-  const monday = Date.UTC(2026, 0, 5);
-  return new Intl.DateTimeFormat(language.value, { weekday: 'long', timeZone: 'UTC' }).format(monday + day * 86_400_000);
 }

@@ -110,3 +110,32 @@ test('has a run that failed go on', async () => {
   expect(post.mock.lastCall?.[0]).toBe('/admin/notifications/schedules/{name}/run');
   expect(post.mock.lastCall?.[1]).toMatchObject({ body: { reason: 'The disk has room again', period: '2026-11-22' } });
 });
+
+test('shows the runs of a job, and how long each took', async () => {
+  const run = { due_at: '2026-11-22T00:00:00Z', total: 0, failures: 0, times: 1 };
+  const get = serve(reportService, 'GET', (path) =>
+    path === '/admin/reports/schedules'
+      ? ok({ schedules: [job()] })
+      : ok({
+          runs: [
+            { ...run, period: '2', state: 'failed', done: 1, times: 2, error: 'no luck' },
+            { ...run, period: '1', state: 'done', done: 40, started_at: '2026-11-22T00:00:00Z', ended_at: '2026-11-22T00:00:02.5Z' },
+          ],
+        }),
+  );
+  serve(notificationService, 'GET', () => ok({ schedules: [] }));
+  await show();
+  expect(get).toHaveBeenCalledTimes(1); // the runs are not asked for before
+  await act(async () => {
+    const details = root.querySelector('details')!;
+    details.open = true;
+    details.dispatchEvent(new Event('toggle'));
+    await settled();
+  });
+  expect(get.mock.lastCall?.[1]).toMatchObject({ params: { path: { name: 'overdue' }, query: { limit: 20 } } });
+  const rows = [...root.querySelectorAll('.runs li')].map(({ textContent }) => textContent);
+  expect(rows[0]).toContain('no luck');
+  expect(rows[0]).toContain('begun 2 times');
+  expect(rows[1]).toContain('40 done');
+  expect(rows[1]).toContain('took 2.5 s');
+});

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { must, notificationService, reportService, type Schedule } from '../../../api/client';
+import { must, notificationService, reportService, type Schedule, type ScheduleRun } from '../../../api/client';
 import { number, t } from '../../../lang/i18n';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
@@ -76,11 +76,7 @@ function Row({ job, onDone }: { job: Job; onDone(): void }) {
         {latest && (
           <p class="meta">
             <span>{t(`schedules.${latest.state}`)}</span>
-            <span>
-              {latest.total > 0
-                ? t('schedules.progress', { done: number(latest.done), total: number(latest.total) })
-                : t('schedules.count', { done: number(latest.done) })}
-            </span>
+            <span>{progressOf(latest)}</span>
             <Time at={latest.ended_at ?? latest.started_at ?? latest.due_at} full seconds />
             {latest.ends_at && (
               <span>
@@ -95,6 +91,7 @@ function Row({ job, onDone }: { job: Job; onDone(): void }) {
             <code>{latest.error}</code>
           </p>
         )}
+        <Runs job={job} />
       </div>
       <div class="bar">
         <button type="button" aria-haspopup="dialog" onClick={() => setAsked(toggle)}>
@@ -116,4 +113,51 @@ function Row({ job, onDone }: { job: Job; onDone(): void }) {
       )}
     </li>
   );
+}
+
+function progressOf({ done, total }: ScheduleRun): string {
+  return total > 0 ? t('schedules.progress', { done: number(done), total: number(total) }) : t('schedules.count', { done: number(done) });
+}
+
+/** How many runs are read: enough to see what is usual. */
+const RUNS = 20;
+
+/** The runs of a job, the latest first, read when they are asked for. */
+function Runs({ job: { service, schedule } }: { job: Job }) {
+  const [runs, setRuns] = useState<ScheduleRun[]>();
+  const [error, setError] = useState<unknown>();
+  const read = () => {
+    setError(undefined);
+    const request = { params: { path: { name: schedule.name }, query: { limit: RUNS } } };
+    const page =
+      service === 'reports'
+        ? must(reportService.GET('/admin/reports/schedules/{name}/runs', request))
+        : must(notificationService.GET('/admin/notifications/schedules/{name}/runs', request));
+    page.then((found) => setRuns(found.runs), setError);
+  };
+  return (
+    <details onToggle={(event) => event.currentTarget.open && read()}>
+      <summary>{t('schedules.runs')}</summary>
+      <Fault error={error} retry={read} />
+      {runs?.length === 0 && <p class="quiet">{t('schedules.no-runs')}</p>}
+      <ul class="runs">
+        {runs?.map((run) => (
+          <li key={run.period} class="meta">
+            <Time at={run.due_at} full seconds />
+            <span class={run.state === 'failed' ? 'fault' : undefined}>{t(`schedules.${run.state}`)}</span>
+            <span>{progressOf(run)}</span>
+            {run.started_at && run.ended_at && (
+              <span>{t('schedules.took', { seconds: secondsBetween(run.started_at, run.ended_at) })}</span>
+            )}
+            {run.times > 1 && <span>{t('schedules.begun', { count: number(run.times) })}</span>}
+            {run.error && <code>{run.error}</code>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function secondsBetween(from: string, to: string): string {
+  return number(Math.round((Date.parse(to) - Date.parse(from)) / 100) / 10);
 }

@@ -1,0 +1,187 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
+import { t } from '../../../lang/i18n';
+import { categories } from '../../../state/categories';
+import { toast } from '../../../state/toasts';
+import { categoryName } from '../../../ui/category';
+import { Fault } from '../../../ui/problem';
+import { weekdayName } from '../../../ui/time';
+import { Holidays } from './holidays';
+
+const DAYS: Shift['day'][] = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
+const OFFICE_HOURS = { from: '08:00', to: '16:00' };
+/** The end of a day, which a clock shows as its beginning. */
+const DAY_END = '24:00';
+const MIDNIGHT = '00:00';
+/** A year of hours, as the server takes it. */
+const MAX_HOURS = 8784;
+
+/** When the city works, and how long it gives itself for reports of each category. All is saved together. */
+export function CityCalendar() {
+  const [calendar, setCalendar] = useState<Calendar>();
+  const [error, setError] = useState<unknown>();
+  const [tried, setTried] = useState(false);
+  const read = () => {
+    setError(undefined);
+    must(reportService.GET('/reports/calendar')).then(setCalendar, setError);
+  };
+  useEffect(read, []);
+  if (!calendar) return <Fault error={error} retry={read} />;
+
+  const { zone, shifts, targets } = calendar;
+  const change = (part: Partial<Calendar>) => setCalendar({ ...calendar, ...part });
+  const setHours = (category: number, hours: number) => {
+    const others = targets.filter(({ category_id }) => category_id !== category);
+    change({ targets: Number.isNaN(hours) ? others : [...others, { category_id: category, hours }] });
+  };
+  const wrong = DAYS.some((day) => faultOf(shifts.filter((shift) => shift.day === day)));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    setTried(true);
+    if (wrong || shifts.length === 0) return;
+    must(reportService.PUT('/reports/calendar', { body: calendar })).then((saved) => {
+      setCalendar(saved);
+      setError(undefined);
+      toast(t('calendar.saved'));
+    }, setError);
+  };
+  const zoneRefused = error instanceof Failure && error.fault('/zone');
+  return (
+    <form class="stack narrow" onSubmit={submit}>
+      <p class="quiet">{t('calendar.hint')}</p>
+      <label class="field panel">
+        <span>{t('calendar.zone')}</span>
+        <input
+          required
+          list="zones"
+          maxLength={64}
+          autocomplete="off"
+          value={zone}
+          onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
+        />
+        <datalist id="zones">
+          {Intl.supportedValuesOf('timeZone').map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        {zoneRefused && (
+          <small class="fault" role="alert">
+            {t('calendar.zone.refused')}
+          </small>
+        )}
+      </label>
+      <section class="panel stack" aria-labelledby="hours">
+        <h2 id="hours">{t('calendar.hours')}</h2>
+        <p class="quiet">{t('calendar.hours.hint')}</p>
+        {DAYS.map((day, i) => (
+          <Day
+            key={day}
+            name={weekdayName(i)}
+            shifts={shifts.filter((shift) => shift.day === day)}
+            onChange={(own) =>
+              change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
+            }
+          />
+        ))}
+        {tried && shifts.length === 0 && (
+          <p class="fault" role="alert">
+            {t('calendar.never-works')}
+          </p>
+        )}
+      </section>
+      <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
+      <section class="panel stack" aria-labelledby="targets">
+        <h2 id="targets">{t('calendar.targets')}</h2>
+        <p class="quiet">{t('calendar.targets.hint')}</p>
+        {categories.value.map(({ id, name }) => (
+          <label key={id} class="field">
+            <span>{categoryName(name)}</span>
+            <input
+              type="number"
+              inputMode="numeric"
+              min={1}
+              max={MAX_HOURS}
+              step={1}
+              placeholder={t('calendar.no-target')}
+              value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
+              onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
+            />
+          </label>
+        ))}
+      </section>
+      {!zoneRefused && <Fault error={error} />}
+      <p class="bar">
+        <button class="primary">{t('calendar.save')}</button>
+      </p>
+    </form>
+  );
+}
+
+type Span = Pick<Shift, 'from' | 'to'>;
+
+interface DayProps {
+  name: string;
+  shifts: Span[];
+  onChange(shifts: Span[]): void;
+}
+
+/** The hours of one weekday; none is a day off. */
+function Day({ name, shifts, onChange }: DayProps) {
+  const fault = faultOf(shifts);
+  const put = (place: number, part: Partial<Span>) => onChange(shifts.map((span, i) => (i === place ? { ...span, ...part } : span)));
+  return (
+    <fieldset class="bare">
+      <legend>{name}</legend>
+      {shifts.length === 0 && <p class="quiet">{t('calendar.day-off')}</p>}
+      {shifts.map(({ from, to }, i) => (
+        <div key={i} class="bar span">
+          <label class="field">
+            <span>{t('calendar.from')}</span>
+            <input type="time" required value={from} onInput={(event) => put(i, { from: event.currentTarget.value })} />
+          </label>
+          <label class="field">
+            <span>{t('calendar.to')}</span>
+            <input
+              type="time"
+              required
+              value={to === DAY_END ? MIDNIGHT : to}
+              onInput={({ currentTarget: { value } }) => put(i, { to: value === MIDNIGHT ? DAY_END : value })}
+            />
+          </label>
+          <button
+            type="button"
+            class="danger-quiet"
+            aria-label={t('calendar.remove-hours', { day: name, from, to })}
+            onClick={() => onChange(shifts.filter((_, other) => other !== i))}
+          >
+            {t('calendar.remove')}
+          </button>
+        </div>
+      ))}
+      {fault && (
+        <small class="fault" role="alert">
+          {t(fault)}
+        </small>
+      )}
+      <p>
+        <button
+          type="button"
+          class="link"
+          aria-label={t('calendar.add-hours.to', { day: name })}
+          onClick={() => onChange([...shifts, shifts.length === 0 ? OFFICE_HOURS : { from: '', to: '' }])}
+        >
+          {t('calendar.add-hours')}
+        </button>
+      </p>
+    </fieldset>
+  );
+}
+
+/** What is wrong with the hours of a day. What is not typed yet, the browser asks for. */
+function faultOf(shifts: Span[]) {
+  const spans = shifts.filter(({ from, to }) => from && to).sort((a, b) => a.from.localeCompare(b.from));
+  if (spans.some(({ from, to }) => to <= from)) return 'calendar.backwards';
+  if (spans.some(({ from }, i) => i > 0 && from < spans[i - 1]!.to)) return 'calendar.overlap';
+  return undefined;
+}

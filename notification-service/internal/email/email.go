@@ -40,7 +40,26 @@ const (
 	Digest = "digest"
 	// Code has the code that proves an address. Its body is a SealedCode.
 	Code = "code"
+	// Overdue tells officials of reports that are overdue three times over. Its
+	// body is a Window of their stream.
+	Overdue = "overdue"
+	// EndpointDisabled tells operators that an endpoint of webhooks failed for too
+	// long, or is gone. Its body is a DisabledEndpoint.
+	EndpointDisabled = "endpoint"
 )
+
+// The targets of notices, which are no contacts: mailboxes of the city, which the
+// environment names. Who is an official is told by tokens and not kept here, so
+// that one who is none any more is not written to either.
+const (
+	Officials = "officials"
+	Operators = "operators"
+	// NoticeLane is the lane of all notices.
+	NoticeLane = "notices"
+)
+
+// OverdueLevel is the level from which on officials are mailed.
+const OverdueLevel = 3
 
 // Kinds are the types of notifications that a reader may be written about at
 // once.
@@ -62,6 +81,11 @@ const (
 	// Soft bounces, so many in such a time, count as one that is hard.
 	MaxSoftBounces   = 3
 	SoftBouncePeriod = 14 * 24 * time.Hour
+	// UnverifiedFor is how long an address is kept that nobody has proven.
+	UnverifiedFor = 7 * 24 * time.Hour
+	// NoticeAfter is how long after the hour in which reports fell overdue the
+	// officials are mailed: no transaction of that hour is under way any more.
+	NoticeAfter = time.Minute
 	// MaxItems is how much of a digest is written out. The page has the rest.
 	MaxItems = 20
 )
@@ -140,6 +164,26 @@ type SealedCode struct {
 	Code string `json:"code"` // sealed with the contact's id
 }
 
+// A DisabledEndpoint is the body of a delivery of kind EndpointDisabled.
+type DisabledEndpoint struct {
+	ID uuid.UUID `json:"id"`
+}
+
+// A Notice is what a mail to officials or operators is about. It names no report:
+// some of them are anonymous.
+type Notice struct {
+	Overdue  []OverdueCount
+	Endpoint string // what operators call the one that is disabled
+	Reason   string // for which it is: "failing" or "gone"
+}
+
+// An OverdueCount is how many reports of a category are overdue.
+type OverdueCount struct {
+	CategoryID int32
+	Category   string
+	Count      int64
+}
+
 // An Item is a notification as a mail tells it.
 type Item struct {
 	Data     json.RawMessage // a notification.Data
@@ -155,6 +199,7 @@ type Draft struct {
 	Total       int64     // how many there are in all
 	Withheld    int64     // of them, about anonymous reports
 	Unsubscribe string    // the token, sealed; empty if there is none yet
+	Notice      *Notice   // nil but for notices, which have no Contact
 }
 
 // Reasons not to send what waits.

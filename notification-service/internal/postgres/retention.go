@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
@@ -25,6 +26,7 @@ func (r Retention) Tasks() []retention.Task {
 		{Kind: "notifications", Keep: r.Notifications, Remove: removeNotifications},
 		{Kind: "read_marks", Keep: r.ReadMarks, Remove: removeReaders},
 		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
+		{Kind: "unverified_addresses", Keep: retention.Period(email.UnverifiedFor), Remove: removeUnverified},
 	}
 }
 
@@ -167,6 +169,32 @@ func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep tim
 		removed += tag.RowsAffected()
 	}
 	return removed, nil
+}
+
+// removeUnverified forgets addresses that nobody has proven, and what was to be
+// written there: somebody else's address may be among them. While a code waits to
+// be typed they stay.
+func removeUnverified(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
+	err = tx.QueryRow(ctx, `
+		with gone as (
+		  delete from contacts where id in (
+		    select id from contacts
+		    where state = 'unverified' and state_since < now() - $1::interval and coalesce(code_until, now()) <= now()
+		    order by state_since limit $2 for update skip locked)
+		  returning stream_id
+		), digests_gone as (
+		  delete from digests using gone where digests.stream_id = gone.stream_id
+		), consents_gone as (
+		  delete from mail_consents using gone where mail_consents.stream_id = gone.stream_id
+		)
+		select count(*) from gone`, keep, limit).Scan(&removed)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete unverified addresses: %w", err)
+	}
+	if removed == int64(limit) {
+		next = after + 1 // the oldest of those that are left
+	}
+	return next, removed, nil
 }
 
 // removeAudit removes what operators did long ago. The log is in the order of

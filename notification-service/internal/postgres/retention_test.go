@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -256,5 +258,44 @@ func TestRetentionOfAudit(t *testing.T) {
 	}
 	if n := count(t, pool, `select count(*) from operations_audit`); n != 365*24-1 {
 		t.Errorf("%d entries are left, want those of a year", n)
+	}
+}
+
+// An address that nobody has proven goes after a week, with what was to be written
+// there; not while a code may be typed. One that was proven, or took nothing any
+// more, stays.
+func TestRetentionOfUnverifiedAddresses(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	for user, change := range map[string]string{
+		"forgotten": ``, "young": `state_since = now() - interval '6 days'`, "typing": `code_mac = '', code_until = now() + interval '1 minute'`,
+		"proven": `state = 'active'`, "bounced": `state = 'bounced'`, "slow": `code_mac = '', code_until = now() - interval '6 days'`,
+	} {
+		reader := notification.Reader{UserID: user}
+		c := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
+		if _, err := store.SetContact(t.Context(), reader, c, [][]byte{[]byte(user)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SetDigest(t.Context(), reader, email.DigestSettings{Frequency: email.Daily}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SetMailConsent(t.Context(), reader, uuid.New(), true); err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, pool, `update contacts set state_since = now() - interval '8 days' where id = $1`, c.ID)
+		if change != "" {
+			mustExec(t, pool, `update contacts set `+change+` where id = $1`, c.ID)
+		}
+	}
+	if err := sweep(t.Context(), pool, keepYear); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"contacts", "digests", "mail_consents"} {
+		var left []string
+		err := pool.QueryRow(t.Context(), `
+			select array_agg(substr(name, 6) order by name) from streams where id in (select stream_id from `+table+`)`).Scan(&left)
+		if want := []string{"bounced", "proven", "typing", "young"}; err != nil || !slices.Equal(left, want) {
+			t.Errorf("%s are left of %v (error %v), want of %v", table, left, err, want)
+		}
 	}
 }

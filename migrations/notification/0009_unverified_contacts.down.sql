@@ -1,0 +1,1 @@
+drop index contacts_unverified;

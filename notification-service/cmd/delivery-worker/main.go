@@ -70,6 +70,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
 				Msg("no TLS: whoever is in between can read and change mails; see docs/mail.md")
 		}
+		if cfg.Mail.OperatorsAddress != "" {
+			store.WriteNotices(email.Operators)
+		}
 		relay := email.NewRelay(&cfg.Mail, nil)
 		defer relay.Close()
 		mails := email.NewSender(&cfg.Mail, store, email.NewKeys(cfg.Keys), relay, metrics, log)

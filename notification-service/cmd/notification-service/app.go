@@ -69,6 +69,9 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	mail := api.Mail{}
 	if cfg.Mail.Enabled() {
 		store.WriteMail(cfg.Mail.ReadFirst)
+		if cfg.Mail.Officials != "" {
+			store.WriteNotices(email.Officials)
+		}
 		mail = api.Mail{Store: store, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret}
 	}
 	var err error

@@ -42,6 +42,7 @@ func TestEnvironment(t *testing.T) {
 			"MAIL_FROM":               {"geheim", "ann@localhost"},
 			"MAIL_BOUNCE_SECRET":      {"geheim"},
 			"MAIL_READ_FIRST":         {"-1s", "2h", "soon"},
+			"MAIL_OFFICIALS":          {"geheim", "geheim@localhost"},
 		},
 		Faults: map[string]string{
 			"STREAM_MAX": "many", "STREAM_HEARTBEAT": "2m", "PREFETCH": "0", "RETRY_DELAYS": "1s,soon",

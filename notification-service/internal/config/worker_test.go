@@ -51,6 +51,9 @@ func TestWorkerWrongValues(t *testing.T) {
 		"MAIL_TIMEOUT":            {"0s", "5m"},
 		"MAIL_RETRY_DELAYS":       {"0s", "1m,72h"},
 		"DIGEST_SPREAD":           {"-1s", "7h"},
+		"MAIL_OFFICIALS":          {"geheim", "Officials <a@geheim.example.org>"},
+		"MAIL_OPERATORS":          {"geheim@localhost"},
+		"MAIL_NOTICES_LANGUAGE":   {"fr"},
 	} {
 		for _, value := range values {
 			env := configtest.Environment()

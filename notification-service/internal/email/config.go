@@ -31,6 +31,9 @@ type Config struct {
 	MailDKIMSelector string          `env:"MAIL_DKIM_SELECTOR" example:"city2026"`
 	DigestSpread     time.Duration   `env:"DIGEST_SPREAD" envDefault:"30m"`
 	PublicURL        string          `env:"PUBLIC_URL" example:"https://city.example.org"`
+	OfficialsAddress string          `env:"MAIL_OFFICIALS" example:"workbench@city.example.org"`
+	OperatorsAddress string          `env:"MAIL_OPERATORS" example:"operations@city.example.org"`
+	NoticesLanguage  string          `env:"MAIL_NOTICES_LANGUAGE" envDefault:"en"`
 
 	Server Server        // MAIL_URL, read by Validate
 	From   *mail.Address // MAIL_FROM, read by Validate
@@ -91,6 +94,9 @@ func (c *Config) Validate() []config.Fault {
 	outside := func(d time.Duration) bool { return d < minRetryDelay || d > Lifetime }
 	faults.Check(!slices.ContainsFunc(c.MailRetryDelays, outside), "MAIL_RETRY_DELAYS", "pauses of 1s to 48h joined by commas, such as 1m,5m,30m")
 	faults.Check(c.DigestSpread >= 0 && c.DigestSpread <= maxSpread, "DIGEST_SPREAD", "0s to 6h, such as 30m")
+	faults.Check(noneOrAddress(c.OfficialsAddress), "MAIL_OFFICIALS", wantMailbox)
+	faults.Check(noneOrAddress(c.OperatorsAddress), "MAIL_OPERATORS", wantMailbox)
+	faults.Check(slices.Contains([]Language{English, Indonesian}, Language(c.NoticesLanguage)), "MAIL_NOTICES_LANGUAGE", "en or id")
 	if !c.Enabled() {
 		return faults
 	}
@@ -118,6 +124,25 @@ func (c *Config) Validate() []config.Fault {
 
 // wantFrom says what MAIL_FROM looks like.
 const wantFrom = "an address such as CityConnect <no-reply@city.example.org>"
+
+// wantMailbox says what the address of a notice looks like.
+const wantMailbox = "an address such as operations@city.example.org"
+
+func noneOrAddress(value string) bool {
+	_, err := ParseAddress(value)
+	return value == "" || err == nil
+}
+
+// mailbox returns where notices to a target go, or "" for nowhere.
+func (c *Config) mailbox(target string) string {
+	switch target {
+	case Officials:
+		return c.OfficialsAddress
+	case Operators:
+		return c.OperatorsAddress
+	}
+	return ""
+}
 
 // ParseFrom reads the value of MAIL_FROM.
 func ParseFrom(value string) (*mail.Address, error) {
@@ -169,6 +194,7 @@ type Intake struct {
 	// ReadFirst is how long a notification has to be read on the page before it
 	// is mailed.
 	ReadFirst time.Duration `env:"MAIL_READ_FIRST" envDefault:"2m"`
+	Officials string        `env:"MAIL_OFFICIALS" example:"workbench@city.example.org"`
 }
 
 // minSecret is as long as a secret must be that nobody guesses.
@@ -185,6 +211,7 @@ func (c Intake) Validate() []config.Fault {
 		faults.Check(err == nil, "MAIL_FROM", wantFrom)
 	}
 	faults.Check(c.ReadFirst >= 0 && c.ReadFirst <= maxReadFirst, "MAIL_READ_FIRST", "0s to 1h, such as 2m")
+	faults.Check(noneOrAddress(c.Officials), "MAIL_OFFICIALS", wantMailbox)
 	faults.Check(c.BounceSecret == "" || len(c.BounceSecret) >= minSecret, "MAIL_BOUNCE_SECRET",
 		"32 characters or more, such as $(openssl rand -hex 32)")
 	return faults

@@ -163,3 +163,38 @@ func TestWordsAreComplete(t *testing.T) {
 		t.Errorf("%d words in English, %d in Indonesian", a, b)
 	}
 }
+
+// Notices to the city's own people name the category of what is overdue, and
+// operators' name of an endpoint; they are not unsubscribed from by a link.
+func TestNoticesAreWritten(t *testing.T) {
+	t.Parallel()
+	for language := range words {
+		for kind, tt := range map[string]struct {
+			notice Notice
+			wants  []string
+		}{
+			Overdue: {
+				Notice{Overdue: []OverdueCount{{CategoryID: 2, Category: "Lights & <signals>", Count: 2}, {CategoryID: 1, Category: "Roads", Count: 1}}},
+				[]string{"3 ", "Lights & <signals>", "Roads", "https://city.example.org/queue?overdue=1&order=due&status=all&category=2"},
+			},
+			EndpointDisabled: {Notice{Endpoint: "Ticket <system>", Reason: "failing"}, []string{"Ticket <system>", "https://city.example.org/ops/webhooks"}},
+		} {
+			m := mailText{Language: language, PublicURL: "https://city.example.org", Zone: time.UTC}
+			if err := m.addNotice(&tt.notice); err != nil {
+				t.Fatalf("%s %s: %v", language, kind, err)
+			}
+			w, err := write(kind, &m)
+			if err != nil {
+				t.Fatalf("%s %s: %v", language, kind, err)
+			}
+			for _, want := range tt.wants {
+				if !strings.Contains(w.Subject+w.Text, want) {
+					t.Errorf("%s %s: no %q in %s\n%s", language, kind, want, w.Subject, w.Text)
+				}
+			}
+			if strings.Contains(w.HTML, "<system>") || strings.Contains(w.HTML, "<signals>") || strings.Contains(w.Text, "()") || strings.Contains(w.Text+w.HTML, "/u/") {
+				t.Errorf("%s %s: %s\n%s", language, kind, w.Text, w.HTML)
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (s *Sender) Disable(context.Context, string, bool) error { return nil }
 
 // Send writes the mail that a delivery is about now, and hands it over.
 func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
-	draft, err := s.store.Draft(ctx, d)
+	draft, err := s.draft(ctx, d)
 	for reason, word := range reasons {
 		if errors.Is(err, reason) {
 			return s.cancel(ctx, d, word)
@@ -125,6 +125,10 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	}
 	if answer.Verdict == ledger.Refused {
 		s.bounced.WithLabelValues(answer.Class).Inc()
+		if draft.Notice != nil {
+			s.log.Error().Str("answer", answer.Error).Str("to", d.Target).
+				Msg("a notice to the city's own people is refused, check MAIL_OFFICIALS and MAIL_OPERATORS")
+		}
 	}
 	if hard {
 		// The contact may not stay active: it would be written to again.
@@ -134,6 +138,14 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		}
 	}
 	return answer
+}
+
+// draft returns what d is about now.
+func (s *Sender) draft(ctx context.Context, d *ledger.Delivery) (Draft, error) {
+	if (d.Target == Officials || d.Target == Operators) && s.config.mailbox(d.Target) == "" {
+		return Draft{}, ErrNoContact // it was named when the notice was written
+	}
+	return s.store.Draft(ctx, d)
 }
 
 // codeOf returns the code of a refusal that is kept.
@@ -163,15 +175,23 @@ func (s *Sender) unsent(ctx context.Context, class, what string, err error) ledg
 
 // compose writes the mail.
 func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, zone *time.Location) (*gomail.Msg, error) {
-	address, err := s.keys.Open(draft.Contact.ID, draft.Contact.Address)
-	if err != nil {
-		return nil, err
-	}
 	t := mailText{
 		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Zone: zone,
 		Total: draft.Total, WithheldItems: draft.Withheld,
 	}
+	address := s.config.mailbox(d.Target)
+	var err error
+	if draft.Notice == nil {
+		if address, err = s.keys.Open(draft.Contact.ID, draft.Contact.Address); err != nil {
+			return nil, err
+		}
+	}
 	switch d.Kind {
+	case Overdue, EndpointDisabled:
+		t.Language = Language(s.config.NoticesLanguage)
+		if err := t.addNotice(draft.Notice); err != nil {
+			return nil, err
+		}
 	case Code:
 		var body SealedCode
 		if err := json.Unmarshal(d.Body, &body); err != nil {

@@ -7,6 +7,7 @@ import (
 	htmltemplate "html/template"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	texttemplate "text/template"
 	"time"
@@ -61,6 +62,8 @@ type mailText struct {
 	Total         int64 // of a digest, with what is not written out
 	WithheldItems int64 // of it
 	Unsubscribe   string
+	Endpoint      string // that is disabled
+	Reason        string // for which it is
 }
 
 // A line tells of one notification. Its texts are in the reader's language.
@@ -108,6 +111,23 @@ func (t *mailText) add(item Item) error {
 		return err
 	}
 	t.Items = append(t.Items, l)
+	return nil
+}
+
+// addNotice adds what officials or operators are told: a line for each category,
+// or the endpoint.
+func (t *mailText) addNotice(n *Notice) error {
+	t.Endpoint, t.Reason = n.Endpoint, n.Reason
+	for _, c := range n.Overdue {
+		t.Total += c.Count
+		text, err := t.say("item.overdue", c)
+		if err != nil {
+			return err
+		}
+		t.Items = append(t.Items, line{
+			Title: c.Category, Text: text, URL: t.PublicURL + "/queue?overdue=1&order=due&status=all&category=" + strconv.Itoa(int(c.CategoryID)),
+		})
+	}
 	return nil
 }
 
@@ -169,6 +189,12 @@ func write(kind string, t *mailText) (written, error) {
 	switch kind {
 	case Code:
 		p.Footer = say("footer.code")
+	case Overdue:
+		p.Button = &link{say("button.queue"), t.PublicURL + "/queue?overdue=1&order=due&status=all"}
+		p.Footer = say("footer.notice")
+	case EndpointDisabled:
+		p.Button = &link{say("button.webhooks"), t.PublicURL + "/ops/webhooks"}
+		p.Footer = say("footer.notice")
 	case Anonymous, Digest:
 		p.Button = &link{say("button.mine"), t.PublicURL + "/mine"}
 		p.Footer = say("footer." + kind)

@@ -29,9 +29,13 @@ import (
 // sees a number before the one below it.
 //
 // A message that was on its way to a reader when he was erased tells nobody.
+//
+// applyNoticeSQL tells officials by mail besides: few messages are about what
+// needs it, and the others pay nothing for it.
 const (
-	applySQL     = applyEffect + applyNumbers
-	applyMailSQL = applyEffect + mailSQL + applyNumbers
+	applySQL       = applyEffect + applyNumbers
+	applyMailSQL   = applyEffect + mailSQL + applyNumbers
+	applyNoticeSQL = applyEffect + mailSQL + noticeSQL + applyNumbers
 )
 
 const applyEffect = `
@@ -82,6 +86,21 @@ const mailSQL = `, mailed as (
   order by d.place
 )`
 
+// noticeSQL adds reports that are overdue on the highest level to the one notice of
+// the hour, which has their range of the officials' stream, or writes it.
+const noticeSQL = `, noticed as (
+  insert into deliveries as o (channel, lane, target, message_id, kind, body, due_at, not_after)
+  select $14, $19, $20, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24'), $21,
+    convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
+    date_trunc('hour', now()) + interval '1 hour' + $22::interval, now() + $18::interval
+  from drafts d join numbered n using (stream)
+  where d.type = $23 and (d.data->>'overdue_level')::int >= $24
+  having count(*) > 0
+  on conflict (channel, target, message_id, kind) do update set body = convert_to(
+    jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
+  where o.state = 'waiting'
+)`
+
 const applyNumbers = `
 select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth
 from fresh f
@@ -113,6 +132,10 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 	if s.mailAfter != nil {
 		sql, values = applyMailSQL, append(values,
 			email.Channel, email.Anonymous, string(event.StatusUpdatedKey), *s.mailAfter, email.Lifetime)
+		if s.notices[email.Officials] && slices.ContainsFunc(batch, longOverdue) {
+			sql, values = applyNoticeSQL, append(values,
+				email.NoticeLane, email.Officials, email.Overdue, email.NoticeAfter, string(event.ReportOverdueKey), email.OverdueLevel)
+		}
 	}
 	rows, err := s.pool.Query(ctx, sql, values...)
 	if err != nil {
@@ -128,6 +151,12 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 		}
 	}
 	return args.applied(batch, numbers), nil
+}
+
+// longOverdue reports whether officials are mailed about m.
+func longOverdue(m consumer.Message) bool {
+	data := effectOf(m).Feed
+	return data.Type == event.ReportOverdueKey && data.OverdueLevel >= email.OverdueLevel
 }
 
 func effectOf(m consumer.Message) *notification.Effect { return m.Value.(*notification.Effect) }

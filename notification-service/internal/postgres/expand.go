@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -100,8 +102,8 @@ func (s *Store) Endpoints(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpo
 	return endpoints, nil
 }
 
-// DisableEndpoint disables an enabled endpoint, holds what waits for it and
-// writes the audit log. It reports whether it did.
+// DisableEndpoint disables an enabled endpoint, holds what waits for it, has the
+// operators mailed and writes the audit log. It reports whether it did.
 func (s *Store) DisableEndpoint(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
 	disabled := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -119,7 +121,29 @@ func (s *Store) DisableEndpoint(ctx context.Context, id uuid.UUID, reason webhoo
 		if err != nil {
 			return fmt.Errorf("hold deliveries: %w", err)
 		}
+		if s.notices[email.Operators] {
+			if err := noticeDisabled(ctx, tx, id); err != nil {
+				return err
+			}
+		}
 		return auditWebhook(ctx, tx, "delivery-worker", "webhook_disable", id, map[string]any{"reason": reason, "held": tag.RowsAffected()})
 	})
 	return disabled, err
+}
+
+// noticeDisabled writes the mail that tells operators of an endpoint that was
+// disabled in tx.
+func noticeDisabled(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	body, err := json.Marshal(email.DisabledEndpoint{ID: id})
+	if err != nil {
+		return fmt.Errorf("encode notice: %w", err)
+	}
+	_, err = tx.Exec(ctx, `
+		insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
+		values ($1, $2, $3, $4::text || '@' || extract(epoch from now()), $5, $6, now() + $7::interval)`,
+		email.Channel, email.NoticeLane, email.Operators, id.String(), email.EndpointDisabled, body, email.Lifetime)
+	if err != nil {
+		return fmt.Errorf("write notice: %w", err)
+	}
+	return nil
 }

@@ -20,6 +20,12 @@ import (
 // Draft returns what a delivery is about now: what its reader wants, what he has
 // read, and what is still there.
 func (s *Store) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+	switch d.Kind {
+	case email.Overdue:
+		return s.draftOverdue(ctx, d)
+	case email.EndpointDisabled:
+		return s.draftDisabled(ctx, d)
+	}
 	id, err := uuid.Parse(d.Target)
 	if err != nil {
 		return email.Draft{}, email.ErrNoContact

@@ -17,6 +17,7 @@ type Store struct {
 	pool *pgxpool.Pool
 	// Who wants mail gets it, after so long; nil where there is no mail server.
 	mailAfter *time.Duration
+	notices   map[string]bool // whether officials and operators are mailed, by target
 
 	// Who was erased, and the keys of the recipients; nil until RefuseErased.
 	erased *erasure.Eraser
@@ -30,3 +31,13 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 // in which they may read it on the page. It is called before the store is used,
 // where there is a mail server.
 func (s *Store) WriteMail(after time.Duration) { s.mailAfter = &after }
+
+// WriteNotices has deliveries written for targets of notices, such as
+// email.Officials. It is called before the store is used, for those that the city
+// has named an address of.
+func (s *Store) WriteNotices(targets ...string) {
+	s.notices = make(map[string]bool, len(targets))
+	for _, t := range targets {
+		s.notices[t] = true
+	}
+}

@@ -1,0 +1,136 @@
+package email_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jhillyerd/enmime/v2"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// notices has the city name addresses of its own people.
+func (w *world) notices() {
+	w.config.OfficialsAddress, w.config.OperatorsAddress, w.config.NoticesLanguage = "workbench@city.example.org", "operations@city.example.org", "en"
+	w.store.WriteNotices(email.Officials, email.Operators)
+}
+
+// overdue tells officials of reports that are overdue at a level, in one batch.
+func (w *world) overdue(level int32, category string, n int) {
+	w.t.Helper()
+	var batch []consumer.Message
+	for range n {
+		m := &event.ReportOverdue{
+			Subject: subject(uuid.New(), "ann", "Canary title", false), CategoryID: int32(len(category)), CategoryName: category,
+			DueAt: time.Now().Unix(), Level: level,
+		}
+		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, "")})
+	}
+	for range 2 { // the broker delivers them twice
+		if _, err := w.store.Apply(w.t.Context(), "test", batch); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// Officials get one mail about all reports that were overdue three times over in an
+// hour, and none about the levels before. It names none of them: some are
+// anonymous.
+func TestOverdueNotice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.notices()
+	w.overdue(1, "Lights", 5)
+	w.overdue(2, "Lights", 5)
+	if got := w.number(`select count(*) from deliveries`); got != 0 {
+		t.Fatalf("%d mails about levels that the page shows, want none", got)
+	}
+	w.overdue(3, "Lights", 2)
+	w.overdue(1, "Lights", 1)
+	w.overdue(3, "Roads", 1)
+	w.overdue(3, "Lights", 1)
+	if got := w.number(`select count(*) from deliveries where due_at > now()`); got != 1 {
+		t.Fatalf("%d mails, want one for the hour", got)
+	}
+	w.start()
+	w.due()
+	mail := w.server.waitFor(1)[0]
+	w.waitFor(`select count(*) from deliveries where state <> 'done'`, 0)
+	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(envelope.Text, "\r\n", "\n")
+	if mail.to != "workbench@city.example.org" || envelope.GetHeader("Subject") != "4 reports are long overdue" ||
+		!strings.Contains(text, "Lights\n  3 reports") || !strings.Contains(text, "Roads\n  1 report") {
+		t.Errorf("to %s: %s\n%s", mail.to, envelope.GetHeader("Subject"), envelope.Text)
+	}
+	if envelope.GetHeader("List-Unsubscribe") != "" || bytes.Contains(mail.data, []byte("Canary")) || strings.Contains(envelope.HTML, "Canary") {
+		t.Errorf("a notice names a report, or ends by a link:\n%s", mail.data)
+	}
+}
+
+// Operators are mailed that an endpoint is disabled, unless one of them has enabled
+// it meanwhile. What its URL has behind the host stays here.
+func TestDisabledEndpointNotice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.notices()
+	disabled, mended := w.endpoint("https://tickets.example.org/hook?key=secret"), w.endpoint("https://other.example.org/")
+	for id, reason := range map[uuid.UUID]webhook.Reason{disabled: webhook.Gone, mended: webhook.Failing} {
+		for range 2 { // two workers see it
+			if _, err := w.store.DisableEndpoint(t.Context(), id, reason); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.exec(`update webhook_endpoints set state = 'enabled', state_reason = '' where id = $1`, mended)
+	w.start()
+	mail := w.server.waitFor(1)[0]
+	w.waitFor(`select count(*) from deliveries where state = 'done' and kind = 'endpoint'`, 1)
+	w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'empty'`, 1)
+	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mail.to != "operations@city.example.org" || !strings.Contains(envelope.GetHeader("Subject"), "tickets.example.org") || !strings.Contains(envelope.Text, "410") {
+		t.Errorf("to %s: %s\n%s", mail.to, envelope.GetHeader("Subject"), envelope.Text)
+	}
+	if strings.Contains(envelope.Text+envelope.HTML, "secret") {
+		t.Errorf("the mail has what is behind the host of the URL:\n%s", envelope.Text)
+	}
+}
+
+// A city that named nobody has no notices, and one that takes the name away again
+// has those cancelled that wait.
+func TestNoticesToNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.overdue(3, "Lights", 1)
+	if _, err := w.store.DisableEndpoint(t.Context(), w.endpoint("https://tickets.example.org/"), webhook.Failing); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.number(`select count(*) from deliveries`); got != 0 {
+		t.Fatalf("%d notices, want none", got)
+	}
+	w.store.WriteNotices(email.Officials)
+	w.overdue(3, "Lights", 1)
+	w.start()
+	w.due()
+	w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'no_contact'`, 1)
+}
+
+// endpoint registers an endpoint of webhooks.
+func (w *world) endpoint(address string) uuid.UUID {
+	w.t.Helper()
+	id := uuid.New()
+	w.exec(`insert into webhook_endpoints (id, url, secret) values ($1, $2, '')`, id, address)
+	return id
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// draftOverdue returns how many reports of each category are overdue on the highest
+// level, of those that a notice is about.
+func (s *Store) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+	var window email.Window
+	if err := json.Unmarshal(d.Body, &window); err != nil {
+		return draft, fmt.Errorf("read window of a notice: %w", err)
+	}
+	if err := s.pool.QueryRow(ctx, `select now()`).Scan(&draft.Now); err != nil {
+		return draft, fmt.Errorf("read the time: %w", err)
+	}
+	rows, err := s.pool.Query(ctx, `
+		select (n.data->>'category_id')::int, min(n.data->>'category_name'), count(distinct n.report_id)
+		from notifications n join streams s on s.id = n.stream_id
+		where s.name = $1 and n.seq > $2 and n.seq <= $3 and n.type = $4 and (n.data->>'overdue_level')::int >= $5
+		group by 1 order by 3 desc, 1`,
+		notification.Officials, window.After, window.To, string(event.ReportOverdueKey), email.OverdueLevel)
+	if err != nil {
+		return draft, fmt.Errorf("count overdue reports: %w", err)
+	}
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.OverdueCount])
+	if err != nil {
+		return draft, fmt.Errorf("count overdue reports: %w", err)
+	}
+	if len(counts) == 0 { // a restored database
+		return draft, email.ErrEmpty
+	}
+	draft.Notice = &email.Notice{Overdue: counts}
+	return draft, nil
+}
+
+// draftDisabled returns what operators call an endpoint, if it still is disabled.
+func (s *Store) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+	var body email.DisabledEndpoint
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return draft, fmt.Errorf("read endpoint of a notice: %w", err)
+	}
+	var notice email.Notice
+	// Of the URL the host alone: what follows may be a secret.
+	err = s.pool.QueryRow(ctx, `
+		select coalesce(nullif(description, ''), substring(url from '^[a-z]+://([^/?#]+)')), state_reason, now()
+		from webhook_endpoints where id = $1 and state = $2`, body.ID, webhook.Disabled).
+		Scan(&notice.Endpoint, &notice.Reason, &draft.Now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return draft, email.ErrEmpty
+	}
+	if err != nil {
+		return draft, fmt.Errorf("read disabled webhook: %w", err)
+	}
+	draft.Notice = &notice
+	return draft, nil
+}

@@ -150,6 +150,7 @@ type link struct{ Label, URL string }
 // A page is a mail that is ready to be laid out.
 type page struct {
 	Language    Language
+	City        string // who writes, or ""
 	Subject     string
 	Heading     string
 	Intro       string
@@ -166,7 +167,7 @@ type written struct{ Subject, Text, HTML string }
 
 // write writes the mail of a kind in the reader's language.
 func write(kind string, t *mailText) (written, error) {
-	p := page{Language: t.Language, Code: t.Code, Items: t.Items}
+	p := page{Language: t.Language, City: t.City, Code: t.Code, Items: t.Items}
 	of := struct {
 		*mailText
 		Item     line  // the only one of a mail about one notification

@@ -5,7 +5,8 @@
 //
 // Dead letters are something that a healthy stack does not have: with
 // RABBITMQ_URL, as the services have it, some are made. The console's charts
-// are drawn for most of a minute while the town is busy.
+// are drawn for most of a minute while the town is busy. With -mails it takes
+// pictures of the mails alone, which needs no stack.
 package main
 
 import (
@@ -36,8 +37,17 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("screenshots", flag.ContinueOnError)
 	out := flags.String("out", "docs/screenshots", "folder for the pictures")
+	mails := flags.Bool("mails", false, "take pictures of mails alone")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *mails {
+		b, end, err := browser.Start(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+		return photographer{b, "", *out}.shootMails(ctx)
 	}
 	if flags.NArg() != 1 {
 		return fmt.Errorf("want the address of a running stack, such as http://127.0.0.1:8080")
@@ -58,6 +68,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer end()
 	photographer := photographer{b, base, *out}
+	if err := photographer.shootMails(ctx); err != nil {
+		return err
+	}
 	if err := photographer.shoot(scenes(town)); err != nil {
 		return err
 	}

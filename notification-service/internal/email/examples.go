@@ -1,0 +1,84 @@
+package email
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// Examples returns every mail in a language as HTML, by its kind, filled as it may
+// be in a city, and the page that ends mails.
+func Examples(language Language) (map[string]string, error) {
+	jakarta, err := time.LoadLocation("Asia/Jakarta")
+	if err != nil {
+		return nil, fmt.Errorf("load zone: %w", err)
+	}
+	status := notification.Data{
+		Type: event.StatusUpdatedKey, ReportID: uuid.New(), ReportTitle: "Lampu jalan padam di perempatan Jl. Kapten Muslihat",
+		Status: event.InProgress, Note: "Kabelnya putus. Petugas sedang dalam perjalanan.", HappenedAt: time.Date(2026, 11, 22, 2, 15, 0, 0, time.UTC),
+	}
+	vote := status
+	vote.Type, vote.ReportTitle, vote.Status, vote.Note, vote.Score = event.VoteReceivedKey, "Sampah menumpuk di belakang Pasar Bogor", "", "", new(int64(27))
+	resolved := status
+	resolved.Status, resolved.ReportTitle, resolved.Note = event.Resolved, "Pipa air bocor", "Pipanya sudah diganti."
+
+	all := make(map[string]string)
+	for kind, of := range map[string]struct {
+		total, withheld int64
+		items           []notification.Data
+		notice          Notice
+	}{
+		Code:                           {},
+		Anonymous:                      {},
+		string(event.StatusUpdatedKey): {total: 1, items: []notification.Data{status}},
+		string(event.VoteReceivedKey):  {total: 1, items: []notification.Data{vote}},
+		Digest:                         {total: 27, withheld: 2, items: []notification.Data{status, resolved, vote}},
+		Overdue: {notice: Notice{Overdue: []OverdueCount{
+			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},
+		EndpointDisabled: {notice: Notice{Endpoint: "tickets.city.example.org", Reason: "failing"}},
+	} {
+		t := mailText{
+			Language: language, PublicURL: "https://city.example.org", City: "CityConnect", Zone: jakarta,
+			Total: of.total, WithheldItems: of.withheld, Code: "480213", Unsubscribe: "https://city.example.org/u/token",
+		}
+		if kind != Code {
+			t.Code = ""
+		}
+		for _, data := range of.items {
+			encoded, err := json.Marshal(data)
+			if err != nil {
+				return nil, fmt.Errorf("encode notification: %w", err)
+			}
+			if err := t.add(Item{Data: encoded}); err != nil {
+				return nil, err
+			}
+		}
+		switch kind {
+		case Code:
+			t.Unsubscribe = ""
+		case Overdue, EndpointDisabled:
+			t.Unsubscribe = ""
+			if err := t.addNotice(&of.notice); err != nil {
+				return nil, err
+			}
+		}
+		mail, err := write(kind, &t)
+		if err != nil {
+			return nil, err
+		}
+		all[kind] = mail.HTML
+	}
+	for name, ended := range map[string]bool{"ending": false, "ended": true} {
+		page, err := UnsubscribePage(Unsubscription{Kind: Digest, Language: language, Ended: ended})
+		if err != nil {
+			return nil, err
+		}
+		all[name] = string(page)
+	}
+	return all, nil
+}

@@ -1,0 +1,29 @@
+// Command examples writes every mail in every language as HTML, in one JSON
+// object by language and kind. `make screenshots` takes pictures of them.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "examples:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	all := make(map[email.Language]map[string]string)
+	for _, language := range []email.Language{email.English, email.Indonesian} {
+		var err error
+		if all[language], err = email.Examples(language); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(all)
+}

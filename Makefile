@@ -58,7 +58,7 @@ fuzz: ## 100,000 requests made from each OpenAPI document, valid and broken; FUZ
 	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e | \
 	awk '/^requests=/ { sums = $$0; next } { print } END { print sums }'
 
-lint: ## formatting, vet, linters, shell scripts, known vulnerabilities
+lint: ## formatting, linters, shell scripts, known vulnerabilities
 	@scripts/lint.sh
 
 fmt: ## format all Go sources

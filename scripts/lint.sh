@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that need no server: formatting, generated code, vet, linters, shell
+# Checks that need no server: formatting, generated code, linters, shell
 # scripts, known vulnerabilities, the page. All of them run, or those that are
-# named: scripts/lint.sh vet shell. The exit code tells whether one complained. What
+# named: scripts/lint.sh linters shell. The exit code tells whether one complained. What
 # could not be looked at is said at the end, and fails if REQUIRED_CHECKS names it.
 # shellcheck disable=SC2317 # the checks are called by name, at the end
 set -euo pipefail
@@ -21,15 +21,7 @@ formatting() {
   }
 }
 
-vet() {
-  local module code=0
-  go vet "${modules[@]/%//...}" || code=1
-  for module in "${apart[@]}"; do
-    GOWORK=off go -C "$module" vet ./... || code=1
-  done
-  return "$code"
-}
-
+# linters includes vet.
 linters() {
   local module code=0 tool=$PWD/scripts/tool.sh
   "$tool" golangci-lint run "${modules[@]/%//...}" || code=1
@@ -157,7 +149,7 @@ documents() {
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices vet linters shell alerts variables documents vulnerabilities page
+  set -- formatting generated versions notices linters shell alerts variables documents vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

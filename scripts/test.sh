@@ -37,21 +37,35 @@ lint=$!
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 
+# Tests wait for servers much of the time: more of them at once than processors.
+# Vet is among the checks already, and nobody debugs these programs: leaving
+# out both saves a fifth of the time until the first test runs.
+flags=(-race -timeout 1h -parallel 6 -vet=off -ldflags=-w)
+failed=0
+
+# Whole processes and a browser take longer than all other packages but those
+# below together, and wait more: they run beside the rest.
+go test "${flags[@]}" -count=1 "$@" ./scripts/e2e >.stack/logs/e2e.log 2>&1 &
+e2e=$!
+
 # These depend on nothing but their own code, which is what Go looks at. All
 # others also read documents and programs that it does not know of. The longest
 # come first, so that none is left to run alone.
 breaking=(
-  ./report-service/internal/relay
   ./platform/consumer
+  ./report-service/internal/relay
   ./platform/rabbit
   ./notification-service/internal/sse
   ./notification-service/cmd/notification-service
-  ./platform/deadletter
   ./platform/delay
+  ./platform/schedule
+  ./platform/deadletter
   ./notification-service/internal/broadcast
   ./report-service/internal/postgres
 )
-mapfile -t others < <(go list ./scripts/e2e "${modules[@]/%//...}" | grep -vxFf <(go list "${breaking[@]}"))
+longest=(./notification-service/cmd/delivery-worker ./report-service/cmd/photo-worker)
+mapfile -t others < <(go list "${longest[@]}" "${modules[@]/%//...}" |
+  grep -vxFf <(go list ./scripts/e2e "${breaking[@]}") | awk '!seen[$0]++')
 
 # The page's unit tests need no server, and no browser. A test of the others
 # builds the page, with the packages that are installed here.
@@ -63,16 +77,13 @@ page=$!
 { demo >.stack/logs/demo.log 2>&1 && faults >.stack/logs/chaos.log 2>&1; } &
 stacks=$!
 
-# Tests wait for servers much of the time: more of them at once than processors.
-# Vet is among the checks already, and nobody debugs these programs: leaving
-# out both saves a fifth of the time until the first test runs.
-flags=(-race -timeout 1h -parallel 6 -vet=off -ldflags=-w)
-failed=0
 go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
-wait "$page" || failed=1
-cat .stack/logs/page.log
 go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
 GOWORK=off go -C deploy/helm test -count=1 "$@" ./... || failed=1
+wait "$page" || failed=1
+cat .stack/logs/page.log
+wait "$e2e" || failed=1
+cat .stack/logs/e2e.log
 wait "$stacks" || {
   failed=1
   cat .stack/logs/demo.log .stack/logs/chaos.log

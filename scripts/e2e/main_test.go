@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
 		"scripts":              {"./cmd/demo"},
 	} {
-		build := exec.Command("go", append([]string{"build", "-race", "-o", dir + string(filepath.Separator)}, packages...)...)
+		build := exec.Command("go", append([]string{"build", "-race", "-ldflags=-w", "-o", dir + string(filepath.Separator)}, packages...)...)
 		build.Dir = filepath.Join(root(), module)
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", packages, err, out)

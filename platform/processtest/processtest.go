@@ -88,7 +88,7 @@ func (p *Process) Start() {
 	p.t.Helper()
 	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append([]string{
-		marker + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1 exitcode=66", p.cfg.Address + "=" + p.addr,
+		marker + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=20", p.cfg.Address + "=" + p.addr,
 	}, p.cfg.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test, however that ends

@@ -5,8 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-page \
-  chaos chaos-stream bench-compare
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-page \
+  test-kubernetes chaos chaos-stream bench-compare
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,8 +107,14 @@ bench-mail: ## mails with one host that defers, and digests that are all due at 
 bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
 	@scripts/bench.sh photos
 
+bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
+	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000}
+
 bench-page: ## the page on a slow phone, beside that of BASE=revision
 	@scripts/bench-page.sh $(BASE)
+
+test-kubernetes: ## the Helm chart on a real API server, controllers and scheduler, built from the module proxy
+	@scripts/test-kubernetes.sh
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh

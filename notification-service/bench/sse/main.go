@@ -1,17 +1,21 @@
 // Command sse serves the hub alone, with numbers in memory instead of a
-// database, for `make bench-sse`. The other contestants, and what drives them
-// all, are in scripts/bench/sse.
+// database, for `make bench-sse` and `make bench-streams`. The other contestants
+// of the first, and what drives them, are in scripts/bench/sse and
+// scripts/bench/streams.
 //
-//	GET  /sub/{topic}  a stream
-//	POST /pub/{topic}  a JSON object, which every client of the topic gets
-//	GET  /gc           collect garbage, before memory is read
+//	GET  /sub/{topic}       a stream; with ?official=1 also that of the officials
+//	POST /pub/{topic}       a JSON object, which every client of the topic gets
+//	POST /pub-to-officials  one that every official gets
+//	GET  /gc                collect garbage, before memory is read
 //
-// Interrupted, it drains its clients as the service does before it ends.
+// Interrupted, it drains its clients as the service does before it ends. With
+// -history, what was published is kept in a file and is there after a kill.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -36,14 +40,15 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3399", "where to listen")
 	writer := flag.String("writer", string(sse.Shared), "shared or per-request")
+	history := flag.String("history", "", "a file that keeps what was published")
 	flag.Parse()
-	if err := run(*addr, sse.Writer(*writer)); err != nil {
+	if err := run(*addr, sse.Writer(*writer), *history); err != nil {
 		fmt.Fprintln(os.Stderr, "bench sse:", err)
 		os.Exit(1)
 	}
 }
 
-func run(addr string, writer sse.Writer) error {
+func run(addr string, writer sse.Writer, history string) error {
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ctx, end := context.WithCancel(context.Background())
@@ -52,6 +57,12 @@ func run(addr string, writer sse.Writer) error {
 	cfg.Writer, cfg.Lifetime, cfg.CompareEvery = writer, time.Hour, time.Hour
 	cfg.MaxStreams, cfg.MaxPerUser = 1<<20, 1<<20
 	store := &numbers{last: make(map[notification.Stream]int64)}
+	if history != "" {
+		if err := store.open(history); err != nil {
+			return fmt.Errorf("open history: %w", err)
+		}
+		defer store.file.Close()
+	}
 	hub := sse.New(cfg, store, zerolog.Nop(), prometheus.NewRegistry())
 	context.AfterFunc(interrupted, func() {
 		hub.Drain(ctx)
@@ -73,38 +84,75 @@ func run(addr string, writer sse.Writer) error {
 func routes(hub *sse.Hub, store *numbers) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sub/{topic}", func(w http.ResponseWriter, r *http.Request) {
-		hub.ServeNotifications(w, r, notification.Reader{UserID: r.PathValue("topic")}, time.Now().Add(time.Hour))
+		reader := notification.Reader{UserID: r.PathValue("topic"), Official: r.URL.Query().Has("official")}
+		hub.ServeNotifications(w, r, reader, time.Now().Add(time.Hour))
 	})
-	mux.HandleFunc("POST /pub/{topic}", func(w http.ResponseWriter, r *http.Request) {
+	publish := func(w http.ResponseWriter, r *http.Request, stream notification.Stream) {
 		data, err := io.ReadAll(r.Body)
 		if err != nil || !json.Valid(data) {
 			http.Error(w, "want a JSON object", http.StatusBadRequest)
 			return
 		}
-		store.publish(hub, notification.UserStream(r.PathValue("topic")), data)
+		if err := store.publish(hub, stream, data); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}
+	mux.HandleFunc("POST /pub/{topic}", func(w http.ResponseWriter, r *http.Request) {
+		publish(w, r, notification.UserStream(r.PathValue("topic")))
+	})
+	mux.HandleFunc("POST /pub-to-officials", func(w http.ResponseWriter, r *http.Request) {
+		publish(w, r, notification.Officials)
 	})
 	mux.HandleFunc("GET /gc", func(http.ResponseWriter, *http.Request) { debug.FreeOSMemory() })
 	return mux
 }
 
 // numbers is in the place of the database: it has the last number of each
-// stream, and no history.
+// stream, and its history if there is a file for it.
 type numbers struct {
-	mu   sync.Mutex
-	last map[notification.Stream]int64
+	mu      sync.Mutex
+	last    map[notification.Stream]int64
+	file    *os.File
+	history []notification.Notification
 }
 
 const epoch = "bench"
 
+// open reads what was published before, and goes on from there.
+func (n *numbers) open(path string) error {
+	var err error
+	if n.file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil { //nolint:gosec // the path is the benchmark's own
+		return err
+	}
+	for decoder := json.NewDecoder(n.file); ; {
+		var published notification.Notification
+		if err := decoder.Decode(&published); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		n.history = append(n.history, published)
+		n.last[published.Stream] = published.Seq
+	}
+}
+
 // publish numbers and delivers under the lock, as commits come one by one.
-func (n *numbers) publish(hub *sse.Hub, stream notification.Stream, data []byte) {
+func (n *numbers) publish(hub *sse.Hub, stream notification.Stream, data []byte) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last[stream]++
 	now := time.Now()
-	hub.Deliver(notification.Batch{Notifications: []notification.Notification{{
+	published := notification.Notification{
 		Stream: stream, Epoch: epoch, Seq: n.last[stream], ID: uuid.Must(uuid.NewV7()), Data: data, CreatedAt: now,
-	}}}, now)
+	}
+	if n.file != nil {
+		if err := json.NewEncoder(n.file).Encode(published); err != nil {
+			return err
+		}
+		n.history = append(n.history, published)
+	}
+	hub.Deliver(notification.Batch{Notifications: []notification.Notification{published}}, now)
+	return nil
 }
 
 // View returns the heads of the reader's streams.
@@ -124,7 +172,19 @@ func (n *numbers) Heads(_ context.Context, streams []notification.Stream) ([]not
 	return heads, nil
 }
 
-// Since returns nothing: there is no history.
-func (*numbers) Since(context.Context, []notification.Head, int) ([]notification.Notification, error) {
-	return nil, nil
+// Since returns what follows each head in its stream, of what is kept.
+func (n *numbers) Since(_ context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var since []notification.Notification
+	for _, head := range heads {
+		found := 0
+		for _, published := range n.history {
+			if published.Stream == head.Stream && published.Seq > head.Seq && found < limit {
+				since = append(since, published)
+				found++
+			}
+		}
+	}
+	return since, nil
 }

@@ -220,15 +220,17 @@ func TestMissingQueueCostsNoAttempts(t *testing.T) {
 	upload := newRow(uuid.New(), 1)
 	upload.key = event.PhotoUploadedKey
 	insert(t, pool, upload)
-	for range relay.Defaults().MaxAttempts { // each is refused until the circuit opens
+	for range relay.Defaults().MaxAttempts { // it is refused each time until the circuit opens
 		r := start(t, pool, url, retryQuickly)
-		waitFor(t, "the circuit of uploads to open", func() bool { return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" })
+		waitFor(t, "the circuit of uploads to open", func() bool {
+			return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" || countRows(t, pool, "failed") > 0
+		})
 		if err := r.stop(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if pending, failed := countRows(t, pool, "pending"), countRows(t, pool, "failed"); pending != 1 || failed != 0 {
-		t.Errorf("%d rows are pending and %d failed, want the upload pending", pending, failed)
+		t.Fatalf("%d rows are pending and %d failed, want the upload pending", pending, failed)
 	}
 	bindQueue(t, url, event.PhotoUploadedKey)
 	arrived := receive(t, url, event.PhotoUploadedKey)

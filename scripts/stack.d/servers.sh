@@ -14,9 +14,12 @@ servers_build() {
   (cd "$root" && go build -o "$state/bin/" ./scripts/cmd/servers) 9>&- || die "the build failed"
 }
 
-# postgres_start starts the server of a folder: postgres_start DIR PORT PASSWORD_FILE
+# postgres_start starts the server of a folder: postgres_start DIR PORT PASSWORD_FILE [SETTING…]
 postgres_start() {
-  local dir=$1 flags=(-dir "$1" -port "$2" -password "$3")
+  local dir=$1 flags=(-dir "$1" -port "$2" -password "$3") setting
+  for setting in "${@:4}"; do
+    flags+=(-set "$setting")
+  done
   start "$dir.pid" "$dir.log" "$state/bin/servers" run postgres "${flags[@]}"
   wait_for PostgreSQL 120 "$dir.pid" "$dir.log" server_ready postgres "${flags[@]}"
 }

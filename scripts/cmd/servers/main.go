@@ -42,6 +42,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	dir := flags.String("dir", "", "`folder` of the server")
 	passwordFile := flags.String("password", "", "`file` with the superuser's password")
 	port := flags.Int("port", 0, "port of PostgreSQL")
+	settings := []string{"max_connections=400", "shared_buffers=256MB", "max_wal_size=4GB"}
+	flags.Func("set", "another `setting` of PostgreSQL, such as fsync=off", func(setting string) error {
+		settings = append(settings, setting)
+		return nil
+	})
 	var ports devserver.RabbitMQPorts
 	flags.Var(&ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
 	statistics := flags.Duration("statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
@@ -57,7 +62,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	postgres := &devserver.Postgres{
 		Dir: *dir, Port: *port, Password: strings.TrimSpace(string(password)),
-		Settings: []string{"max_connections=400", "shared_buffers=256MB", "max_wal_size=4GB"},
+		Settings: settings,
 	}
 	rabbitmq := &devserver.RabbitMQ{Dir: *dir, Ports: ports, Password: postgres.Password, StatisticsInterval: *statistics}
 	switch verb + " " + server {

@@ -66,7 +66,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.gateway, "gateway", "http://127.0.0.1:8080", "address of the stack")
 	flags.StringVar(&o.state, "state", ".stack", "folder of the native stack, which has its pid files")
 	flags.StringVar(&o.stack, "stack", "scripts/stack", "the program that starts what is missing")
-	flags.IntVar(&o.faults, "faults", 200, "how many")
+	flags.IntVar(&o.faults, "faults", 200, "how many; 0 is one of each kind")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the choice of faults")
 	flags.Float64Var(&o.rate, "rate", 40, "changes a second")
 	flags.StringVar(&chosen, "kinds", "", "only these kinds, by comma; all if empty")
@@ -84,8 +84,11 @@ func parse(args []string) (options, error) {
 	if len(o.kinds) == 0 {
 		o.kinds = kindNames()
 	}
-	if o.faults < 1 || o.rate <= 0 {
-		return o, errors.New("-faults and -rate: want more than 0")
+	if o.faults == 0 {
+		o.faults = len(o.kinds)
+	}
+	if o.faults < 0 || o.rate <= 0 {
+		return o, errors.New("want -faults of at least 0, and a -rate above it")
 	}
 	return o, nil
 }

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-stream bench-compare
 
 help: ## list the targets
@@ -103,6 +103,9 @@ bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same
 
 bench-mail: ## mails with one host that defers, and digests that are all due at once
 	@scripts/bench.sh mails
+
+bench-city: ## the map, the officials' queue and the export in a city of 100,000 reports
+	@scripts/bench.sh city
 
 bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
 	@scripts/bench.sh photos

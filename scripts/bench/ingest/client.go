@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 )
 
 // requestTimeout ends a request that hangs.
@@ -33,21 +35,21 @@ type client struct {
 }
 
 // connect opens n connections, each of a user of its own.
-func (s *service) connect(ctx context.Context, n int) (*clients, error) {
+func connect(ctx context.Context, s *testbed.ReportService, n int) (*clients, error) {
 	dialer := net.Dialer{Timeout: requestTimeout}
 	c := &clients{}
 	for i := range n {
-		token, err := s.token(fmt.Sprintf("user-%d", i))
+		token, err := s.Token(fmt.Sprintf("user-%d", i), "resident")
 		if err != nil {
 			return nil, fmt.Errorf("sign a token: %w", err)
 		}
-		conn, err := dialer.DialContext(ctx, "tcp", s.addr)
+		conn, err := dialer.DialContext(ctx, "tcp", s.Addr)
 		if err != nil {
 			return nil, err
 		}
 		c.all = append(c.all, &client{
 			conn: conn, reader: textproto.NewReader(bufio.NewReader(conn)),
-			headers: "Host: " + s.addr + "\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\n",
+			headers: "Host: " + s.Addr + "\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\n",
 		})
 	}
 	return c, nil

@@ -13,9 +13,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +33,7 @@ type bench struct {
 	reports int           // that spread votes go to
 	pool    int           // connections of the service to its database
 	raw     bool          // no floor: lines as go test -bench writes them
-	service *service
+	service *testbed.ReportService
 	floor   *floor
 	out     io.Writer
 }
@@ -78,16 +80,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.service, err = startService(ctx, *binary, pooled); err != nil {
+	if b.service, err = testbed.StartReportService(ctx, *binary, pooled); err != nil {
 		return err
 	}
-	defer b.service.stop()
+	defer b.service.Stop()
 	return b.measure(ctx)
 }
 
 // measure makes every comparison and prints the line.
 func (b *bench) measure(ctx context.Context) error {
-	c, err := b.service.connect(ctx, b.conns)
+	c, err := connect(ctx, b.service, b.conns)
 	if err != nil {
 		return err
 	}
@@ -192,4 +194,20 @@ func (b *bench) compareP99(ctx context.Context, most comparison, clients *client
 	_, err := fmt.Fprintf(b.out, "%-24s floor %6.2f ms   over HTTP %6.2f ms   ratio %.2f\n",
 		"p99 of a create, half load", stats.Median(floors), stats.Median(ours), ratio)
 	return ratio, err
+}
+
+// withPool sets how many connections the service has to the database; 0 leaves
+// it to the service.
+func withPool(database string, size int) (string, error) {
+	if size == 0 {
+		return database, nil
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", fmt.Errorf("parse database URL: %w", err)
+	}
+	query := u.Query()
+	query.Set("pool_max_conns", strconv.Itoa(size))
+	u.RawQuery = query.Encode()
+	return u.String(), nil
 }

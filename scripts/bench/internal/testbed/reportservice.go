@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -23,22 +21,23 @@ import (
 // startTimeout is how long the service may take to be ready.
 const startTimeout = 30 * time.Second
 
-// A service is report-service as a process of its own.
-type service struct {
-	addr   string
+// A ReportService is report-service as a process of its own, without a broker
+// and without limits.
+type ReportService struct {
+	Addr   string
 	secret []byte
 	cmd    *exec.Cmd
 }
 
-// startService starts the program.
-func startService(ctx context.Context, program, database string) (*service, error) {
+// StartReportService starts the program, and waits until it is ready.
+func StartReportService(ctx context.Context, program, database string) (*ReportService, error) {
 	addr, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
-	s := &service{addr: addr, secret: []byte(hex.EncodeToString(key))}
+	s := &ReportService{Addr: addr, secret: []byte(hex.EncodeToString(key))}
 	s.cmd = exec.CommandContext(ctx, program)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.Stderr = os.Stderr
@@ -52,22 +51,6 @@ func startService(ctx context.Context, program, database string) (*service, erro
 	return s, s.ready(ctx)
 }
 
-// withPool sets how many connections the service has to the database; 0 leaves
-// it to the service.
-func withPool(database string, size int) (string, error) {
-	if size == 0 {
-		return database, nil
-	}
-	u, err := url.Parse(database)
-	if err != nil {
-		return "", fmt.Errorf("parse database URL: %w", err)
-	}
-	query := u.Query()
-	query.Set("pool_max_conns", strconv.Itoa(size))
-	u.RawQuery = query.Encode()
-	return u.String(), nil
-}
-
 func freeAddress(ctx context.Context) (string, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -78,11 +61,11 @@ func freeAddress(ctx context.Context) (string, error) {
 }
 
 // ready waits until the service takes requests.
-func (s *service) ready(ctx context.Context) error {
+func (s *ReportService) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/readyz", http.NoBody)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Addr+"/readyz", http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -101,16 +84,20 @@ func (s *service) ready(ctx context.Context) error {
 	}
 }
 
-func (s *service) stop() {
+// PID returns the process's id.
+func (s *ReportService) PID() int { return s.cmd.Process.Pid }
+
+// Stop ends the process and waits until it has ended.
+func (s *ReportService) Stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	_ = s.cmd.Wait()
 }
 
-// token signs in a user.
-func (s *service) token(user string) (string, error) {
+// Token signs in a user with a role.
+func (s *ReportService) Token(user, role string) (string, error) {
 	now := time.Now()
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": "bench", "aud": "bench", "sub": user, "name": user, "role": "resident", "jti": uuid.NewString(),
+		"iss": "bench", "aud": "bench", "sub": user, "name": user, "role": role, "jti": uuid.NewString(),
 		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}).SignedString(s.secret)
 }

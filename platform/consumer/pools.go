@@ -32,6 +32,9 @@ type Pool struct {
 	PerSecond   float64
 	ErrorRate   float64 // failed of handled, 0 to 1
 
+	// Handled and Failed are messages since the process started.
+	Handled, Failed int64
+
 	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
 	// minute; zero if there was none. How long messages wait is not shown: their
 	// timestamps are those of the outbox, in whole seconds.
@@ -60,6 +63,7 @@ func (q *queueWorkers) pool() Pool {
 		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
 		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
 		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
+		Handled: q.stats.handled.total.Load(), Failed: q.stats.failed.total.Load(),
 		HandlerP50: p50, HandlerP99: p99,
 	}
 	if failed := q.stats.failed.perSecond(); failed > 0 {

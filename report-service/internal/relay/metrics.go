@@ -106,6 +106,14 @@ func (m *metrics) confirmQuantiles() (p50, p99 time.Duration) {
 	return duration(quantiles[0]), duration(quantiles[1])
 }
 
+// taken returns how many messages queues took since the start.
+func (m *metrics) taken() (n int64) {
+	for _, key := range event.AllKeys() {
+		n += int64(total(m.published.WithLabelValues(string(key))))
+	}
+	return n
+}
+
 // total returns what c has counted.
 func total(c prometheus.Counter) float64 {
 	var m dto.Metric

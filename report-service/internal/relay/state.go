@@ -27,6 +27,7 @@ type State struct {
 	ConfirmP50, ConfirmP99 time.Duration // of about the last minute, zero if it had none
 
 	// Since the start.
+	Published        int64         // messages that a queue took
 	Returned, Nacked int64         // messages that the broker refused
 	Connects         int64         // connections made
 	BlockedFor       time.Duration // how long the broker took no messages, the present time included
@@ -48,7 +49,7 @@ func (r *Relay) State() State {
 		ID: r.id, Connected: s.connected, Since: s.since, LastError: s.lastError, Blocked: s.blocked,
 		Shards: r.leases.Owned(), LeaseValid: r.leases.Valid(),
 		InFlight: int(max(0, r.sending.Load())), Window: r.cfg.Window, OpenCircuits: r.breaker.reasons(),
-		LastPublish: lastPublish, PublishedPerSecond: perSecond, ConfirmP50: p50, ConfirmP99: p99,
+		Published: r.metrics.taken(), LastPublish: lastPublish, PublishedPerSecond: perSecond, ConfirmP50: p50, ConfirmP99: p99,
 		Returned: int64(total(r.metrics.refused.WithLabelValues(returned))),
 		Nacked:   int64(total(r.metrics.refused.WithLabelValues(nacked))),
 		Connects: int64(total(r.metrics.connects)), BlockedFor: blockedFor,

@@ -60,6 +60,9 @@ func TestPageWeight(t *testing.T) {
 		t.Error("the map was looked at, and is not among what was loaded: the test looks in the wrong place")
 	}
 	t.Logf("map %d bytes, compressed", sizes.Map)
+	if sizes.Map > 350_000 {
+		t.Errorf("the map's code has %d bytes, want 350,000 at most", sizes.Map)
+	}
 }
 
 // transfers are sizes as they came over the wire, in bytes.

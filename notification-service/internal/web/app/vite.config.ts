@@ -1,6 +1,7 @@
 import { loadEnv, type Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
+import { maplibre } from './maplibre.js';
 import { thirdPartyNotices } from './notices.js';
 
 // Where a stack runs, for work on the page beside it: npx vite
@@ -39,7 +40,7 @@ function serviceWorker(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [thirdPartyNotices(), serviceWorker()],
+  plugins: [maplibre(), thirdPartyNotices(), serviceWorker()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,

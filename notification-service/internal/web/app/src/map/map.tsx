@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import shared from 'virtual:maplibre-shared';
 
 import { t } from '../lang/i18n';
 import { config } from '../state/config';
@@ -53,8 +54,12 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, ...options 
       made?.resize();
       if (loading || !entry?.contentRect.width) return;
       loading = true;
-      // It fails without its code, and where the browser has no WebGL.
-      whenIdle(() => void import('./plot').then(create).catch(() => setFailed(true)));
+      whenIdle(() => {
+        // What the plot would ask for only once it is there.
+        if (shared) document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href: shared }));
+        // It fails without its code, and where the browser has no WebGL.
+        void import('./plot').then(create).catch(() => setFailed(true));
+      });
     });
     sizes.observe(element.current!);
     return () => {

@@ -4,9 +4,9 @@
  */
 import './plot.css';
 
-import maplibregl, { type LngLatBoundsLike } from 'maplibre-gl/dist/maplibre-gl-csp';
-import workerUrl from 'maplibre-gl/dist/maplibre-gl-csp-worker.js?url';
+import type { LngLatBoundsLike } from 'maplibre-gl';
 import { Protocol } from 'pmtiles';
+import maplibregl from 'virtual:maplibre';
 
 import type { Status } from '../api/client';
 import { number, t } from '../lang/i18n';
@@ -44,7 +44,6 @@ const CLOSER = 2;
 /** Beyond the city's edges, so that they can be in the middle. */
 const MARGIN = 0.25;
 
-maplibregl.setWorkerUrl(workerUrl);
 maplibregl.addProtocol('pmtiles', new Protocol().tile);
 
 export function createPlot(element: HTMLElement, { label, popup, onMove, onCenter }: PlotOptions) {

@@ -49,7 +49,7 @@ test('asks for what the filters say, and for the page behind with its cursor', a
   await later();
   expect(get.mock.lastCall).toEqual([
     '/reports',
-    { params: { query: { limit: 50, order: 'newest', q: 'dark', status: ['pending'], category: [], bbox: '1,2,3,4' } } },
+    { params: { query: { limit: 50, q: 'dark', status: ['pending'], category: [], bbox: '1,2,3,4' } } },
   ]);
   expect([ids(list), list.next.value, list.state.value]).toEqual([['r3', 'r2'], 'c2', 'ready']);
   await list.more();
@@ -169,18 +169,6 @@ describe('a list of several pages', () => {
     await list.refresh();
     expect(ids(list)).not.toContain('r99');
     expect(ids(list)).toHaveLength(99);
-  });
-
-  test('keeps the oldest first where that is the order', async () => {
-    const oldest = (from: number, count: number) => many(from + count - 1, count).reverse();
-    const pages = [oldest(1, 50), oldest(51, 50)] as const;
-    serve(reportService, 'GET', (_, { params }) => (params?.query?.cursor ? page(pages[1]) : page(pages[0], 'c2')));
-    const list = createList('all');
-    list.load({ ...noFilters, oldestFirst: true });
-    await later();
-    await list.more();
-    await list.refresh();
-    expect(ids(list)).toEqual(oldest(1, 100).map(({ id }) => id));
   });
 });
 

@@ -11,10 +11,9 @@ export interface Filters {
   q: string;
   /** West, south, east, north. */
   bbox: string;
-  oldestFirst: boolean;
 }
 
-export const noFilters: Filters = { status: [], category: [], q: '', bbox: '', oldestFirst: false };
+export const noFilters: Filters = { status: [], category: [], q: '', bbox: '' };
 
 const PAGE_SIZE = 50;
 /** New reports are fetched together, within this time. */
@@ -55,8 +54,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
       ...(cursor && { cursor }),
     };
     if (of === 'mine') return must(reportService.GET('/reports/mine', { params: { query } }));
-    const order = filters.oldestFirst ? ('oldest' as const) : ('newest' as const);
-    const all = { ...query, order, ...(filters.bbox && { bbox: filters.bbox }) };
+    const all = { ...query, ...(filters.bbox && { bbox: filters.bbox }) };
     return must(reportService.GET('/reports', { params: { query: all } }));
   };
 
@@ -101,7 +99,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     further = true;
     return fetchInto(next.value, (page) => uniqueById([...reports.value, ...page]));
   };
-  const refresh = () => fetchInto(undefined, (page) => (further ? mergeFirstPage(reports.value, page, filters.oldestFirst) : page));
+  const refresh = () => fetchInto(undefined, (page) => (further ? mergeFirstPage(reports.value, page) : page));
   /** Fetches what was filed since, and no more, while that is a small part of a page. */
   const refreshFiled = async () => {
     const limit = filed + AHEAD;
@@ -109,14 +107,14 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     let overlaps = true as boolean;
     const merge = (page: Report[]) => {
       overlaps = page.length < limit || page.some(({ id }) => known.has(id));
-      return overlaps ? mergeFirstPage(reports.value, page, false) : reports.value;
+      return overlaps ? mergeFirstPage(reports.value, page) : reports.value;
     };
     await fetchInto(undefined, merge, limit);
     if (!overlaps) await refresh();
   };
   const refreshSoon = debounce(
     () => {
-      const part = !moreChanged && newestFirst() && reports.value.length > 0 && reports.value.length + filed <= 2 * PAGE_SIZE;
+      const part = !moreChanged && of === 'all' && reports.value.length > 0 && reports.value.length + filed <= 2 * PAGE_SIZE;
       void (part && filed + AHEAD < PAGE_SIZE ? refreshFiled() : refresh());
       filed = 0;
       moreChanged = false;
@@ -131,14 +129,13 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
 
   /** Whether a report that there was may now be on the list, or no longer. */
   const addsOrRemoves = ({ type }: FeedEvent) => type === 'report.status.updated' && filters.status.length > 0;
-  const newestFirst = () => of === 'all' && !filters.oldestFirst;
 
   const onEvents = (events: FeedEvent[]) => {
     const changed = reports.value.map((report) => applyEvents(report, events));
     if (changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
     const created = events.filter(({ type }) => type === 'report.created').length;
     // What somebody reads must not be pushed away by what is put above it.
-    if (created > 0 && newestFirst() && window.scrollY > READING_PX) waiting.value += created;
+    if (created > 0 && of === 'all' && window.scrollY > READING_PX) waiting.value += created;
     else if (created > 0) {
       filed += created;
       refreshSoon();
@@ -168,10 +165,10 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
 export type ReportList = ReturnType<typeof createList>;
 
 /** Puts a fresh first page in front of the pages that were loaded before. */
-function mergeFirstPage(shown: Report[], page: Report[], oldestFirst: boolean): Report[] {
+function mergeFirstPage(shown: Report[], page: Report[]): Report[] {
   const last = page.at(-1);
   if (!last) return page;
-  const isBehind = (report: Report) => (oldestFirst ? report.created_at >= last.created_at : report.created_at <= last.created_at);
+  const isBehind = (report: Report) => report.created_at <= last.created_at;
   return uniqueById([...page, ...shown.filter(isBehind)]);
 }
 

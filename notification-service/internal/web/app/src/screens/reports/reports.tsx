@@ -37,7 +37,6 @@ function filters(): Filters {
     category: query.get('category')?.split(',').map(Number) ?? [],
     q: query.get('q') ?? '',
     bbox: query.get('bbox') ?? '',
-    oldestFirst: false,
   };
 }
 

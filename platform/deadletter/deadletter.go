@@ -135,4 +135,10 @@ type Selection struct {
 	State     State   `json:"state,omitempty"`
 	MessageID string  `json:"message_id,omitempty"`
 	Replay    string  `json:"replay_id,omitempty"`
+
+	// Text is part of an error, or all of a number, message id or report id.
+	// Otherwise no content of messages is searched: who is masked in them must
+	// not be found by it.
+	Text     string    `json:"text,omitempty"`
+	From, To time.Time `json:"-"` // of the failure, up to but not including To; the zero times bound nothing
 }

@@ -96,6 +96,16 @@ func selectionSQL(s Selection, taken int) (string, []any) {
 			add(field.column+" = $%d", field.value)
 		}
 	}
+	if s.Text != "" {
+		add(`(strpos(lower(error), lower($%[1]d::text)) > 0 or message_id = $%[1]d or '#' || id = '#' || ltrim($%[1]d, '#')
+			or strpos(encode(body, 'escape'), '"report_id":"' || lower($%[1]d) || '"') > 0)`, s.Text)
+	}
+	if !s.From.IsZero() {
+		add("failed_at >= $%d", s.From)
+	}
+	if !s.To.IsZero() {
+		add("failed_at < $%d", s.To)
+	}
 	return strings.Join(conditions, " and "), args
 }
 

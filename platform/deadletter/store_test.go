@@ -172,7 +172,9 @@ func TestSelection(t *testing.T) {
 	for i := range 3 {
 		mustArchive(t, store, letter(votes, fmt.Sprint("timeout", i), "timeout", i))
 	}
-	mustArchive(t, store, letter(votes, "permanent", "permanent", 3), letter("another queue", "timeout", "timeout", 4))
+	about := letter("another queue", "timeout", "timeout", 4)
+	about.Body = []byte(`{"report_id":"0198c0de-0000-7000-8000-000000000001","voter_id":"0198c0de-0000-7000-8000-000000000002"}`)
+	mustArchive(t, store, letter(votes, "permanent", "permanent", 3), about)
 	all := entries(t, store, deadletter.Selection{})
 	for _, tt := range []struct {
 		name string
@@ -188,6 +190,14 @@ func TestSelection(t *testing.T) {
 		{"ids", deadletter.Selection{IDs: []int64{all[0].ID, all[4].ID, 4711}}, 2},
 		{"ids of a queue", deadletter.Selection{IDs: []int64{all[0].ID, all[4].ID}, Queue: votes}, 1},
 		{"a state", deadletter.Selection{State: deadletter.Resolved}, 0},
+		{"words of an error", deadletter.Selection{Text: "OUT of timeOUT"}, 4},
+		{"a wildcard, which is none", deadletter.Selection{Text: "%"}, 0},
+		{"a message id as text", deadletter.Selection{Text: "permanent"}, 1},
+		{"a number", deadletter.Selection{Text: fmt.Sprint("#", all[3].ID)}, 1},
+		{"a report", deadletter.Selection{Text: "0198C0DE-0000-7000-8000-000000000001"}, 1},
+		{"a voter, whom the answer masks", deadletter.Selection{Text: "0198c0de-0000-7000-8000-000000000002"}, 0},
+		{"from a time on", deadletter.Selection{From: all[3].FailedAt}, 2},
+		{"before a time", deadletter.Selection{To: all[3].FailedAt}, 3},
 	} {
 		if n, err := store.Count(t.Context(), tt.Selection); err != nil || n != tt.want {
 			t.Errorf("%s: count %d (error %v), want %d", tt.name, n, err, tt.want)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -19,14 +21,18 @@ import (
 // cityBounds are those of the map that comes with the project.
 const cityBounds = "106.777,-6.604,106.934,-6.444"
 
-// startCity returns a stack that has the map of Bogor.
-func startCity(t *testing.T) *stack {
+// startCity returns a stack that has the map of Bogor, and for its page these
+// settings, each a name and a value.
+func startCity(t *testing.T, settings ...string) *stack {
 	t.Helper()
 	c := prepareStack(t)
 	for _, p := range []*process{c.report, c.notification} {
 		p.env["MAP_BOUNDS"] = cityBounds
 		p.env["PAGE_MAP_FILE"] = filepath.Join(root(), "deploy", "map", "bogor.pmtiles")
 		p.env["PAGE_MAP_CENTER"] = "106.7995,-6.5950,15"
+	}
+	for i := 0; i < len(settings); i += 2 {
+		c.notification.env[settings[i]] = settings[i+1]
 	}
 	c.notification.start()
 	c.report.start()
@@ -81,6 +87,55 @@ func TestPageMapOfTheCity(t *testing.T) {
 	defer func() { _ = resp.Body.Close() }()
 	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusPartialContent || string(body) != "PMTiles" {
 		t.Errorf("the file's first bytes: got %d %q (error: %v)", resp.StatusCode, body, err)
+	}
+}
+
+// Where the city has a geocoder an address is found by it, and a place is called
+// after it. It learns what is looked for, and nothing of who looks; while it is
+// away there are the map's own names.
+func TestPageGeocoder(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	asked := make(chan *http.Request, 100)
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r
+		if away.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		number := map[bool]string{true: "7", false: "12"}[r.URL.Path == "/reverse"]
+		fmt.Fprintf(w, `{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"Point","coordinates":[106.8,-6.596]},
+			"properties":{"geocoding":{"street":"Gang Rahasia","housenumber":%q,"city":"Bogor"}}}]}`, number)
+	}))
+	t.Cleanup(far.Close)
+	c := startCity(t, "GEOCODER_URL", far.URL+"/search")
+	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(360, 740))
+	address := func(has string) browser.Action {
+		return browser.Until(`[...document.querySelectorAll('label')].find((l) => l.textContent.startsWith('Address')).control.value.includes(` + strconv.Quote(has) + `)`)
+	}
+	page.do(
+		mapShown,
+		browser.Fill("Find an address", "gang rahasia 12"),
+		browser.See(".place-search li button", "Gang Rahasia 12"),
+		browser.Enter(),
+		browser.See("[role=status]", "Chosen: -6.596, 106.8"),
+		address("Gang Rahasia 12, Bogor"),
+		browser.Click("button", "Use the map’s centre"),
+		address("Gang Rahasia 7, Bogor"),
+	)
+	away.Store(true)
+	page.do(
+		browser.Fill("Find an address", "rahasia 99"),
+		browser.See(".place-search [role=status]", "Nothing of that name"),
+	)
+	page.checkFaults()
+	close(asked)
+	for r := range asked {
+		for _, name := range []string{"Authorization", "Cookie", "X-Forwarded-For", "Forwarded", "Referer", "X-Request-Id"} {
+			if r.Header.Get(name) != "" {
+				t.Errorf("the geocoder was told %s: %s", name, r.Header.Get(name))
+			}
+		}
 	}
 }
 

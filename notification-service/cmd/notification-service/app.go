@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
@@ -29,6 +30,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -47,6 +49,7 @@ type app struct {
 	restored *restore.Watch
 	eraser   *erasure.Eraser
 	schedule *schedule.Scheduler
+	history  *history.Recorder
 	metrics  *prometheus.Registry
 	listener net.Listener
 	handler  http.Handler
@@ -87,6 +90,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	if err != nil {
 		return nil, err
 	}
+	a.history = history.NewRecorder(pool, func(context.Context) history.Figures { return admin.PoolFigures(a.groups.Consumer) }, log)
 	verifier, err := auth.New(ctx, cfg.Auth, log)
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
@@ -97,6 +101,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
 	cfg.Page.Mails = cfg.Mail.Enabled()
+	var places api.Geocoder
+	if cfg.Geocoder.URL != nil {
+		places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
+		cfg.Page.Geocoder = true
+	}
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
@@ -106,10 +115,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
 	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
 	maps.Copy(operations, admin.EmailHandlers(store))
+	maps.Copy(operations, admin.HistoryHandlers(pool))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
 	a.handler, err = api.New(api.Config{
-		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Log: log,
+		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Places: places, Log: log,
 		Admin: operations, Problems: problems,
 	})
 	if err != nil {
@@ -125,6 +135,15 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	return a, nil
 }
 
+// cityOf returns where places are looked for.
+func cityOf(page web.Config) *geocoder.Box {
+	b := page.City()
+	if b == nil {
+		return nil
+	}
+	return &geocoder.Box{West: b[0], South: b[1], East: b[2], North: b[3]}
+}
+
 // run runs the parts until ctx ends and they have drained. First the foreground
 // drains, then the background, which the foreground needs for it.
 func (a *app) run(ctx context.Context) error {
@@ -133,6 +152,7 @@ func (a *app) run(ctx context.Context) error {
 	background, backgroundCtx := errgroup.WithContext(backgroundCtx)
 	background.Go(func() error { return a.hub.Run(backgroundCtx) })
 	background.Go(func() error { return a.bus.Run(backgroundCtx) })
+	background.Go(func() error { return a.history.Run(backgroundCtx) })
 	background.Go(func() error { return service.ServeOperations(backgroundCtx, a.operations, a.metrics, a.health, a.log) })
 
 	ctx, stop := context.WithCancel(ctx)

@@ -30,7 +30,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	log := service.NewLogger(logs, "notification", cfg.LogLevel)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL,
-		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
+		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL, "GEOCODER_URL": cfg.Geocoder.URL.Server(),
 	})
 	sse.WarnOfFiles(cfg.Stream, log)
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service")

@@ -11,7 +11,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -112,12 +114,29 @@ func actor(r *http.Request) string {
 }
 
 // selection reads the filters of a query.
-func selection(r *http.Request) deadletter.Selection {
+func selection(r *http.Request) (deadletter.Selection, error) {
 	q := r.URL.Query()
-	return deadletter.Selection{
-		Queue: q.Get("queue"), Class: q.Get("error_class"), Group: q.Get("error_group"), Type: q.Get("type"),
+	s := deadletter.Selection{
+		Text: q.Get("text"), Queue: q.Get("queue"), Class: q.Get("error_class"), Group: q.Get("error_group"), Type: q.Get("type"),
 		State: deadletter.State(q.Get("state")), MessageID: q.Get("message_id"), Replay: q.Get("replay_id"),
 	}
+	var err error
+	if s.From, s.To, err = period(q); err != nil {
+		return deadletter.Selection{}, err
+	}
+	return s, nil
+}
+
+// period reads the times from and to of a query; the zero time is none.
+func period(q url.Values) (from, to time.Time, err error) {
+	for name, t := range map[string]*time.Time{"from": &from, "to": &to} {
+		if text := q.Get(name); text != "" {
+			if *t, err = time.Parse(time.RFC3339, text); err != nil {
+				return from, to, fmt.Errorf("time that the document let pass: %w", err)
+			}
+		}
+	}
+	return from, to, nil
 }
 
 // number reads a number that the document has checked; missing is otherwise.

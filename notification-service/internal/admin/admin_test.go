@@ -63,6 +63,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
 		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Handlers()
 		maps.Copy(handlers, webhooks(t, r).Handlers())
+		maps.Copy(handlers, admin.HistoryHandlers(r.Pool))
 		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func TestOnlyOperators(t *testing.T) {
 	c := newConsole(t, auth.Official)
 	for _, path := range []string{
 		"/admin/dlq/stats", "/admin/dlq/groups", "/admin/dlq/messages", "/admin/dlq/messages/1",
-		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers",
+		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers", "/admin/workers/history",
 		"/admin/delayed",
 	} {
 		c.call(http.MethodGet, path, "", http.StatusForbidden, nil)
@@ -152,6 +153,12 @@ func TestLookingAtDeadLetters(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, auth.Operator)
 	c.breakSome(5)
+	for query, want := range map[string]int{"text=REPORT_title": 5, "text=nobody": 0, "from=2000-01-01T00:00:00Z": 5, "to=2000-01-01T00:00:00Z": 0} {
+		var found page[letter]
+		if c.call(http.MethodGet, "/admin/dlq/messages?"+query, "", http.StatusOK, &found); len(found.Items) != want {
+			t.Errorf("%s: %d found, want %d", query, len(found.Items), want)
+		}
+	}
 	var groups page[struct {
 		Group string `json:"error_group"`
 		Open  int

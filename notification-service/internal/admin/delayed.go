@@ -3,7 +3,6 @@ package admin
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,12 +25,8 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	selection := delay.Selection{Queue: q.Get("queue")}
-	for name, t := range map[string]*time.Time{"from": &selection.From, "to": &selection.To} {
-		if text := q.Get(name); text != "" {
-			if *t, err = time.Parse(time.RFC3339, text); err != nil {
-				return fmt.Errorf("time that the document let pass: %w", err)
-			}
-		}
+	if selection.From, selection.To, err = period(q); err != nil {
+		return err
 	}
 	var after *delay.Position
 	if cursor := q.Get("cursor"); cursor != "" {

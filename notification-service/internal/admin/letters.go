@@ -21,7 +21,11 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 
 // groups handles GET /admin/dlq/groups.
 func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
-	groups, err := a.store.Groups(r.Context(), selection(r))
+	selected, err := selection(r)
+	if err != nil {
+		return err
+	}
+	groups, err := a.store.Groups(r.Context(), selected)
 	if err != nil {
 		return err
 	}
@@ -34,7 +38,11 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entries, err := a.store.Entries(r.Context(), selection(r), before, limit+1) // one more tells whether there is a next page
+	selected, err := selection(r)
+	if err != nil {
+		return err
+	}
+	entries, err := a.store.Entries(r.Context(), selected, before, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return err
 	}
@@ -69,7 +77,10 @@ const exportPage = 500
 
 // export handles GET /admin/dlq/export: one JSON object a line.
 func (a *API) export(w http.ResponseWriter, r *http.Request) error {
-	s := selection(r)
+	s, err := selection(r)
+	if err != nil {
+		return err
+	}
 	entries, err := a.store.Entries(r.Context(), s, 0, exportPage)
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ type Config struct {
 	// have, as the client sees them.
 	Problems map[fault.Kind]service.ProblemType
 	Mail     Mail
+	Places   Geocoder // nil in a city without one
 	Log      zerolog.Logger
 }
 
@@ -87,6 +88,7 @@ func New(cfg Config) (http.Handler, error) {
 
 	handlers := s.handlers()
 	maps.Copy(handlers, s.mailHandlers())
+	maps.Copy(handlers, s.placeHandlers())
 	maps.Copy(handlers, cfg.Admin)
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)

@@ -46,7 +46,7 @@ type testServer struct {
 // bounceSecret is that of whoever passes bounces on.
 const bounceSecret = "a secret of thirty-two characters"
 
-func newServer(t *testing.T) *testServer {
+func newServer(t *testing.T, settings ...func(*api.Config)) *testServer {
 	t.Helper()
 	pool := pgtest.Notification(t)
 	ring, err := event.ParseKeyring(event.NewKey("k1"))
@@ -70,12 +70,17 @@ func newServer(t *testing.T) *testServer {
 	maps.Copy(operations, admin.ErasureHandlers(nil))
 	maps.Copy(operations, admin.ScheduleHandlers(nil))
 	maps.Copy(operations, admin.EmailHandlers(s.store))
+	maps.Copy(operations, admin.HistoryHandlers(nil))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
-	handler, err := api.New(api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
+	cfg := api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
 		Mail:   api.Mail{Store: s.store, Keys: s.mailKeys, BounceSecret: bounceSecret},
-		Admin:  operations, Problems: problems})
+		Admin:  operations, Problems: problems}
+	for _, set := range settings {
+		set(&cfg)
+	}
+	handler, err := api.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

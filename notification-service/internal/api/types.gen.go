@@ -129,6 +129,15 @@ const (
 	PhotoReasonUnsupported PhotoReason = "unsupported"
 )
 
+// Defines values for PoolSeriesName.
+const (
+	Depth        PoolSeriesName = "depth"
+	FailedPerS   PoolSeriesName = "failed_per_s"
+	HandledPerS  PoolSeriesName = "handled_per_s"
+	HandlerP50Ms PoolSeriesName = "handler_p50_ms"
+	HandlerP99Ms PoolSeriesName = "handler_p99_ms"
+)
+
 // Defines values for ReplayState.
 const (
 	ReplayStateCancelled ReplayState = "cancelled"
@@ -629,6 +638,13 @@ type Follows struct {
 	Follows []Follow `json:"follows"`
 }
 
+// HistoryRun A part of a series that is known without a gap.
+type HistoryRun struct {
+	// From The step of its first value; the first step is 0.
+	From   int32     `json:"from"`
+	Values []float64 `json:"values"`
+}
+
 // MailBounces defines model for MailBounces.
 type MailBounces struct {
 	// Code An enhanced status code (RFC 3463), or `complaint`.
@@ -783,6 +799,48 @@ type NotificationScope struct {
 // many pixels, is damaged or infected, an official decided so, or the
 // fault is ours and another attempt may succeed.
 type PhotoReason string
+
+// Place defines model for Place.
+type Place struct {
+	// Context Where that is; may be empty.
+	//
+	// Examples: Babakan, Bogor
+	Context   string  `json:"context"`
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+
+	// Name Examples: Jalan Salak 12
+	Name string `json:"name"`
+}
+
+// Places defines model for Places.
+type Places struct {
+	Places []Place `json:"places"`
+}
+
+// PoolHistory What all replicas counted, in steps of equal length, the earliest first.
+type PoolHistory struct {
+	// Replicas How many replicas there were in each step.
+	Replicas []int32      `json:"replicas"`
+	Series   []PoolSeries `json:"series"`
+
+	// Since When the first step begins.
+	Since       time.Time `json:"since"`
+	StepSeconds int32     `json:"step_seconds"`
+}
+
+// PoolSeries defines model for PoolSeries.
+type PoolSeries struct {
+	// Name Rates are the sums of all replicas; handler times are those of the
+	// slowest replica.
+	Name  PoolSeriesName `json:"name"`
+	Queue string         `json:"queue"`
+	Runs  []HistoryRun   `json:"runs"`
+}
+
+// PoolSeriesName Rates are the sums of all replicas; handler times are those of the
+// slowest replica.
+type PoolSeriesName string
 
 // Preferences defines model for Preferences.
 type Preferences struct {
@@ -1351,6 +1409,9 @@ type WorkerPools struct {
 	Findings []Finding    `json:"findings"`
 	Items    []WorkerPool `json:"items"`
 }
+
+// PlaceLanguage defines model for PlaceLanguage.
+type PlaceLanguage = string
 
 // ScheduleName defines model for ScheduleName.
 type ScheduleName = string

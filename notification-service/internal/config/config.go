@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
@@ -27,6 +28,7 @@ type Config struct {
 	Consumer      consumer.Config
 	Retention     postgres.Retention
 	Page          web.Config
+	Geocoder      geocoder.Config
 	Webhooks      webhook.Rules // for the addresses that operators register
 	Mail          email.Intake
 }
@@ -58,7 +60,7 @@ func Addr(getenv func(string) string) (string, error) {
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
-		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Webhooks.Validate(), c.Mail.Validate()))
+		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Geocoder.Validate(), c.Webhooks.Validate(), c.Mail.Validate()))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	return faults
 }

@@ -25,6 +25,8 @@ type Config struct {
 	PhotoStore string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
 	// MapCenter is where the map begins; by default the middle of the bounds.
 	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
+	// Geocoder says that places can be looked for beyond the map's own names.
+	Geocoder bool
 	// Mails says that there is a mail server, so that people may be asked for an
 	// address.
 	Mails bool
@@ -64,6 +66,7 @@ type cityMap struct {
 	Attribution string  `json:"attribution,omitempty"`
 	Bounds      *Bounds `json:"bounds,omitempty"`
 	Center      *Center `json:"center,omitempty"`
+	Geocoder    bool    `json:"geocoder,omitempty"`
 }
 
 func (c Config) settings(sign auth.Config) settings {
@@ -74,14 +77,23 @@ func (c Config) settings(sign auth.Config) settings {
 	case c.ClientID != "":
 		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope}
 	}
-	s.Map = cityMap{Bounds: c.MapBounds, Center: c.MapCenter}
+	s.Map = cityMap{Bounds: c.City(), Center: c.MapCenter, Geocoder: c.Geocoder}
 	if c.MapFile != "" {
 		s.Map.Tiles, s.Map.Attribution = mapPath, c.MapAttribution
-		if header, err := readMapHeader(c.MapFile); err == nil && s.Map.Bounds == nil {
-			s.Map.Bounds = &header.bounds
-		}
 	}
 	return s
+}
+
+// City returns the bounds of the city, or nil if nobody has said where it is.
+func (c Config) City() *Bounds {
+	if c.MapBounds != nil || c.MapFile == "" {
+		return c.MapBounds
+	}
+	header, err := readMapHeader(c.MapFile)
+	if err != nil {
+		return nil
+	}
+	return &header.bounds
 }
 
 // policy lets the page load and reach its own origin alone, and beyond it only

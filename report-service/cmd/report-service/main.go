@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -20,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
@@ -83,6 +85,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
 	handler, err := api.New(api.Config{
 		Store: store, Files: files, Outbox: messages, Relay: publisher,
+		History: func(ctx context.Context, span time.Duration) (history.History, error) {
+			return history.Read(ctx, pool, span)
+		},
 		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
 		City:           cfg.City,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
@@ -106,6 +111,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	background.Go(func() error {
 		_ = watch.Await(writing) // it ends without only if there is nothing to write any more
 		return store.Run(writing)
+	})
+	background.Go(func() error {
+		read := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, messages, publisher) }
+		return history.NewRecorder(pool, read, log).Run(writing)
 	})
 
 	g, ctx := errgroup.WithContext(ctx)

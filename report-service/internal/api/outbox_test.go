@@ -8,6 +8,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
 const outboxPath = "/admin/outbox/messages"
@@ -61,6 +63,43 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 	}
 	s.refuseMending(otto, failed[0].ID.String())
 }
+
+// The console has the past of the outbox at once, also that of other replicas.
+func TestOutboxHistory(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.file(token(t, "ann", auth.Resident), "public")
+	otto := token(t, "otto", auth.Operator)
+	past, _ := ok[api.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history", token: otto}, http.StatusOK)
+	if past.StepSeconds != 30 || len(past.Series) != 0 {
+		t.Errorf("the history of an hour without rows is %+v", past)
+	}
+	_, err := s.pool.Exec(t.Context(), `
+		insert into history (replica, since, until, figures) values (gen_random_uuid(), now() - interval '2 minutes', now() - interval '1 minute',
+			'{"counters": {"published_per_s": 60}, "levels": {"pending": 4}}')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, _ = ok[api.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history?minutes=360", token: otto}, http.StatusOK)
+	if past.StepSeconds != 180 || len(past.Replicas) != 120 || len(past.Series) != 2 || string(past.Series[1].Name) != "published_per_s" {
+		t.Errorf("the history is %+v", past)
+	}
+	s.wantProblem(refusal{"", call{method: "GET", path: "/admin/outbox/history?minutes=361", token: otto}, 400, "invalid-input", []string{"minutes"}})
+	s.wantProblem(refusal{"", call{method: "GET", path: "/admin/outbox/history", token: token(t, "olga", auth.Official)}, 403, "forbidden", nil})
+
+	f := api.OutboxFigures(t.Context(), outbox.NewStore(s.pool, nil), idle{})
+	if f.Levels["pending"] != 1 || f.Counters["published_per_s"] != 7 || f.Levels["oldest_pending_seconds"] <= 0 {
+		t.Errorf("figures are %+v, want a message that waits and 7 that were published", f)
+	}
+	if _, known := f.Levels["confirm_p99_ms"]; known {
+		t.Error("confirm times are known, and nothing was confirmed lately")
+	}
+}
+
+// idle is a relay that has published seven messages, long ago.
+type idle struct{}
+
+func (idle) State() relay.State { return relay.State{Published: 7} }
 
 func (s *testServer) refuseMending(otto, pending string) {
 	s.t.Helper()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -122,6 +123,7 @@ type Config struct {
 	Files     Files // nil in a city whose reports have no photos
 	Outbox    Outbox
 	Relay     Relay
+	History   func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
 	Erasures  Eraser
 	Schedules Schedules
 	Auth      *auth.Verifier
@@ -216,6 +218,7 @@ func (s *server) handlers() openapi.Handlers {
 		"getPicture":     s.withFiles(s.getPicture),
 
 		"outboxStats":          s.outboxStats,
+		"outboxHistory":        s.outboxHistory,
 		"listOutboxMessages":   s.listOutbox,
 		"retryOutboxMessage":   s.retryOutbox,
 		"retryOutboxMessages":  s.retryAllOutbox,

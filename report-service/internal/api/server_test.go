@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -76,6 +77,9 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 	cfg := api.Config{
 		Store: store, Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
+		History: func(ctx context.Context, span time.Duration) (history.History, error) {
+			return history.Read(ctx, s.pool, span)
+		},
 	}
 	for _, set := range settings {
 		set(&cfg)

@@ -52,6 +52,15 @@ const (
 	Retry   OutboxActAction = "retry"
 )
 
+// Defines values for OutboxSeriesName.
+const (
+	OutboxSeriesNameConfirmP50Ms         OutboxSeriesName = "confirm_p50_ms"
+	OutboxSeriesNameConfirmP99Ms         OutboxSeriesName = "confirm_p99_ms"
+	OutboxSeriesNameOldestPendingSeconds OutboxSeriesName = "oldest_pending_seconds"
+	OutboxSeriesNamePending              OutboxSeriesName = "pending"
+	OutboxSeriesNamePublishedPerS        OutboxSeriesName = "published_per_s"
+)
+
 // Defines values for OutboxStatus.
 const (
 	OutboxStatusFailed    OutboxStatus = "failed"
@@ -386,6 +395,13 @@ type HistoryEntry struct {
 	Version int64 `json:"version"`
 }
 
+// HistoryRun A part of a series that is known without a gap.
+type HistoryRun struct {
+	// From The step of its first value; the first step is 0.
+	From   int32     `json:"from"`
+	Values []float64 `json:"values"`
+}
+
 // InternalNote A note between officials.
 type InternalNote struct {
 	Text string `json:"text"`
@@ -499,6 +515,17 @@ type OutboxAudit struct {
 	Acts []OutboxAct `json:"acts"`
 }
 
+// OutboxHistory What all replicas counted, in steps of equal length, the earliest first.
+type OutboxHistory struct {
+	// Replicas How many replicas there were in each step.
+	Replicas []int32        `json:"replicas"`
+	Series   []OutboxSeries `json:"series"`
+
+	// Since When the first step begins.
+	Since       time.Time `json:"since"`
+	StepSeconds int32     `json:"step_seconds"`
+}
+
 // OutboxMessage A message in the outbox. Its recipient is sealed and not shown.
 type OutboxMessage struct {
 	CreatedAt     time.Time `json:"created_at"`
@@ -522,6 +549,18 @@ type OutboxPage struct {
 	Messages   []OutboxMessage `json:"messages"`
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
 }
+
+// OutboxSeries defines model for OutboxSeries.
+type OutboxSeries struct {
+	// Name `published_per_s` is the sum of all replicas; of confirm times, those
+	// of the slowest replica.
+	Name OutboxSeriesName `json:"name"`
+	Runs []HistoryRun     `json:"runs"`
+}
+
+// OutboxSeriesName `published_per_s` is the sum of all replicas; of confirm times, those
+// of the slowest replica.
+type OutboxSeriesName string
 
 // OutboxShard One of the parts of the outbox. A report's messages are all in one.
 type OutboxShard struct {

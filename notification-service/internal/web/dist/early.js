@@ -14,7 +14,7 @@ if (location.hash.startsWith('#/')) history.replaceState(null, '', location.hash
 // What the script will ask for first is on its way before it can ask. The
 // browser hands it over if the address is the same to the letter.
 const first = ['/config.json', '/session', '/categories'];
-if (location.pathname === '/' && !location.search) first.push('/reports?limit=50&brief=true&order=newest');
+if (location.pathname === '/' && !location.search) first.push('/reports?limit=50&brief=true');
 for (const href of first) {
   document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href }));
 }

@@ -13,6 +13,8 @@ export interface Config {
     bounds?: number[];
     /** Longitude, latitude, zoom. */
     center?: [number, number, number];
+    /** Whether places can be looked for beyond the map's own names. */
+    geocoder?: boolean;
   };
   /** Whether the city has a mail server, so that people may be asked for an address. */
   mails?: boolean;

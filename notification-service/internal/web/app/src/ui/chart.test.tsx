@@ -1,11 +1,12 @@
 import { render } from 'preact';
-import { expect, test } from 'vitest';
+import { act } from 'preact/test-utils';
+import { expect, test, vi } from 'vitest';
 
 import { Chart } from './chart';
 
 function draw(values: (number | undefined)[]) {
   const root = document.createElement('div');
-  render(<Chart label="Confirm time" lines={[{ name: 'p50', values }]} unit=" ms" />, root);
+  render(<Chart label="Confirm time" lines={[{ name: 'p50', values }]} unit=" ms" times={{ since: 0, step: 30_000 }} />, root);
   return { path: root.querySelector('path.p50')?.getAttribute('d'), words: root.querySelector('svg')?.getAttribute('aria-label') };
 }
 
@@ -15,6 +16,20 @@ test('a line has a gap where nothing was measured, and a lone value is a dot', (
 });
 
 test('what is drawn is said in words', () => {
-  expect(draw([1.234, 12, 3]).words).toBe('Confirm time, median: now 3 ms, at most 12 ms in the last minutes');
+  expect(draw([1.234, 12, 3]).words).toBe('Confirm time, median: now 3 ms, at most 12 ms in the time shown');
   expect(draw([12, undefined]).words).toContain('now nothing to measure, at most 12 ms');
+});
+
+test('the axis has five times, and who points at the chart is told when and how much', async () => {
+  const root = document.createElement('div');
+  const times = { since: Date.UTC(2026, 10, 22, 7), step: 60_000 };
+  await act(() => render(<Chart label="Waiting" lines={[{ values: [1, 2, 3, 4, 5] }]} times={times} />, root));
+  expect(root.querySelectorAll('.times span')).toHaveLength(5);
+  const plot = root.querySelector<HTMLElement>('.plot')!;
+  vi.spyOn(plot, 'getBoundingClientRect').mockReturnValue({ left: 100, width: 400 } as DOMRect);
+  await act(() => void plot.dispatchEvent(new MouseEvent('pointermove', { clientX: 290, bubbles: true })));
+  expect(root.querySelector('strong')?.textContent).toBe('3');
+  expect(root.querySelector('figcaption')?.textContent).toMatch(/[:.]02/);
+  await act(() => void plot.dispatchEvent(new MouseEvent('pointerleave')));
+  expect(root.querySelector('strong')?.textContent).toBe('5');
 });

@@ -1,3 +1,5 @@
+import { useState } from 'preact/hooks';
+
 import { number, t } from '../lang/i18n';
 import { timeOfDay } from './time';
 
@@ -12,15 +14,20 @@ interface Props {
   label: string;
   lines: [Line, ...Line[]];
   unit?: string;
-  /** When the first value was measured. */
-  since?: number | undefined;
+  /** When the time of the first value begins, and how long that of each is, in milliseconds. */
+  times: { since: number; step: number };
 }
 
 const WIDTH = 300;
 const HEIGHT = 60;
 
-/** Lines over the last minutes, with what they say in words. */
-export function Chart({ label, lines, unit = '', since }: Props) {
+/** Lines over the last hours, with what they say in words; who points at one is told its value. */
+export function Chart({ label, lines, unit = '', times: { since, step } }: Props) {
+  const [at, setAt] = useState<number>();
+  const steps = lines[0].values.length;
+  // The present counts only once it is over.
+  const shown = at !== undefined && at < steps ? at : steps - 1;
+  const timeOf = (i: number) => timeOfDay(new Date(since + i * step));
   const most = highest(lines.flatMap(({ values }) => values));
   // A percentile can be a hundred times the median: on one scale both are seen by their magnitudes.
   const share = lines.length === 1 ? (value: number) => value / most : (value: number) => Math.log1p(value) / Math.log1p(most);
@@ -36,29 +43,42 @@ export function Chart({ label, lines, unit = '', since }: Props) {
   return (
     <figure class="chart">
       <figcaption>
-        <span>{label}</span>
+        <span>
+          {label}
+          {at !== undefined && <span class="quiet"> · {timeOf(shown)}</span>}
+        </span>
         {lines.map(({ name, values }) => (
           <span key={name} class={name}>
-            {name} <strong>{said(values.at(-1))}</strong>
+            {name} <strong>{said(values[shown])}</strong>
           </span>
         ))}
       </figcaption>
-      <div class="plot">
+      <div
+        class="plot"
+        onPointerMove={({ currentTarget, clientX }) => {
+          const { left, width } = currentTarget.getBoundingClientRect();
+          setAt(Math.max(0, Math.min(steps - 1, Math.round(((clientX - left) / width) * (steps - 1)))));
+        }}
+        onPointerLeave={() => setAt(undefined)}
+      >
         <span class="axis top">{said(most)}</span>
         <span class="axis bottom">{number(0)}</span>
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words.join('. ')}>
           {lines.length === 1 && <path class="area" d={`M0,${HEIGHT}${path(lines[0].values, scale).replace('M', 'L')}V${HEIGHT}Z`} />}
+          {[1, 2, 3].map((part) => (
+            <path key={part} class="rule" d={`M${(WIDTH * part) / 4},0V${HEIGHT}`} />
+          ))}
           {lines.map(({ name, values }) => (
             <path key={name} class={name} d={path(values, scale)} />
           ))}
+          {at !== undefined && <path class="pointer" d={`M${((WIDTH * shown) / Math.max(steps - 1, 1)).toFixed(1)},0V${HEIGHT}`} />}
         </svg>
       </div>
-      {since !== undefined && (
-        <p class="axis times">
-          <span>{timeOfDay(new Date(since))}</span>
-          <span>{t('chart.now')}</span>
-        </p>
-      )}
+      <p class="axis times">
+        {[0, 1, 2, 3, 4].map((part) => (
+          <span key={part}>{part === 4 ? t('chart.now') : timeOf((steps * part) / 4)}</span>
+        ))}
+      </p>
     </figure>
   );
 }

@@ -10,8 +10,8 @@ export interface Polled<T> {
   refresh(): void;
 }
 
-/** Reads something every POLL_MS while the page is visible. */
-export function usePoll<T>(read: () => Promise<T>, deps: unknown[] = []): Polled<T> {
+/** Reads something at once and every so often while the page is visible. */
+export function usePoll<T>(read: () => Promise<T>, deps: unknown[] = [], everyMs = POLL_MS): Polled<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
   const [refreshes, setRefreshes] = useState(0);
@@ -29,7 +29,7 @@ export function usePoll<T>(read: () => Promise<T>, deps: unknown[] = []): Polled
           (failure: unknown) => !stopped && setError(failure),
         );
       }
-      if (!stopped) timer = window.setTimeout(tick, POLL_MS);
+      if (!stopped) timer = window.setTimeout(tick, everyMs);
     };
     void tick();
     return () => {

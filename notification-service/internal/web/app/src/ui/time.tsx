@@ -44,6 +44,12 @@ export function weekdayName(day: number): string {
   return new Intl.DateTimeFormat(language.value, { weekday: 'long', timeZone: 'UTC' }).format(monday + day * 86_400_000);
 }
 
+const clockWithSeconds = computed(() => new Intl.DateTimeFormat(language.value, { timeStyle: 'medium' }));
+
+export function timeWithSeconds(date: Date): string {
+  return clockWithSeconds.value.format(date);
+}
+
 /** A listener that puts the exact time into the tooltip of an element. */
 export function showExactTime(date: Date) {
   return (event: { currentTarget: HTMLElement }) => {

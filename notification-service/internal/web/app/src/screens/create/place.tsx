@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { t, tn } from '../../lang/i18n';
+import { t } from '../../lang/i18n';
+import { addressAt } from '../../map/geocoder';
 import { Map } from '../../map/map';
 import type { Plot } from '../../map/plot';
-import type { Found } from '../../map/search';
-import { config, inCity } from '../../state/config';
+import { canSearch, PlaceSearch } from '../../map/place-search';
+import { inCity } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
 import { Icon } from '../../ui/icons';
 import { FieldFault } from './field-fault';
@@ -32,8 +33,10 @@ export function Place() {
       fromMap.current = found;
       updateDraft({ address: found });
     };
-    if (name) call(name);
-    else void plot.current?.addressOf(picked).then(call);
+    if (name) return call(name);
+    // The map knows the street at once; the geocoder, where there is one, the number.
+    const known = plot.current?.addressOf(picked).then(call);
+    void Promise.all([addressAt(picked), known]).then(([found]) => found !== '' && call(found));
   };
   const locate = () => {
     setProblem(undefined);
@@ -59,9 +62,9 @@ export function Place() {
   return (
     <>
       <p class="quiet">{t('place.hint')}</p>
-      {config.map.tiles && (
-        <Search
-          find={async (text) => (await plot.current?.find(text)) ?? []}
+      {canSearch() && (
+        <PlaceSearch
+          plot={plot}
           onFound={({ name, quarter, position: found }) => {
             plot.current?.moveTo(found);
             pick(
@@ -106,67 +109,6 @@ export function Place() {
         <FieldFault pointers={['/address']} />
       </label>
     </>
-  );
-}
-
-interface SearchProps {
-  find(text: string): Promise<Found[]>;
-  onFound(found: Found): void;
-}
-
-/** Finds a street or a quarter by its name, on the part of the city that the map shows. */
-function Search({ find, onFound }: SearchProps) {
-  const [text, setText] = useState('');
-  const [found, setFound] = useState<Found[]>();
-  const wanted = useRef('');
-  const search = (typed: string) => {
-    setText(typed);
-    wanted.current = typed;
-    if (typed.trim().length < 2) return setFound(undefined);
-    // What was typed meanwhile is looked for by itself.
-    void find(typed).then((places) => wanted.current === typed && setFound(places));
-  };
-  const choose = (place: Found) => {
-    setText('');
-    setFound(undefined);
-    onFound(place);
-  };
-  return (
-    <div class="stack place-search">
-      <label class="field">
-        <span>{t('place.search')}</span>
-        <input
-          type="search"
-          form="none" // of the report's, which Enter would send on
-          maxLength={100}
-          autocomplete="off"
-          enterkeyhint="search"
-          value={text}
-          onInput={(e) => search(e.currentTarget.value)}
-          onKeyDown={(e) => {
-            if (e.key !== 'Enter') return;
-            e.preventDefault();
-            if (found?.[0]) choose(found[0]);
-          }}
-        />
-      </label>
-      <div role="status">
-        {found?.length === 0 && <small class="quiet">{t('place.search-none')}</small>}
-        {found && found.length > 0 && <span class="hidden">{tn('place.search-found', found.length)}</span>}
-      </div>
-      {found && found.length > 0 && (
-        <ul class="rows">
-          {found.map((place) => (
-            <li key={`${place.name} ${place.position.latitude}`}>
-              <button type="button" class="link" onClick={() => choose(place)}>
-                {place.name}
-                {place.quarter && <span class="quiet">{place.quarter}</span>}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-    </div>
   );
 }
 

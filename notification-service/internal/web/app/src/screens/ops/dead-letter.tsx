@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { must, notificationService, type DeadLetter } from '../../api/client';
 import { number, t } from '../../lang/i18n';
 import { cause, failureClass } from '../../ui/cause';
+import { Copy } from '../../ui/copy';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
@@ -35,7 +36,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
             <Time at={found.failed_at} full seconds />
             {found.close_reason && <span>{found.close_reason}</span>}
             <span>#{found.id}</span>
-            <code>{found.message_id}</code>
+            <Copy text={found.message_id} />
             <ReportLink letter={found} />
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>

@@ -8,7 +8,7 @@ import { usePoll } from '../../ui/poll';
 import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { DeadLetterDetail } from './dead-letter';
-import { DeadLetterList } from './dead-letter-list';
+import { DeadLetterList, Search } from './dead-letter-list';
 import { Figure } from './figure';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
@@ -50,6 +50,7 @@ function Groups() {
           </a>
         </span>
       </div>
+      <Search query={{}} />
       {groups.value.items.length === 0 && <p class="empty">{t('dead.none')}</p>}
       <ul class="rows">
         {groups.value.items.map((group) => (

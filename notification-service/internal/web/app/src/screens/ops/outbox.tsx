@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
 
 import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { number, t, type Word } from '../../lang/i18n';
 import { Chart } from '../../ui/chart';
+import { Copy } from '../../ui/copy';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
-import { Time } from '../../ui/time';
+import { Time, timeWithSeconds } from '../../ui/time';
 import { Figure } from './figure';
-import { readings, type Reading } from './readings';
+import { ChooseRange, useOutboxPast } from './past';
+import type { Reading } from './readings';
 import { Reason } from './reason';
 
 const readFailed = () => must(reportService.GET('/admin/outbox/messages', { params: { query: { status: 'failed', limit: 100 } } }));
@@ -24,6 +26,7 @@ export function Outbox({ reading: { outbox } }: { reading: Reading }) {
     <div class="stack">
       {fault}
       <Backlog stats={outbox} />
+      <Relay stats={outbox} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
         <RetryAll messages={messages} onDone={failed.refresh} />
@@ -39,8 +42,7 @@ export function Outbox({ reading: { outbox } }: { reading: Reading }) {
 }
 
 function Backlog({ stats }: { stats: OutboxStats }) {
-  const past = readings.value.map(({ outbox }) => outbox);
-  const since = readings.value[0]?.at;
+  const { value: past, error, refresh } = useOutboxPast();
   return (
     <>
       <dl class="figures">
@@ -50,26 +52,79 @@ function Backlog({ stats }: { stats: OutboxStats }) {
         <Figure label={t('outbox.oldest')} value={`${number(Math.round(stats.oldest_pending_seconds))} s`} />
         <Figure label={t('outbox.replicas')} value={number(stats.replicas)} warn={stats.replicas === 0} />
       </dl>
-      <div class="charts">
-        <Chart
-          label={t('outbox.published')}
-          since={since}
-          lines={[{ values: past.map((then) => then?.relay.published_per_s) }]}
-          unit="/s"
-        />
-        <Chart
-          label={t('outbox.confirm')}
-          since={since}
-          lines={[
-            { name: 'p50', values: past.map((then) => then?.relay.confirm_p50_ms || undefined) },
-            { name: 'p99', values: past.map((then) => then?.relay.confirm_p99_ms || undefined) },
-          ]}
-          unit=" ms"
-        />
-        <Chart label={t('outbox.pending')} since={since} lines={[{ values: past.map((then) => then?.pending) }]} />
-        <Chart label={t('outbox.oldest')} since={since} lines={[{ values: past.map((then) => then?.oldest_pending_seconds) }]} unit=" s" />
-      </div>
+      <Fault error={error} retry={refresh} />
+      {past && (
+        <>
+          <ChooseRange />
+          <div class="charts">
+            <Chart label={t('outbox.published')} times={past} lines={[{ values: past.of('published_per_s') }]} unit="/s" />
+            <Chart
+              label={t('outbox.confirm')}
+              times={past}
+              lines={[
+                { name: 'p50', values: past.of('confirm_p50_ms') },
+                { name: 'p99', values: past.of('confirm_p99_ms') },
+              ]}
+              unit=" ms"
+            />
+            <Chart label={t('outbox.pending')} times={past} lines={[{ values: past.of('pending') }]} />
+            <Chart label={t('outbox.oldest')} times={past} lines={[{ values: past.of('oldest_pending_seconds') }]} unit=" s" />
+          </div>
+        </>
+      )}
     </>
+  );
+}
+
+/** What the relay that answered is doing, and who publishes which part of the outbox until when. */
+function Relay({ stats: { relay, shards } }: { stats: OutboxStats }) {
+  const states: [Word, string | undefined][] = [
+    ['relay.id', relay.id.slice(0, 8)],
+    ['relay.connection', relay.connected ? t('relay.connected') : (relay.last_error ?? t('relay.away'))],
+    ['relay.shards', number(relay.shards)],
+    ['relay.in-flight', t('relay.of-window', { count: number(relay.in_flight), window: number(relay.window) })],
+    ['relay.blocked', relay.blocked ?? t('relay.seconds', { seconds: number(Math.round(relay.blocked_seconds)) })],
+    ['relay.refused', number(relay.returned + relay.nacked)],
+    ['relay.connects', number(relay.connects)],
+  ];
+  return (
+    <details class="panel">
+      <summary>{t('relay')}</summary>
+      <dl class="states">
+        {states.map(([name, value]) => (
+          <div key={name}>
+            <dt>{t(name)}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="scrolls" tabIndex={0} role="region" aria-label={t('relay.leases')}>
+        <table>
+          <caption>{t('relay.leases')}</caption>
+          <thead>
+            <tr>
+              {(['relay.shard', 'relay.owner', 'relay.until', 'relay.epoch', 'outbox.pending', 'outbox.failed'] as const).map((name) => (
+                <th key={name} scope="col">
+                  {t(name)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shards.map((shard) => (
+              <tr key={shard.shard}>
+                <th scope="row">{number(shard.shard)}</th>
+                <td>{shard.owner ? <code title={shard.owner}>{shard.owner.slice(0, 8)}</code> : t('relay.free')}</td>
+                <td>{shard.lease_until && <time dateTime={shard.lease_until}>{timeWithSeconds(new Date(shard.lease_until))}</time>}</td>
+                <td>{number(shard.epoch)}</td>
+                <td>{number(shard.pending)}</td>
+                <td>{number(shard.failed)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
   );
 }
 
@@ -105,6 +160,7 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
       <div>
         <strong>{message.routing_key}</strong>
         <p class="meta">
+          <Copy text={message.id} />
           <a href={href(`reports/${message.report_id}`)}>{t('report')}</a>
           <Time at={message.created_at} />
           <span>{t('attempts', { count: number(message.retry_count) })}</span>

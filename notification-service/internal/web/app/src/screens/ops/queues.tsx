@@ -7,18 +7,21 @@ import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { Delayed } from './delayed/delayed';
 import { Figure } from './figure';
-import { readings, type Reading } from './readings';
+import { ChooseRange, usePoolPast, type Past } from './past';
+import type { Reading } from './readings';
 
 /** The queues with their workers, and how the broker's topology differs. */
 export function Queues({ reading: { workers }, refresh }: { reading: Reading; refresh(): void }) {
+  const past = usePoolPast();
   if (!workers) return null;
   return (
     <div class="stack">
       <Findings findings={workers.findings} />
-      <Charts />
+      <Fault error={past.error} retry={past.refresh} />
+      {past.value && <Charts past={past.value} />}
       <ul class="pools">
         {workers.items.map((pool) => (
-          <Pool key={pool.queue} pool={pool} onDone={refresh} />
+          <Pool key={pool.queue} pool={pool} past={past.value} onDone={refresh} />
         ))}
       </ul>
       <Delayed />
@@ -45,22 +48,21 @@ function Findings({ findings }: { findings: WorkerPools['findings'] }) {
   );
 }
 
-function Charts() {
-  const past = readings.value;
-  const sums = (of: (pool: WorkerPool) => number) => past.map(({ workers }) => workers?.items.reduce((sum, pool) => sum + of(pool), 0));
-  const since = past[0]?.at;
+function Charts({ past }: { past: Past }) {
   return (
-    <div class="charts">
-      <Chart label={t('queues.throughput')} since={since} lines={[{ values: sums((pool) => pool.rate_per_s) }]} unit="/s" />
-      <Chart label={t('queues.waiting')} since={since} lines={[{ values: sums((pool) => pool.depth) }]} />
-    </div>
+    <>
+      <ChooseRange />
+      <div class="charts">
+        <Chart label={t('queues.throughput')} times={past} lines={[{ values: past.of('handled_per_s') }]} unit="/s" />
+        <Chart label={t('queues.waiting')} times={past} lines={[{ values: past.of('depth') }]} />
+      </div>
+    </>
   );
 }
 
-function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
+function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const [pausing, setPausing] = useState(false);
-  const past = readings.value.map(({ workers }) => workers?.items.find(({ queue }) => queue === pool.queue));
   const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
     must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(() => {
       setError(undefined);
@@ -87,15 +89,17 @@ function Pool({ pool, onDone }: { pool: WorkerPool; onDone(): void }) {
         <Figure label={t('queues.consumers')} value={number(pool.consumers)} warn={!pool.paused && pool.consumers === 0} />
         <Figure label={t('queues.stalled')} value={number(pool.stalled)} warn={pool.stalled > 0} />
       </dl>
-      <Chart
-        label={t('queues.handler')}
-        since={readings.value[0]?.at}
-        lines={[
-          { name: 'p50', values: past.map((then) => then?.handler_p50_ms || undefined) },
-          { name: 'p99', values: past.map((then) => then?.handler_p99_ms || undefined) },
-        ]}
-        unit=" ms"
-      />
+      {past && !pool.elsewhere && (
+        <Chart
+          label={t('queues.handler')}
+          times={past}
+          lines={[
+            { name: 'p50', values: past.of('handler_p50_ms', pool.queue) },
+            { name: 'p99', values: past.of('handler_p99_ms', pool.queue) },
+          ]}
+          unit=" ms"
+        />
+      )}
       <Sizes pool={pool} onChange={change} />
       <Fault error={error} />
       {pausing && (

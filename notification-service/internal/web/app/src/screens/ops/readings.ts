@@ -1,26 +1,14 @@
-/**
- * What the console has read in the last minutes. It is read while any of its
- * tabs is open, and kept when another one is shown.
- */
-import { signal } from '@preact/signals';
-
+/** What the console knows of both services now. It is read while any of its tabs is open. */
 import { must, notificationService, reportService, type OutboxStats, type WorkerPools } from '../../api/client';
 import { usePoll, type Polled } from '../../ui/poll';
 
 /** Parts are absent where their service did not answer. */
 export interface Reading {
-  at: number;
   workers?: WorkerPools;
   outbox?: OutboxStats;
   /** How many dead letters are open. */
   open?: number;
 }
-
-/** How many are kept: five minutes of what is polled. */
-const KEPT = 150;
-
-/** Oldest first. */
-export const readings = signal<Reading[]>([]);
 
 export interface Readings extends Polled<Reading> {
   /** Why a part of the latest reading is absent. */
@@ -40,12 +28,10 @@ async function read() {
     must(notificationService.GET('/admin/dlq/stats')),
   ]);
   const reading: Reading = {
-    at: Date.now(),
     ...(workers.status === 'fulfilled' && { workers: workers.value }),
     ...(outbox.status === 'fulfilled' && { outbox: outbox.value }),
     ...(dead.status === 'fulfilled' && { open: dead.value.items.reduce((sum, queue) => sum + queue.open, 0) }),
   };
-  readings.value = [...readings.value, reading].slice(-KEPT);
   const failures = [workers, outbox, dead].flatMap((part): unknown[] => (part.status === 'rejected' ? [part.reason] : []));
   return { reading, failures };
 }

@@ -8,7 +8,6 @@ import { ok, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { Audit } from './audit';
 import { DeadLetterList } from './dead-letter-list';
-import { readings, useReadings } from './readings';
 
 const REPORT = '0198c0de-0000-7000-8000-000000000001';
 
@@ -64,20 +63,4 @@ test('an audit says who did what to what, in words and to the second', async () 
   expect(root.textContent).not.toContain('{');
   expect(/[:.]02\b/.test(later) && /[:.]01\b/.test(earlier)).toBe(true);
   expect(root.querySelector('a[href="/ops/dead-letters/2"]')).not.toBeNull();
-});
-
-test('what was read is kept while another screen is shown', async () => {
-  serve(notificationService, 'GET', () => ok({ items: [] }));
-  serve(reportService, 'GET', () => ok({}));
-  const Reads = () => {
-    useReadings();
-    return null;
-  };
-  await show(<Reads />);
-  const before = readings.value.length;
-  expect(before).toBeGreaterThan(0);
-  await show(null);
-  expect(readings.value).toHaveLength(before);
-  await show(<Reads />);
-  expect(readings.value.length).toBeGreaterThan(before);
 });

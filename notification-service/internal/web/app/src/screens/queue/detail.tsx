@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Gallery } from '../../photos/gallery';
@@ -109,6 +110,7 @@ function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign()
         <details onToggle={(event) => setMap(event.currentTarget.open)}>
           <summary>{t('view.map')}</summary>
           {map && <Map label={t('map.of-report')} points={points} />}
+          <Directions points={points} />
         </details>
       )}
       {words && <p class="story">{words.description}</p>}

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { Failure, type Report } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Gallery } from '../../photos/gallery';
@@ -121,6 +122,7 @@ function Where({ report }: { report: Report }) {
       <h2 id="where">{t('report.where')}</h2>
       {report.address && <p>{report.address}</p>}
       {points.length > 0 && <Map label={t('map.of-report')} points={points} />}
+      <Directions points={points} />
     </section>
   );
 }

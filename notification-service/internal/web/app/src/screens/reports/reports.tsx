@@ -6,8 +6,10 @@ import { t } from '../../lang/i18n';
 import { debounce } from '../../live/batch';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import { canSearch, PlaceSearch } from '../../map/place-search';
 import type { Plot, Point } from '../../map/plot';
 import { FirstPhotoOf } from '../../photos/first-photo';
+import { inCity } from '../../state/config';
 import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
@@ -26,6 +28,8 @@ interface Area {
 /** New reports are put on the map together. */
 const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
+/** A device that has no position by then will not get one. */
+const LOCATE_MS = 15_000;
 
 /** Kept between visits of the screen, which then shows it at once. */
 const list = createList('all', 'brief');
@@ -78,10 +82,12 @@ export function ReportsScreen() {
 
 /** The map of what the filters let pass, which is more than the list has loaded. On request the list is narrowed to the area shown. */
 function AreaMap({ filters }: { filters: Filters }) {
-  const plot = useRef<Plot | undefined>(undefined);
+  const plot = useRef<Plot | null>(null);
   const [shown, setShown] = useState<Area>();
   const [found, setFound] = useState<MapPoints>();
   const [error, setError] = useState<unknown>();
+  /** The device does not say where it is, or it is elsewhere. */
+  const [lost, setLost] = useState(false);
   const { status, category, q } = filters;
   const wanted = JSON.stringify({ status, category, q });
   const read = () => {
@@ -105,8 +111,33 @@ function AreaMap({ filters }: { filters: Filters }) {
     if (list.state.value === 'ready') plot.current?.lookAt(list.reports.value.flatMap(located), true);
   }, [list.reports.value]);
   const points = useMemo(() => found?.points.map(({ title, ...point }) => ({ ...point, label: title })), [found]);
+  const nearMe = () => {
+    setLost(false);
+    navigator.geolocation.getCurrentPosition(
+      ({ coords: here }) => {
+        if (!inCity(here)) return setLost(true);
+        plot.current?.here(here);
+        plot.current?.moveTo(here);
+      },
+      () => setLost(true),
+      { timeout: LOCATE_MS },
+    );
+  };
   return (
     <>
+      <div class="bar map-find">
+        {canSearch() && <PlaceSearch plot={plot} onFound={({ position }) => plot.current?.moveTo(position)} />}
+        {'geolocation' in navigator && (
+          <button type="button" onClick={nearMe}>
+            <Icon name="here" /> {t('map.near-me')}
+          </button>
+        )}
+        {lost && (
+          <p class="fault" role="status">
+            {t('map.lost')}
+          </p>
+        )}
+      </div>
       <Map
         label={t('map.of-reports')}
         {...(points && { points })}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A Geocoder knows the city's addresses.
+type Geocoder interface {
+	Search(ctx context.Context, words, language string) ([]geocoder.Place, error)
+	At(ctx context.Context, latitude, longitude float64, language string) (*geocoder.Place, error)
+}
+
+// geocoderBusy is answered when the geocoder has been asked as often as it may be.
+var geocoderBusy = service.ProblemType{
+	Status: service.TooManyRequests.Status, Name: service.TooManyRequests.Name, Title: service.TooManyRequests.Title,
+	RetryAfter: time.Second,
+}
+
+// placeHandlers has a handler for each operation about addresses.
+func (s *server) placeHandlers() openapi.Handlers {
+	handlers := openapi.Handlers{"findPlaces": s.findPlaces, "namePlace": s.namePlace}
+	for name, h := range handlers {
+		if s.Places == nil {
+			h = func(http.ResponseWriter, *http.Request) error {
+				return fault.New(fault.NotFound, "this city has no geocoder")
+			}
+		}
+		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	}
+	return handlers
+}
+
+// findPlaces handles GET /map/places.
+func (s *server) findPlaces(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	found, err := s.Places.Search(r.Context(), q.Get("q"), q.Get("language"))
+	return sendPlaces(w, found, err)
+}
+
+// namePlace handles GET /map/places/at.
+func (s *server) namePlace(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	latitude, err := strconv.ParseFloat(q.Get("latitude"), 64)
+	longitude, otherErr := strconv.ParseFloat(q.Get("longitude"), 64)
+	if err = errors.Join(err, otherErr); err != nil {
+		return fmt.Errorf("position that the document let pass: %w", err)
+	}
+	place, err := s.Places.At(r.Context(), latitude, longitude, q.Get("language"))
+	if place == nil {
+		return sendPlaces(w, nil, err)
+	}
+	return sendPlaces(w, []geocoder.Place{*place}, err)
+}
+
+func sendPlaces(w http.ResponseWriter, found []geocoder.Place, err error) error {
+	switch {
+	case errors.Is(err, geocoder.ErrBusy):
+		return geocoderBusy.New("the geocoder is asked too often")
+	case errors.Is(err, geocoder.ErrAway):
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the geocoder does not answer", Err: err}
+	case err != nil:
+		return err
+	}
+	out := Places{Places: make([]Place, len(found))}
+	for i, p := range found {
+		out.Places[i] = Place{Name: p.Name, Context: p.Context, Latitude: p.Latitude, Longitude: p.Longitude}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}

@@ -38,12 +38,13 @@ prefix=${prefix//./\\\\.} # a dot of the name, in a string of JSON
 # Both declare the exchanges of messages and of dead letters, whoever comes first.
 exchanges='cityconnect\\.notifications(\\.dlx)?'
 wake='cityconnect\\.wake(\\..+)?'
+outbox='cityconnect\\.outbox'
 live='cityconnect\\.live(\\..+)?'
 retry='cityconnect\\.retry\\..+'
 queues='queue\\.[a-z_]+(\\.dlq)?'
 
-# report-service publishes, and wakes its other replicas.
-user report '' "$prefix($exchanges|$wake)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
+# report-service publishes, wakes its other replicas, and recognises the broker.
+user report '' "$prefix($exchanges|$wake|$outbox)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
 
 # The photo worker has its own queue, puts messages off and gives them up, wakes
 # report-service, and tells how far it is. Whatever queue it binds, it gets no

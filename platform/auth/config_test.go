@@ -58,6 +58,7 @@ func TestDevBind(t *testing.T) {
 	_, loopback, _ := net.ParseCIDR("127.0.0.1/8")
 	container := &net.IPNet{IP: net.IPv4(172, 28, 0, 5), Mask: net.CIDRMask(16, 32)}
 	lan := &net.IPNet{IP: net.IPv4(192, 168, 1, 7), Mask: net.CIDRMask(24, 32)}
+	link := &net.IPNet{IP: net.ParseIP("fe80::7"), Mask: net.CIDRMask(64, 128)}
 	loopback.IP = net.IPv4(127, 0, 0, 1)
 
 	for _, tt := range []struct {
@@ -75,6 +76,7 @@ func TestDevBind(t *testing.T) {
 		{"0.0.0.0:3002", "", []net.Addr{loopback, container}, "172.28.0.5"},
 		{"0.0.0.0:3002", "172.28.0.0/16", []net.Addr{loopback, container, lan}, "192.168.1.7"},
 		{"[::]:3002", "172.28.0.0/16", []net.Addr{lan}, "192.168.1.7"},
+		{":3002", "172.28.0.0/16", []net.Addr{loopback, container, link}, "fe80::/10, add it there"},
 		{"192.168.1.7:3002", "172.28.0.0/16", nil, "192.168.1.7"},
 		{"127.0.0.1:3002", "everywhere", nil, "AUTH_DEV_NETWORK"},
 		{"0.0.0.0:3002", "0.0.0.0/0,::/0", []net.Addr{lan}, "private networks"},

@@ -44,6 +44,10 @@ func (t Topology) ProgressExchange() string { return t.prefix + "cityconnect.pro
 // each other which parts of the outbox have something new.
 func (t Topology) WakeExchange() string { return t.prefix + "cityconnect.wake" }
 
+// OutboxExchange is a fanout exchange to which nobody publishes. The relay makes
+// it at each broker that it publishes to, and recognises the broker by it.
+func (t Topology) OutboxExchange() string { return t.prefix + "cityconnect.outbox" }
+
 // Retry is the fanout exchange, and the queue behind it, in which a message
 // waits for delay, such as "1s", until it goes back to the queue named by its
 // routing key.

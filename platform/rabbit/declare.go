@@ -33,6 +33,21 @@ func DeclareExchange(conn *amqp.Connection, name, kind string) error {
 		})
 }
 
+// HasExchange reports whether the durable exchange name of the given kind
+// exists.
+func HasExchange(conn *amqp.Connection, name, kind string) (bool, error) {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
+	})
+	if isCode(err, amqp.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up exchange %q: %w", name, err)
+	}
+	return true, nil
+}
+
 // DeclareQueue makes sure that the durable queue name exists with args. One with
 // other properties is a MismatchError.
 func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {

@@ -31,7 +31,11 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 	for _, q := range t.queues {
 		i := slices.IndexFunc(have.queues, func(h rabbithole.QueueInfo) bool { return h.Name == q.name })
 		if i < 0 {
-			missing = append(missing, Finding{"queue " + q.name + " is missing", declaredSoon})
+			remedy := declaredSoon
+			if _, deadLetters := q.args["x-dead-letter-routing-key"]; deadLetters { // a queue of a group
+				remedy += "; what it held is published again by: report-service republish -since TIME"
+			}
+			missing = append(missing, Finding{"queue " + q.name + " is missing", remedy})
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.args)) {

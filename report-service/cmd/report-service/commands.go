@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -54,19 +55,29 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 	})
 }
 
-// republish puts back what was published since a time.
+// republish puts back what was published within a window of time.
 func republish(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
-	const usage = "usage: report-service republish -since 2026-11-21T09:00:00Z"
-	if len(args) != 2 || args[0] != "-since" {
-		return errors.New(usage)
+	usage := errors.New("usage: report-service republish -since 2026-11-21T09:00:00Z [-until 2026-11-21T10:00:00Z]")
+	var window outbox.Window
+	flags := flag.NewFlagSet("republish", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says what is wrong
+	for name, at := range map[string]*time.Time{"since": &window.Since, "until": &window.Until} {
+		flags.Func(name, "", func(value string) (err error) {
+			if *at, err = time.Parse(time.RFC3339, value); err != nil {
+				return errors.New("want a time such as 2026-11-21T09:00:00Z")
+			}
+			return nil
+		})
 	}
-	since, err := time.Parse(time.RFC3339, args[1])
-	if err != nil {
-		return fmt.Errorf("-since: want a time such as 2026-11-21T09:00:00Z; %s", usage)
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w; %w", err, usage)
+	}
+	if window.Since.IsZero() || flags.NArg() > 0 {
+		return usage
 	}
 	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, _ zerolog.Logger) error {
 		messages := outbox.NewStore(pool, func(shards.Set) {}) // the relay finds them by itself
-		return messages.Republish(ctx, since, func(n int64) { fmt.Fprintf(out, "%d messages put back\n", n) })
+		return messages.Republish(ctx, window, func(done, total int64) { fmt.Fprintf(out, "%d of %d messages put back\n", done, total) })
 	})
 }
 

@@ -29,6 +29,7 @@ type metrics struct {
 	blockedSeconds  prometheus.Counter
 	circuitOpen     *prometheus.GaugeVec
 	cleaned         prometheus.Counter
+	republished     prometheus.Counter
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
@@ -72,6 +73,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker took no messages."),
 		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether messages with a routing key are kept because their queue refuses them."}, []string{"routing_key"}),
 		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
+		republished:     counter("republished_total", "Published rows put back because the broker had lost what it had."),
 		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
 		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}

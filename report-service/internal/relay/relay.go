@@ -35,6 +35,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -60,6 +61,7 @@ type Relay struct {
 	breaker     *breaker
 	notifier    *notifier
 	cleaner     *cleaner
+	broker      *brokerWatch
 	status      *status
 	metrics     *metrics
 	log         zerolog.Logger
@@ -84,6 +86,10 @@ func New(cfg Config, deps Dependencies) *Relay {
 		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),
 	}
 	r.cleaner = &cleaner{pool: deps.Pool, leases: r.leases, retention: cfg.Retention, log: r.log, deleted: r.metrics.cleaned}
+	r.broker = &brokerWatch{
+		pool: deps.Pool, messages: outbox.NewStore(deps.Pool, r.Wake), exchange: deps.Topology.OutboxExchange(),
+		leases: r.leases, republished: r.metrics.republished, log: r.log,
+	}
 	r.coordinator = shards.NewCoordinator(shards.Config{
 		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(), Log: r.log,
 	}, r.leases)
@@ -148,6 +154,7 @@ func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping 
 	}
 	r.coordinator.SetConnected(true)
 	defer r.coordinator.SetConnected(false)
+	r.broker.await(ctx, conn)
 
 	// What is published is recorded even after ctx ended, but not without limit.
 	// The order below is that of a row: no more of them are read, the confirms

@@ -1,0 +1,1 @@
+drop table known_brokers;

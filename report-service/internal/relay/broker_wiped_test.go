@@ -1,0 +1,100 @@
+package relay_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// A broker loses its disk, and with it a backlog that nobody had consumed. All
+// of it is published again, before what was committed meanwhile about the same
+// reports. A broker that is new to us, and one that only restarted, have lost
+// nothing.
+func TestBrokerThatLostItsDisk(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	pool, url := pgtest.Report(t), server.URL()
+	bindQueue(t, url, event.VoteReceivedKey)
+	old := newRows(10, 1) // an earlier version has published them, to a broker that it did not know
+	insertMany(t, pool, old)
+	if _, err := pool.Exec(t.Context(), `update outbox_messages set status = 'published', published_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	start(t, pool, url)
+	start(t, pool, url) // the one that does not put back waits for the other
+	known := func() bool {
+		var n int
+		return pool.QueryRow(t.Context(), `select count(*) from known_brokers`).Scan(&n) == nil && n == 1
+	}
+	waitFor(t, "the broker is known", known)
+	rows := newRows(100, 20)
+	insertMany(t, pool, rows)
+	waitEmpty(t, pool)
+	if n := countMessages(t, url); n != len(rows) {
+		t.Fatalf("the queue has %d messages, want %d: a broker that is new to us has lost nothing", n, len(rows))
+	}
+
+	server.Stop()
+	server.Start()
+	later := newRow(uuid.New(), 1)
+	insert(t, pool, later)
+	rows = append(rows, later)
+	waitFor(t, "the relay publishes again", func() bool { return countMessages(t, url) >= len(rows) })
+	waitEmpty(t, pool)
+	if n := countMessages(t, url); n != len(rows) {
+		t.Fatalf("after a restart the queue has %d messages, want %d", n, len(rows))
+	}
+
+	server.Destroy()
+	for _, r := range rows[:100] {
+		next := newRow(r.report, 21)
+		insert(t, pool, next)
+		rows = append(rows, next)
+	}
+	// The relays wait for this table, until the queue is there again: what is
+	// returned for want of a queue may be overtaken.
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	bindQueue(t, url, event.VoteReceivedKey)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	arrived := receive(t, url, event.VoteReceivedKey)
+	arrived.wait(t, append(old, rows...))
+	waitEmpty(t, pool)
+	if _, doubled, inverted := arrived.figures(); doubled+inverted != 0 {
+		t.Errorf("%d messages came twice, %d out of order", doubled, inverted)
+	}
+}
+
+// countMessages returns how many messages wait in the queue of votes, or -1
+// while the broker is away.
+func countMessages(t *testing.T, url string) int {
+	t.Helper()
+	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "count", Heartbeat: time.Second})
+	if err != nil {
+		return -1
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		return -1
+	}
+	q, err := ch.QueueDeclarePassive(event.Topology{}.Queue(event.VoteReceivedKey), true, false, false, false, nil)
+	if err != nil {
+		return -1
+	}
+	return q.Messages
+}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// The broker loses its disk while a backlog waits there that nobody has
+// consumed. All of it is shown in the end, once, without anybody's doing.
+// BROKER_BACKLOG says how many messages wait, 200 if it is not set.
+func TestBrokerLosesItsDisk(t *testing.T) {
+	t.Parallel()
+	const voters = 8
+	backlog := 200
+	if text := os.Getenv("BROKER_BACKLOG"); text != "" {
+		backlog = must(strconv.Atoi(text))
+	}
+	server := rabbittest.StartServer(t)
+	c := prepareStackAt(t, server.URL(), server.ManagementURL())
+	c.notification.start()
+	c.report.start()
+	c.awaitReady()
+	ana := c.signIn("Ana", "resident")
+	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
+	first := file(t, ana, "Before the disk is lost")
+	officials.await(1)
+	eventually(t, "the relay knows the broker", func(ctx context.Context) bool {
+		var known bool
+		return c.reportDB.QueryRow(ctx, `select exists (select from known_brokers)`).Scan(&known) == nil && known
+	})
+
+	c.notification.kill()
+	var mu sync.Mutex // guards the two
+	wantOfficials, wantAna := []sight{sightOf(first)}, []sight(nil)
+	var users sync.WaitGroup
+	for n := range voters {
+		voter := c.signIn(fmt.Sprintf("Voter %d", n), "resident")
+		users.Go(func() {
+			for i := range backlog / voters / 2 {
+				report, err := ana.CreateReport(t.Context(), draft("In the backlog"), "Idempotency-Key", uuid.NewString())
+				if err != nil {
+					t.Errorf("file a report: %v", err)
+					return
+				}
+				tally, err := voter.Vote(t.Context(), first.ID, []string{"upvote", "downvote"}[i%2])
+				if err != nil {
+					t.Errorf("vote: %v", err)
+					return
+				}
+				mu.Lock()
+				wantOfficials = append(wantOfficials, sightOf(report))
+				wantAna = append(wantAna, sight{voted, first.ID, tally.Version})
+				mu.Unlock()
+			}
+		})
+	}
+	users.Wait()
+	published := func(ctx context.Context) bool {
+		var waiting int
+		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
+		return err == nil && waiting == 0
+	}
+	eventually(t, "the broker has confirmed the backlog", published)
+	server.Destroy()
+	server.Start()
+	back := time.Now()
+	c.notification.start()
+	officials.await(len(wantOfficials))
+	anas.await(len(wantAna))
+	t.Logf("%d messages were shown again %.1f s after the broker was back", backlog, time.Since(back).Seconds())
+	officials.check(wantOfficials)
+	anas.check(wantAna)
+	eventually(t, "everything is published again", published)
+}

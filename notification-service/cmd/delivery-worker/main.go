@@ -76,7 +76,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		relay := email.NewRelay(&cfg.Mail, nil)
 		defer relay.Close()
 		mails := email.NewSender(&cfg.Mail, store, email.NewKeys(cfg.Keys), relay, metrics, log)
-		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJob(store, cfg.Mail.DigestSpread))
+		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJobs(store, cfg.Mail.DigestSpread)...)
 		if err != nil {
 			return fmt.Errorf("set up digests: %w", err)
 		}

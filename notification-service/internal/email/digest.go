@@ -57,35 +57,49 @@ func Zone(name string) (*time.Location, error) {
 // digestBatch is how many due digests one transaction claims.
 const digestBatch = 2000
 
+// A Half is one of two parts of all streams, by their numbers. Each has a job of
+// its own, which other replicas or processors work on beside the other.
+type Half int
+
+// The halves.
+const (
+	Even Half = 0
+	Odd  Half = 1
+)
+
 // A DigestStore claims the digests that are due.
 type DigestStore interface {
-	// CountDigests returns how many are due.
-	CountDigests(ctx context.Context, tx pgx.Tx) (int64, error)
-	// ClaimDigests writes a delivery for up to limit due digests that are not
-	// empty, each due at a moment of its own within spread, and sets when the
-	// next ones are. It returns how many it claimed, empty ones included.
-	ClaimDigests(ctx context.Context, tx pgx.Tx, limit int, spread time.Duration) (claimed int, err error)
+	// CountDigests returns how many of a half are due.
+	CountDigests(ctx context.Context, tx pgx.Tx, half Half) (int64, error)
+	// ClaimDigests writes a delivery for up to limit due digests of a half that
+	// are not empty, each due at a moment of its own within spread, and sets when
+	// the next ones are. It returns how many it claimed, empty ones included.
+	ClaimDigests(ctx context.Context, tx pgx.Tx, half Half, limit int, spread time.Duration) (claimed int, err error)
 }
 
-// DigestJob is the job that claims due digests. Each step is one transaction:
+// DigestJobs returns the jobs that claim due digests. Each step is one transaction:
 // the mail and the numbers that it is about are written with the next date, so
 // that none is claimed twice and none is left out. Over the spread the mails of one
 // moment are sent: who asked for seven o'clock gets his between then and half
 // past, so that the mail server is not given the whole city in one second.
-func DigestJob(store DigestStore, spread time.Duration) schedule.Job {
+func DigestJobs(store DigestStore, spread time.Duration) []schedule.Job {
+	return []schedule.Job{digestJob("digests_even", Even, store, spread), digestJob("digests_odd", Odd, store, spread)}
+}
+
+func digestJob(name string, half Half, store DigestStore, spread time.Duration) schedule.Job {
 	return schedule.Job{
-		Name: "digests", When: schedule.Every(time.Minute),
+		Name: name, When: schedule.Every(time.Minute),
 		Step: func(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
 			progress := schedule.Progress{Cursor: json.RawMessage(`{}`)}
 			if run.Cursor == nil { // the first step
 				var err error
-				if progress.Total, err = store.CountDigests(ctx, tx); err != nil {
+				if progress.Total, err = store.CountDigests(ctx, tx, half); err != nil {
 					return progress, err
 				}
 			}
 			// A step that failed, perhaps for its time, takes less.
 			limit := max(1, digestBatch>>min(run.Failures, 10))
-			claimed, err := store.ClaimDigests(ctx, tx, limit, spread)
+			claimed, err := store.ClaimDigests(ctx, tx, half, limit, spread)
 			if err != nil {
 				return progress, fmt.Errorf("claim digests: %w", err)
 			}

@@ -193,25 +193,25 @@ func (s *Store) MailBounced(ctx context.Context, b email.Bounce) error {
 	return nil
 }
 
-// CountDigests returns how many are due.
-func (s *Store) CountDigests(ctx context.Context, tx pgx.Tx) (n int64, err error) {
-	if err := tx.QueryRow(ctx, `select count(*) from digests where next_at <= now()`).Scan(&n); err != nil {
+// CountDigests returns how many of a half are due.
+func (s *Store) CountDigests(ctx context.Context, tx pgx.Tx, half email.Half) (n int64, err error) {
+	if err := tx.QueryRow(ctx, `select count(*) from digests where next_at <= now() and stream_id % 2 = $1`, half).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count due digests: %w", err)
 	}
 	return n, nil
 }
 
-// ClaimDigests writes a delivery for up to limit due digests that are not empty,
-// each due at a moment of its own within spread, and sets when the next ones are.
+// ClaimDigests writes a delivery for up to limit due digests of a half that are not
+// empty, each due at a moment of its own within spread, and sets when the next ones are.
 // What a digest is about are the numbers above those of the one before, up to the
 // head of the stream: they have no gaps and are in the order of the commits, so
 // that none is left out and none comes twice. It returns how many it claimed.
-func (s *Store) ClaimDigests(ctx context.Context, tx pgx.Tx, limit int, spread time.Duration) (claimed int, err error) {
+func (s *Store) ClaimDigests(ctx context.Context, tx pgx.Tx, half email.Half, limit int, spread time.Duration) (claimed int, err error) {
 	rows, err := tx.Query(ctx, `
 		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),
 		  c.id, coalesce(c.lane, ''), coalesce(c.zone, 'UTC'), coalesce(c.state = 'active', false)
 		from digests d join streams s on s.id = d.stream_id left join contacts c on c.stream_id = d.stream_id
-		where d.next_at <= now() order by d.next_at limit $1 for update of d skip locked`, limit)
+		where d.next_at <= now() and d.stream_id % 2 = $2 order by d.next_at limit $1 for update of d skip locked`, limit, half)
 	if err != nil {
 		return 0, fmt.Errorf("read due digests: %w", err)
 	}

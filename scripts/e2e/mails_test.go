@@ -2,16 +2,20 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	netmail "net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/emersion/go-smtp"
+	"github.com/google/uuid"
 	"github.com/jhillyerd/enmime/v2"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
@@ -22,9 +26,10 @@ type mailServer struct {
 	t       *testing.T
 	address string
 
-	mu     sync.Mutex
-	mails  []mail
-	signal chan struct{} // closed and replaced with each mail
+	mu      sync.Mutex
+	mails   []mail
+	signal  chan struct{} // closed and replaced with each mail
+	refused map[string]*smtp.SMTPError
 }
 
 // A mail is one as it came: the envelope, and all of its text as it was sent and as
@@ -72,6 +77,16 @@ func (s *mailServer) await(n int) []mail {
 	}
 }
 
+// refuse lets mails to an address be refused from now on.
+func (s *mailServer) refuse(address string, as *smtp.SMTPError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = make(map[string]*smtp.SMTPError)
+	}
+	s.refused[address] = as
+}
+
 // A mailSession is one connection.
 type mailSession struct {
 	server *mailServer
@@ -88,6 +103,11 @@ func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
 
 func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.mail.to = to
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if refusal := s.server.refused[to]; refusal != nil {
+		return refusal
+	}
 	return nil
 }
 
@@ -149,4 +169,141 @@ func (c *canary) searchMails() {
 			}
 		}
 	}
+}
+
+// What scans mails opens every link in them, with and without a browser's word, and
+// nothing changes. The one click of a mail provider ends the mails of its kind, and
+// nothing else does.
+func TestLinksOfMails(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	mails := c.openMailServer()
+	c.worker.start()
+	ben, ana, olga := c.signIn("Ben", "resident"), c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	mails.giveAddress(ben, "ben@mail.test")
+	set := func(path string, body any) {
+		t.Helper()
+		if err := ben.Do(t.Context(), http.MethodPut, path, body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type body = map[string]any
+	set("/me/preferences", body{"email": []string{"report.status.updated"}})
+	set("/me/digest", body{"frequency": "daily"})
+	public, in := file(t, ben, "Dark crossing"), draft("Rubbish")
+	in.PrivacyLevel = "anonymous"
+	anonymous, err := ben.CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set("/me/mail-consents", body{"report_id": anonymous.ID, "mail": true})
+	move(t, olga, public, "in_progress", "A crew is on its way.")
+	move(t, olga, anonymous, "in_progress", "Seen")
+	vote(t, ana, public, "upvote") // which is for the summary
+	mails.await(3)
+	eventually(t, "the vote is told", func(ctx context.Context) bool {
+		var told bool
+		err := c.notificationDB.QueryRow(ctx, `select exists (select from notifications where type = 'report.vote.received')`).Scan(&told)
+		return err == nil && told
+	})
+	execute(t, c.notificationDB, `update digests set next_at = now()`)
+	execute(t, c.notificationDB, `update schedules set next_at = now() where name like 'digests%'`)
+	came := mails.await(4)
+
+	before, opened := c.mailState(), 0
+	for _, m := range came {
+		for _, link := range m.links() {
+			for _, method := range []string{http.MethodHead, http.MethodGet, http.MethodGet} {
+				c.openLink(method, link)
+				opened++
+			}
+		}
+	}
+	if after := c.mailState(); after != before {
+		t.Errorf("opened links have changed\n%s\nto\n%s", before, after)
+	}
+	clicks := 0
+	for _, m := range came {
+		header, err := netmail.ReadMessage(strings.NewReader(m.raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
+			continue
+		}
+		c.click(strings.Trim(header.Header.Get("List-Unsubscribe"), "<>"))
+		clicks++
+	}
+	t.Logf("mails=%d links_opened=%d clicks=%d", len(came), opened, clicks)
+	if clicks != 3 {
+		t.Errorf("%d mails end by a click, want all but the code", clicks)
+	}
+	var left int
+	err = c.notificationDB.QueryRow(t.Context(), `
+		select coalesce(sum(cardinality(kinds)), 0) + (select count(*) from digests) + (select count(*) from mail_consents) from contacts`).Scan(&left)
+	if err != nil || left != 0 {
+		t.Errorf("%d kinds of mails are still wanted after the clicks, error %v", left, err)
+	}
+}
+
+// mailState returns all that says who is mailed what, and what he has read.
+func (c *stack) mailState() (state string) {
+	c.t.Helper()
+	err := c.notificationDB.QueryRow(c.t.Context(), `select concat_ws(E'\n',
+		(select json_agg(c order by id) from contacts c), (select json_agg(d order by stream_id) from digests d),
+		(select json_agg(m order by report_id) from mail_consents m), (select json_agg(u order by hash) from unsubscribe_tokens u),
+		(select json_agg(r order by reader, stream_id) from read_marks r), (select json_agg(r order by reader, seq) from notification_reads r))`).Scan(&state)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return state
+}
+
+// links returns every address in a mail: in its header, its text and its HTML.
+func (m mail) links() []string {
+	found := regexp.MustCompile(`https://[^\s"<>]+`).FindAllString(m.raw+" "+m.text+" "+m.html, -1)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// openLink asks for a link as a scanner does, who is nobody.
+func (c *stack) openLink(method, link string) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.here(link), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
+		c.t.Errorf("%s %s: status %d, error %v", method, link, res.StatusCode, err)
+	}
+}
+
+// click ends mails as a provider does (RFC 8058 section 3.2): without a cookie, and
+// without following where it may be sent to.
+func (c *stack) click(link string) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.here(link), strings.NewReader("List-Unsubscribe=One-Click"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		c.t.Errorf("a click on %s: status %d", link, res.StatusCode)
+	}
+}
+
+// here returns where a link of a mail leads to in this test.
+func (c *stack) here(link string) string {
+	return strings.Replace(link, "https://city.test", c.gateway.URL, 1)
 }

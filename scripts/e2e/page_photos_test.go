@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"errors"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,9 +15,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // errCut is what a body ends with whose line was cut.
@@ -142,4 +149,120 @@ func TestPagePhotos(t *testing.T) {
 	if err != nil || photos != 2 || ready != 2 {
 		t.Errorf("%d photos, %d of them ready (error: %v), want 2", photos, ready, err)
 	}
+}
+
+// The photos of a report by keyboard: opened, turned through, closed, and the
+// focus is where it was.
+func TestPageGalleryByKeyboard(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	c.startPhotoWorker()
+	ana := c.signIn("Ana", "resident")
+	report := file(t, ana, "Dark crossing")
+	for range 3 {
+		c.verdictOn(ana, report, c.upload(ana, report, whitePicture(t)))
+	}
+	page := c.reader(c.signIn("Ben", "resident")).open("reports/" + report.ID.String())
+	page.do(shownPhotos("3"))
+	page.tabTo(".photos button", "Enlarge: A lamp")
+	at := func(n string) browser.Action { return browser.See("dialog h2", "Photo "+n+" of 3") }
+	page.do(
+		browser.Enter(), at("1"), browser.Until(`document.querySelector('dialog[open]').contains(document.activeElement)`),
+		browser.Press(kb.ArrowRight), at("2"), browser.Press(kb.ArrowRight), at("3"), browser.Press(kb.ArrowRight), at("3"),
+		browser.Press(kb.ArrowLeft), at("2"),
+		browser.Press(kb.Escape), browser.Until(`!document.querySelector('dialog')`),
+		browser.Until(`document.activeElement.matches('.photos .thumbnails button')`),
+	)
+	page.checkFaults()
+}
+
+// Wherever reports are listed, the first photo tells which is which: in the city's
+// list, in the map's popup, where somebody is about to report the same again, in
+// the officials' queue, and where they look for the original of a duplicate.
+func TestPageThumbnails(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	c.startPhotoWorker()
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
+	original, lamp := file(t, ana, "Dark crossing"), draft("Lamp is out")
+	*lamp.Latitude += 0.0045 // half a kilometre away: another dot
+	other, err := ana.CreateReport(t.Context(), lamp, "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, report := range []client.Report{original, other} {
+		c.verdictOn(ana, report, c.upload(ana, report, whitePicture(t)))
+	}
+	in := func(where string) browser.Action {
+		return browser.Until(`(([i]) => i && (i.scrollIntoView(), i.complete) && i.naturalWidth > 0)(document.querySelectorAll('` + where + ` img.thumbnail'))`)
+	}
+	resident := c.reader(ana).open("", browser.Width(360, 740))
+	resident.do(in(".card"), browser.Click("button", "Map"), mapShown, dotShown, browser.Click(".map-canvas .dot", ""), in(".popup"))
+	resident.do(
+		browser.Width(1280, 800), browser.Go(c.gateway.URL+"/new"), mapShown, browser.Click("button", "Use the map’s centre"), next,
+		browser.Click(".categories label", "Street lights"), in("section li"),
+	)
+	resident.checkFaults()
+	official := c.reader(olga).open("queue", browser.Width(1280, 800))
+	official.do(in(".task"), browser.Click(".task a", "Lamp is out"), browser.Click("button", "It is a duplicate of"), in(".picker button"))
+	official.checkAccessible("thumbnails of a queue")
+	official.do(browser.Click(".picker button", "Dark crossing"), browser.Until(`!document.querySelector('dialog')`),
+		browser.Go(c.gateway.URL+"/queue?status=all&report="+original.ID.String()), in(".desk-detail li"))
+	official.checkFaults()
+}
+
+// An uploader sees live at which stage his photo is, and nobody else does.
+func TestPagePhotoStages(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, ana, "Dark crossing")
+	stages := browser.InEachDocument(`globalThis.stages = [];
+		new MutationObserver(() => {
+			const stage = document.querySelector('.photos .note progress')?.value;
+			if (stage && stage !== stages.at(-1)) stages.push(stage);
+		}).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });`)
+	anas := c.reader(ana).open("reports/"+report.ID.String(), stages)
+	bens := c.reader(ben).open("reports/"+report.ID.String(), stages)
+	photo := c.upload(ana, report, largePicture(t)) // the worker is not there yet
+	anas.do(browser.Reload(), live, browser.See(".photos [role=status]", "being looked at"))
+	c.startPhotoWorker()
+	if v := c.verdictOn(ana, report, photo); v.State != "ready" {
+		t.Fatalf("the photo is %s, %s", v.State, v.Reason)
+	}
+	anas.do(shownPhotos("1"))
+	bens.do(shownPhotos("1"))
+	for name, p := range map[string]struct {
+		tab  tab
+		want string
+	}{"uploader": {anas, "75"}, "another": {bens, ""}} {
+		got, err := browser.Ask[string](p.tab.Tab, `String(stages.at(-1) ?? '')`)
+		if err != nil || got != p.want {
+			t.Errorf("%s: the last stage was %q, want %q (error: %v)", name, got, p.want, err)
+		}
+		p.tab.checkFaults()
+	}
+}
+
+// whitePicture returns a file that becomes a white photo.
+func whitePicture(t *testing.T) []byte {
+	t.Helper()
+	return encoded(t, image.NewUniform(color.White), image.Rect(0, 0, 1200, 900))
+}
+
+// largePicture returns one on which the worker works for a while.
+func largePicture(t *testing.T) []byte {
+	t.Helper()
+	return encoded(t, image.NewUniform(color.RGBA{200, 120, 40, 255}), image.Rect(0, 0, 6000, 4000))
+}
+
+func encoded(t *testing.T, colour image.Image, size image.Rectangle) []byte {
+	t.Helper()
+	m := image.NewRGBA(size)
+	draw.Draw(m, size, colour, image.Point{}, draw.Src)
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
 }

@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,9 @@ const MaxBounce = 64 << 10
 
 // complaint stands in place of a code for a reader who called our mail spam.
 const complaint = "complaint"
+
+// undefinedStatus is "other or undefined status" (RFC 3463 section 3.1).
+const undefinedStatus = "5.0.0"
 
 // bounceUser is what the addresses of bounces begin with; the delivery's token
 // follows.
@@ -41,6 +45,9 @@ var ErrNoBounce = errors.New("not a bounce of a mail of ours")
 var (
 	// statusPattern is an enhanced status code (RFC 3463 section 2).
 	statusPattern = regexp.MustCompile(`\b[245]\.\d{1,3}\.\d{1,3}\b`)
+	// diagnosticPattern is one behind what a server answered, in the words of
+	// another: an address of a host looks like one, too.
+	diagnosticPattern = regexp.MustCompile(`\b[245]\d\d[ #-]+([245]\.\d{1,3}\.\d{1,3})\b`)
 	// tokenPattern is where a delivery's token stands: in the address of the
 	// bounce, which is the sender of the mail, and in its Message-ID.
 	tokenPattern = regexp.MustCompile(`(?i)(?:\bbounce\+|<)([a-z2-7]{26})@`)
@@ -78,12 +85,11 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 		if !dsn.IsFailed(recipient) {
 			continue // it is late, or has arrived
 		}
-		b.Code = statusPattern.FindString(recipient.Get("Status"))
-		if b.Code == "" {
-			b.Code = statusPattern.FindString(recipient.Get("Diagnostic-Code"))
-		}
-		if b.Code == "" {
-			b.Code = "5.0.0" // "other or undefined status"
+		b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
+		if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
+			if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
+				b.Code = told[1]
+			}
 		}
 		b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
 		return b, nil

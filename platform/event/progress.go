@@ -35,7 +35,7 @@ func DecodePhotoProgress(body []byte) (PhotoProgress, error) {
 	err := json.Unmarshal(body, &p)
 	switch {
 	case err != nil:
-		err = &FieldError{"body", "an object with to, report_id, photo_id and stage"}
+		err = &FieldError{"body", "another type of value"}
 	case p.ReportID == uuid.Nil:
 		err = &FieldError{"report_id", "the id of a report"}
 	case p.PhotoID == uuid.Nil:

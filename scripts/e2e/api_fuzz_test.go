@@ -28,7 +28,7 @@ import (
 
 const (
 	// fuzzRequests are sent to each service unless FUZZ_REQUESTS says otherwise.
-	fuzzRequests = 1500
+	fuzzRequests = 3000
 	// fuzzClients send to each service at the same time.
 	fuzzClients = 16
 	// fuzzFailures end a run: what follows is more of the same.

@@ -119,6 +119,9 @@ type spy struct {
 // spyOn listens at an exchange until the test ends.
 func (c *stack) spyOn(exchange string) *spy {
 	c.t.Helper()
+	eventually(c.t, "the exchange "+exchange+" is there", func(context.Context) bool {
+		return c.channel().ExchangeDeclarePassive(exchange, amqp.ExchangeFanout, true, false, false, false, nil) == nil // of whatever kind
+	})
 	ch, s := c.channel(), &spy{changed: make(chan struct{})}
 	queue, err := ch.QueueDeclare("", false, true, true, false, nil)
 	if err != nil {

@@ -103,7 +103,7 @@ type sum struct {
 // settle waits until everything is shown, and sums up. What has to be shown
 // follows from the versions that the reports have now.
 func (t *town) settle(ctx context.Context) (sum, error) {
-	ready, refused, err := t.settlePhotos(ctx) // each that gets ready is a change of its report
+	ready, refused, err := t.settlePhotos(ctx)
 	if err != nil {
 		return sum{}, err
 	}
@@ -130,11 +130,13 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	}
 }
 
-// settlePhotos waits until every photo has its verdict, and counts them.
+// settlePhotos waits until every photo has its verdict, and counts them. Each that
+// got ready is a change of its report.
 func (t *town) settlePhotos(ctx context.Context) (ready, refused int, err error) {
 	deadline := time.Now().Add(settleWithin)
 	for {
 		ready, refused = 0, 0
+		changes := make(map[*report]int64)
 		for _, r := range t.reports {
 			if r.photos == 0 {
 				continue
@@ -153,12 +155,16 @@ func (t *town) settlePhotos(ctx context.Context) (ready, refused int, err error)
 				case t.photos[photo.ID] != r: // accepted by nobody
 				case photo.State == "ready":
 					ready++
+					changes[r]++
 				case photo.State == "refused":
 					refused++
 				}
 			}
 		}
 		if ready+refused == len(t.photos) || time.Now().After(deadline) {
+			for r, n := range changes {
+				r.accepted += n
+			}
 			return ready, refused, nil
 		}
 		if err := sleep(ctx, time.Second); err != nil {

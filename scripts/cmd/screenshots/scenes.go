@@ -60,12 +60,13 @@ func scenes(t *town) []scene {
 
 // busyScenes are the screens that show what is going on.
 func busyScenes(t *town) []scene {
-	// Half a minute of a reading every two seconds, and then some.
-	drawn := browser.Until(`document.querySelector('.chart .area')?.getAttribute('d').split('L').length > 16`)
-	queues := []browser.Action{browser.See("h2", "queue."), drawn}
+	// A minute of steps of ten seconds, which are there a moment after they are over.
+	drawn := browser.Until(`document.querySelector('.chart .area')?.getAttribute('d').split('L').length > 6`)
+	lately := browser.Choose("Time shown", "The last 15 minutes")
+	queues := []browser.Action{browser.See("h2", "queue."), lately, drawn}
 	return []scene{
 		{"console-queues", t.oskar, "ops/queues", desk, "light", queues},
 		{"console-queues-phone", t.oskar, "ops/queues", phone, "dark", queues},
-		{"console-outbox", t.oskar, "ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting"), drawn}},
+		{"console-outbox", t.oskar, "ops/outbox", desk, "light", []browser.Action{browser.See("dt", "Waiting"), lately, drawn}},
 	}
 }

@@ -15,6 +15,14 @@ test('a line has a gap where nothing was measured, and a lone value is a dot', (
   expect(draw([1, undefined, 2, 2]).path?.match(/[MLh]/g)).toEqual(['M', 'h', 'M', 'h', 'L']);
 });
 
+test('the area is below the line alone, and has its gaps', () => {
+  const root = document.createElement('div');
+  render(<Chart label="Waiting" lines={[{ values: [undefined, 1, 2, undefined, 3] }]} times={{ since: 0, step: 1 }} />, root);
+  const d = root.querySelector('path.area')?.getAttribute('d') ?? '';
+  expect(d.match(/M([0-9.]+),60L/g)).toEqual(['M75.0,60L', 'M300.0,60L']);
+  expect(d.match(/V60Z/g)).toHaveLength(2);
+});
+
 test('what is drawn is said in words', () => {
   expect(draw([1.234, 12, 3]).words).toBe('Confirm time, median: now 3 ms, at most 12 ms in the time shown');
   expect(draw([12, undefined]).words).toContain('now nothing to measure, at most 12 ms');

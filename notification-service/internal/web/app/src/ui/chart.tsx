@@ -64,7 +64,7 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
         <span class="axis top">{said(most)}</span>
         <span class="axis bottom">{number(0)}</span>
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words.join('. ')}>
-          {lines.length === 1 && <path class="area" d={`M0,${HEIGHT}${path(lines[0].values, scale).replace('M', 'L')}V${HEIGHT}Z`} />}
+          {lines.length === 1 && <path class="area" d={area(lines[0].values, scale)} />}
           {[1, 2, 3].map((part) => (
             <path key={part} class="rule" d={`M${(WIDTH * part) / 4},0V${HEIGHT}`} />
           ))}
@@ -85,6 +85,15 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
 
 function highest(values: (number | undefined)[]): number {
   return Math.max(0, ...values.filter((value) => value !== undefined));
+}
+
+/** What is below the line: as many areas as it has parts between its gaps. */
+function area(values: Line['values'], scale: (value: number) => number): string {
+  return path(values, scale)
+    .split('M')
+    .slice(1)
+    .map((part) => `M${part.split(',')[0]},${HEIGHT}L${part.replace('h0', '')}V${HEIGHT}Z`)
+    .join('');
 }
 
 /** Draws values, one after the other from left to right; a lone one is a dot. */

@@ -26,6 +26,7 @@ const (
 	ReportCreatedKey Key = "report.created"
 	VoteReceivedKey  Key = "report.vote.received"
 	ReportOverdueKey Key = "report.overdue"
+	ModeratedKey     Key = "report.moderated"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
@@ -43,6 +44,7 @@ var types = []struct {
 	{StatusUpdatedKey, "queue.status_updates", false, func() Message { return new(StatusUpdate) }},
 	{ReportCreatedKey, "queue.report_created", false, func() Message { return new(ReportCreated) }},
 	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
+	{ModeratedKey, "queue.moderation", false, func() Message { return new(ReportModerated) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
@@ -111,8 +113,19 @@ const (
 	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
 )
 
+// Moderation says what an official did to what others see of a report.
+type Moderation string
+
+// The moderations.
+const (
+	Hidden     Moderation = "hidden"
+	ShownAgain Moderation = "shown"    // after it was hidden
+	Redacted   Moderation = "redacted" // there are other words in the place of some
+)
+
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
-// *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
+// *ReportModerated, *ReportOverdue, *PhotoReady, *PhotoRefused and
+// *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -166,6 +179,23 @@ type VoteReceived struct {
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
+// ReportModerated tells that an official has hidden a report, shown it again or
+// redacted words of it. What messages of lower versions say of the report is to
+// be shown to nobody any more, whenever they come. It has the whole state, so that
+// the one with the highest version is enough.
+type ReportModerated struct {
+	// The title is the present one; that of a hidden report is its reference
+	// number, which is made of its id.
+	Subject
+	CategoryID int32      `json:"category_id"`
+	Action     Moderation `json:"action"`
+	Hidden     bool       `json:"hidden"` // whether the report is hidden now
+	// RedactedNotes are the versions of the report at which it was moved with a
+	// note that is another now, or none.
+	RedactedNotes []int64 `json:"redacted_notes"`
+	Note          string  `json:"note,omitempty"` // why it is hidden, for whoever filed it alone
+}
+
 // ReportOverdue tells that the city has not finished its work on a report in the
 // time that it set itself. It is for officials, and report-service never names the
 // reporter in it. The version is that of the report, which does not change by it.
@@ -210,6 +240,9 @@ func (*ReportCreated) Key() Key { return ReportCreatedKey }
 
 // Key returns VoteReceivedKey.
 func (*VoteReceived) Key() Key { return VoteReceivedKey }
+
+// Key returns ModeratedKey.
+func (*ReportModerated) Key() Key { return ModeratedKey }
 
 // Key returns ReportOverdueKey.
 func (*ReportOverdue) Key() Key { return ReportOverdueKey }
@@ -332,6 +365,20 @@ func (m *VoteReceived) Validate() error {
 		return &FieldError{"category_id", "a positive number"}
 	}
 	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportModerated) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }):
+		return &FieldError{"redacted_notes", "a positive number"}
+	}
+	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted)
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

@@ -27,6 +27,8 @@ var samples = map[string]event.Message{
 	"vote-received.json": &event.VoteReceived{Subject: subject(3), VoterID: "u2", VoteType: event.Upvote, NewScore: new(int64(-1)), CategoryID: 2},
 	"report-overdue.json": &event.ReportOverdue{Subject: subject(3), CategoryID: 2, CategoryName: "Street lights and signals",
 		DueAt: 1767222000, Level: 1},
+	"report-moderated.json": &event.ReportModerated{Subject: subject(5), CategoryID: 2, Action: event.Hidden, Hidden: true,
+		RedactedNotes: []int64{2}, Note: "Names a neighbour"},
 	"photo-ready.json":    &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
 	"photo-refused.json":  &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
 	"photo-uploaded.json": &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},

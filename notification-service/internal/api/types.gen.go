@@ -79,6 +79,7 @@ const (
 // Defines values for FeedEventType.
 const (
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
+	FeedEventTypeReportModerated     FeedEventType = "report.moderated"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
 	FeedEventTypeReportPhotoReady    FeedEventType = "report.photo.ready"
 	FeedEventTypeReportStatusUpdated FeedEventType = "report.status.updated"
@@ -103,9 +104,17 @@ const (
 	ID MailLanguage = "id"
 )
 
+// Defines values for Moderation.
+const (
+	Hidden   Moderation = "hidden"
+	Redacted Moderation = "redacted"
+	Shown    Moderation = "shown"
+)
+
 // Defines values for NotificationType.
 const (
 	NotificationTypeReportCreated       NotificationType = "report.created"
+	NotificationTypeReportModerated     NotificationType = "report.moderated"
 	NotificationTypeReportOverdue       NotificationType = "report.overdue"
 	NotificationTypeReportPhotoReady    NotificationType = "report.photo.ready"
 	NotificationTypeReportPhotoRefused  NotificationType = "report.photo.refused"
@@ -184,6 +193,7 @@ const (
 // Defines values for WebhookEventType.
 const (
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
+	WebhookEventTypeReportModerated     WebhookEventType = "report.moderated"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
 	WebhookEventTypeReportPhotoReady    WebhookEventType = "report.photo.ready"
 	WebhookEventTypeReportStatusUpdated WebhookEventType = "report.status.updated"
@@ -205,6 +215,11 @@ const (
 // Defines values for WebhookReportCreatedType.
 const (
 	WebhookReportCreatedTypeReportCreated WebhookReportCreatedType = "report.created"
+)
+
+// Defines values for WebhookReportModeratedType.
+const (
+	WebhookReportModeratedTypeReportModerated WebhookReportModeratedType = "report.moderated"
 )
 
 // Defines values for WebhookReportOverdueType.
@@ -599,10 +614,15 @@ type Fault struct {
 
 // FeedEvent The `data:` of a `notification` event of the public feed.
 type FeedEvent struct {
+	// Action What officials did to what others see of the report: they have hidden
+	// it, shown it again, or put other words in the place of some. The title
+	// of a hidden report is its reference number.
+	Action        Moderation        `json:"action,omitempty,omitzero"`
 	CategoryID    int32             `json:"category_id,omitempty,omitzero"`
 	CategoryName  string            `json:"category_name,omitempty,omitzero"`
 	DueAt         time.Time         `json:"due_at,omitempty,omitzero"`
 	HappenedAt    time.Time         `json:"happened_at"`
+	Hidden        bool              `json:"hidden,omitempty,omitzero"`
 	Note          string            `json:"note,omitempty,omitzero"`
 	OverdueLevel  int32             `json:"overdue_level,omitempty,omitzero"`
 	PhotoID       uuid.UUID         `json:"photo_id,omitempty,omitzero"`
@@ -687,6 +707,11 @@ type MailLane struct {
 // MailLanguage defines model for MailLanguage.
 type MailLanguage string
 
+// Moderation What officials did to what others see of the report: they have hidden
+// it, shown it again, or put other words in the place of some. The title
+// of a hidden report is its reference number.
+type Moderation string
+
 // NewContact defines model for NewContact.
 type NewContact struct {
 	Address  string       `json:"address"`
@@ -724,16 +749,23 @@ type NewWebhook struct {
 // Notification The `data:` of a `notification` event, and an element of the list.
 // Nothing in it names a reporter or a voter.
 type Notification struct {
-	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
-	CategoryName string    `json:"category_name,omitempty,omitzero"`
-	CreatedAt    time.Time `json:"created_at"`
+	// Action What officials did to what others see of the report: they have hidden
+	// it, shown it again, or put other words in the place of some. The title
+	// of a hidden report is its reference number.
+	Action       Moderation `json:"action,omitempty,omitzero"`
+	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
+	CategoryName string     `json:"category_name,omitempty,omitzero"`
+	CreatedAt    time.Time  `json:"created_at"`
 
 	// DueAt When a report that is overdue was to be finished.
 	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
 	HappenedAt time.Time `json:"happened_at"`
-	ID         uuid.UUID `json:"id"`
 
-	// Note The official's explanation of a status change.
+	// Hidden Whether officials have hidden the report.
+	Hidden bool      `json:"hidden,omitempty,omitzero"`
+	ID     uuid.UUID `json:"id"`
+
+	// Note The official's explanation of a status change, or why the report is hidden.
 	Note string `json:"note,omitempty,omitzero"`
 
 	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
@@ -760,6 +792,10 @@ type Notification struct {
 	Status   ReportStatus         `json:"status,omitempty,omitzero"`
 	Type     NotificationType     `json:"type"`
 	VoteType NotificationVoteType `json:"vote_type,omitempty,omitzero"`
+
+	// WordsVersion The version of the report whose words this has, where officials have
+	// taken the words that it came with; absent otherwise.
+	WordsVersion int64 `json:"words_version,omitempty,omitzero"`
 }
 
 // NotificationType defines model for Notification.Type.
@@ -1231,6 +1267,38 @@ type WebhookReportCreated struct {
 // WebhookReportCreatedType defines model for WebhookReportCreated.Type.
 type WebhookReportCreatedType string
 
+// WebhookReportModerated An official has hidden a report, shown it again or redacted words of
+// it. Words that came with a lower version are to be forgotten.
+type WebhookReportModerated struct {
+	Data struct {
+		// Action What officials did to what others see of the report: they have hidden
+		// it, shown it again, or put other words in the place of some. The title
+		// of a hidden report is its reference number.
+		Action     Moderation `json:"action"`
+		CategoryID int32      `json:"category_id,omitempty,omitzero"`
+
+		// Hidden Whether the report is hidden now.
+		Hidden bool `json:"hidden"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID uuid.UUID       `json:"report_id"`
+
+		// ReportTitle The present one; that of a hidden report is its reference number.
+		ReportTitle string `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64 `json:"report_version"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                  `json:"timestamp"`
+	Type      WebhookReportModeratedType `json:"type"`
+}
+
+// WebhookReportModeratedType defines model for WebhookReportModerated.Type.
+type WebhookReportModeratedType string
+
 // WebhookReportOverdue The city has not finished its work on a report in the time that it set itself.
 type WebhookReportOverdue struct {
 	Data struct {
@@ -1459,6 +1527,19 @@ type OnReportCreatedParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnReportModeratedParams defines parameters for OnReportModerated.
+type OnReportModeratedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnReportOverdueParams defines parameters for OnReportOverdue.
 type OnReportOverdueParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1526,6 +1607,9 @@ type OnWebhookTestParams struct {
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated
+
+// OnReportModeratedJSONRequestBody defines body for OnReportModerated for application/json ContentType.
+type OnReportModeratedJSONRequestBody = WebhookReportModerated
 
 // OnReportOverdueJSONRequestBody defines body for OnReportOverdue for application/json ContentType.
 type OnReportOverdueJSONRequestBody = WebhookReportOverdue

@@ -54,7 +54,9 @@ func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
 		case <-ctx.Done():
 			return nil
 		case a := <-b.queue:
-			if err := send(seal(a, b.keyring)); err != nil {
+			m := seal(a, b.keyring)
+			m.Compare = b.lost.Swap(false)
+			if err := send(m); err != nil {
 				return err
 			}
 			b.published.Inc()

@@ -11,6 +11,7 @@ package broadcast
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,6 +56,7 @@ type Bus struct {
 	rabbit   rabbit.Config
 	replica  string // so that a replica knows its own announcements when they come back
 	queue    chan announcement
+	lost     atomic.Bool // an announcement was dropped, and the others do not know
 
 	published  prometheus.Counter
 	dropped    prometheus.Counter
@@ -95,6 +97,7 @@ func (b *Bus) Announce(batch notification.Batch) {
 	case b.queue <- announcement{batch, now}:
 	default:
 		b.dropped.Inc()
+		b.lost.Store(true)
 	}
 }
 

@@ -18,6 +18,8 @@ type message struct {
 	CommittedAt   int64                `json:"at"` // Unix nanoseconds
 	Notifications []sealedNotification `json:"notifications,omitempty"`
 	Feed          []notification.Data  `json:"feed,omitempty"`
+
+	Moderated []notification.Moderation `json:"moderated,omitempty"`
 	// Compare says that announcements may have been lost before this one.
 	Compare bool `json:"compare,omitempty"`
 }
@@ -40,7 +42,7 @@ const placeSize = 8 + len(".9223372036854775807.user:") + 255 + 1
 
 // seal returns a as it is sent.
 func seal(a announcement, keys *event.Keyring) message {
-	m := message{CommittedAt: a.committedAt.UnixNano(), Feed: a.batch.Feed}
+	m := message{CommittedAt: a.committedAt.UnixNano(), Feed: a.batch.Feed, Moderated: a.batch.Moderated}
 	for _, n := range a.batch.Notifications {
 		place := n.Epoch + "." + strconv.FormatInt(n.Seq, 10) + "." + string(n.Stream)
 		m.Notifications = append(m.Notifications, sealedNotification{
@@ -56,7 +58,7 @@ func open(body []byte, keys *event.Keyring) (a announcement, compare bool, err e
 	if err := json.Unmarshal(body, &m); err != nil {
 		return announcement{}, false, fmt.Errorf("read announcement: %w", err)
 	}
-	a = announcement{notification.Batch{Feed: m.Feed}, time.Unix(0, m.CommittedAt)}
+	a = announcement{notification.Batch{Feed: m.Feed, Moderated: m.Moderated}, time.Unix(0, m.CommittedAt)}
 	for _, s := range m.Notifications {
 		place, err := keys.Open(s.ID, s.Place)
 		if err != nil {

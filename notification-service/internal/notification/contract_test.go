@@ -90,6 +90,10 @@ func sample(properties map[string]property) map[string]any {
 			body[name] = p.Enum[0]
 		case p.Format == "uuid":
 			body[name] = "0198c0de-0000-7000-8000-000000000001"
+		case isList(p.Type, "boolean"):
+			body[name] = true
+		case isList(p.Type, "array"):
+			body[name] = []int{2}
 		case p.Type == "integer", isList(p.Type, "integer"):
 			body[name] = 1767225600
 		case isList(p.Type, "number"): // degrees

@@ -37,7 +37,19 @@ type Data struct {
 	OverdueLevel  int32             `json:"overdue_level,omitempty"` // likewise, from 1
 	PhotoID       uuid.UUID         `json:"photo_id,omitzero"`
 	Reason        event.PhotoReason `json:"reason,omitempty"` // for which a photo is not shown
+	Action        event.Moderation  `json:"action,omitempty"` // what officials did to what others see
+	Hidden        bool              `json:"hidden,omitempty"` // whether they have hidden the report
 	HappenedAt    time.Time         `json:"happened_at"`
+	// WordsVersion is the version of the report whose words this has, where
+	// officials have taken those that it came with; or else 0.
+	WordsVersion int64 `json:"words_version,omitempty"`
+}
+
+// A Moderation says up to which version of a report, that one not included, the
+// words of it are nobody's to see any more.
+type Moderation struct {
+	ReportID uuid.UUID `json:"report_id"`
+	Version  int64     `json:"version"`
 }
 
 // A Draft is a notification that has no number yet.
@@ -64,6 +76,7 @@ type Notification struct {
 type Batch struct {
 	Notifications []Notification // by stream in the order of their numbers
 	Feed          []Data         // for the public city feed
+	Moderated     []Moderation   // what is kept of these reports is to be forgotten
 }
 
 // A Progress says how far the photo worker is with a photo of the reader's. It is
@@ -82,6 +95,8 @@ type Effect struct {
 
 	Withheld bool // of each draft, those of followers included
 
+	Moderated *event.ReportModerated // what officials did; nil for all other messages
+
 	draft [1]Draft // room for Drafts: a message concerns one stream at the most
 }
 
@@ -91,13 +106,18 @@ type Effect struct {
 // The reporter gets votes and status changes, but not the report that he has
 // just filed himself; the officials get that, and what is overdue. Who follows the
 // report gets status changes as well, which the store adds: it knows who that is.
-// The public feed gets everything but what is overdue, and photos that are not
-// shown: that there was one is for its uploader alone.
+// The public feed gets everything but what is overdue, photos that are not shown:
+// that there was one is for its uploader alone; and what is done to a report while
+// it is hidden. Why a report is hidden is for its reporter alone.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{
 		Feed: data, Public: m.Key() != event.ReportOverdueKey && m.Key() != event.PhotoRefusedKey,
 		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
+	}
+	if moderated, ok := m.(*event.ReportModerated); ok {
+		effect.Moderated, effect.Feed.Note = moderated, ""
+		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden
 	}
 	switch {
 	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
@@ -124,6 +144,8 @@ func describe(m event.Message) Data {
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 	case *event.VoteReceived:
 		data.VoteType, data.Score = m.VoteType, m.NewScore
+	case *event.ReportModerated:
+		data.Action, data.Hidden, data.Note, data.CategoryID = m.Action, m.Hidden, m.Note, m.CategoryID
 	case *event.ReportOverdue:
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 		data.DueAt, data.OverdueLevel = new(time.Unix(m.DueAt, 0).UTC()), m.Level

@@ -79,7 +79,7 @@ func (n *Notifier) Apply(ctx context.Context, queue string, batch []consumer.Mes
 	if err != nil {
 		return 0, err
 	}
-	if len(applied.Batch.Feed) > 0 || len(applied.Batch.Notifications) > 0 {
+	if len(applied.Batch.Feed) > 0 || len(applied.Batch.Notifications) > 0 || len(applied.Batch.Moderated) > 0 {
 		n.announcer.Announce(applied.Batch)
 	}
 	return applied.Seen, nil

@@ -28,7 +28,10 @@ import (
 // stays locked until the commit, so the numbers have no gap and no reader
 // sees a number before the one below it.
 //
-// A message that was on its way to a reader when he was erased tells nobody.
+// A message that was on its way to a reader when he was erased tells nobody. One
+// of a report that officials have moderated since loses its words: the rows of
+// moderated_reports are read for key share, which lets no moderation commit
+// between what this statement reads and what it writes.
 //
 // applyNoticeSQL tells officials by mail besides: few messages are about what
 // needs it, and the others pay nothing for it.
@@ -51,14 +54,22 @@ with fresh as (
   where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
 ), erased as (
   select stream from unnest($11::text[], $12::bytea[]) as o (stream, hash) join erasures e on e.user_mac = o.hash
+), moderated as (
+  select a.message_id, m.* from unnest($2::text[], $14::uuid[], $15::bigint[]) as a (message_id, report_id, report_version)
+  join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
+  for key share of m
 ), drafts as (
-  select d.*,
-    row_number() over (partition by stream order by place) as nth,
-    count(*) over (partition by stream) as total
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+    case when m.hidden then 'report.moderated' else d.type end as type,
+    case when m.version is null then d.data else ` + moderatedData + ` end as data,
+    m.version is not null as moderated,
+    row_number() over (partition by d.stream order by d.place) as nth,
+    count(*) over (partition by d.stream) as total
   from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[], $13::boolean[])
     with ordinality as d (message_id, stream, id, type, report_id, report_version, data, withheld, place)
   join fresh using (message_id)
-  where stream not in (select stream from erased)
+  left join moderated m using (message_id)
+  where d.stream not in (select stream from erased)
 ), numbered as (
   insert into streams as s (name, last_seq)
   select stream, count(*) from drafts group by stream order by stream collate "C"
@@ -77,10 +88,10 @@ with fresh as (
 // address to an anonymous report, nor from a webhook to a mail about the same.
 const mailSQL = `, mailed as (
   insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $14, c.lane, c.id::text, d.id::text, case when d.withheld then $15 else d.type end, ''::bytea,
-    now() + $17::interval, now() + $18::interval
+  select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
+    now() + $19::interval, now() + $20::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $16)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $18)
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -90,11 +101,11 @@ const mailSQL = `, mailed as (
 // the hour, which has their range of the officials' stream, or writes it.
 const noticeSQL = `, noticed as (
   insert into deliveries as o (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $14, $19, $20, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24'), $21,
+  select $16, $21, $22, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24'), $23,
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
-    date_trunc('hour', now()) + interval '1 hour' + $22::interval, now() + $18::interval
+    date_trunc('hour', now()) + interval '1 hour' + $24::interval, now() + $20::interval
   from drafts d join numbered n using (stream)
-  where d.type = $23 and (d.data->>'overdue_level')::int >= $24
+  where d.type = $25 and (d.data->>'overdue_level')::int >= $26
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
@@ -102,7 +113,8 @@ const noticeSQL = `, noticed as (
 )`
 
 const applyNumbers = `
-select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth
+select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth,
+  exists (select from moderated m where m.message_id = f.message_id), case when d.moderated then d.data end
 from fresh f
 left join drafts d using (message_id)
 left join numbered n using (stream)`
@@ -118,6 +130,9 @@ type Applied struct {
 // Value of a message is its *notification.Effect. The statement does what
 // consumer.Note does, too.
 func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (Applied, error) {
+	if err := s.moderate(ctx, batch); err != nil {
+		return Applied{}, err
+	}
 	followers, err := s.followers(ctx, batch)
 	if err != nil {
 		return Applied{}, err
@@ -128,7 +143,8 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 	}
 	owners, hashes := s.hashes(args.streams...)
 	sql, values := applySQL, []any{queue, args.ids, args.messageIDs, args.streams,
-		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes, args.withheld}
+		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes, args.withheld,
+		args.about, args.aboutVersions}
 	if s.mailAfter != nil {
 		sql, values = applyMailSQL, append(values,
 			email.Channel, email.Anonymous, string(event.StatusUpdatedKey), *s.mailAfter, email.Lifetime)
@@ -168,11 +184,18 @@ type number struct {
 	Draft     *uuid.UUID // nil for a message that concerns no stream
 	Epoch     *string
 	Seq       *int64
+	Moderated bool            // officials have taken the words that the message came with
+	Data      json.RawMessage // what is there instead; nil unless moderated
 }
 
 // applyArgs are the columns of the drafts.
 type applyArgs struct {
-	ids        []string // of the messages; the other slices are by draft
+	// By message.
+	ids           []string
+	about         pgtype.FlatArray[pgtype.UUID] // which report
+	aboutVersions []int64
+
+	// By draft.
 	messageIDs []string
 	streams    []string
 	draftIDs   pgtype.FlatArray[pgtype.UUID] // which pgx encodes without a detour by their text
@@ -191,6 +214,8 @@ func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notificati
 	for _, m := range batch {
 		effect := effectOf(m)
 		a.ids = append(a.ids, m.ID)
+		a.about = append(a.about, pgtype.UUID{Bytes: effect.Feed.ReportID, Valid: true})
+		a.aboutVersions = append(a.aboutVersions, effect.Feed.ReportVersion)
 		for _, d := range effect.Drafts {
 			data, err := json.Marshal(d.Data)
 			if err != nil {
@@ -227,28 +252,39 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 
 // applied joins what was asked for with the numbers that it got.
 func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied {
-	fresh := make(map[string]bool, len(batch))
+	fresh := make(map[string]number, len(batch))
 	place := make(map[uuid.UUID]number, len(numbers))
 	for _, n := range numbers {
-		fresh[n.MessageID] = true
+		fresh[n.MessageID] = n
 		if n.Draft != nil {
 			place[*n.Draft] = n
 		}
 	}
 	var result Applied
 	for _, m := range batch {
-		if fresh[m.ID] {
-			if effect := effectOf(m); effect.Public {
-				result.Batch.Feed = append(result.Batch.Feed, effect.Feed)
-			}
-		} else {
+		effect := effectOf(m)
+		// Also of a message that was seen: the process that saw it may have died
+		// before it told the others.
+		if effect.Moderated != nil {
+			result.Batch.Moderated = append(result.Batch.Moderated, notification.Moderation{
+				ReportID: effect.Feed.ReportID, Version: effect.Feed.ReportVersion,
+			})
+		}
+		switch n, ok := fresh[m.ID]; {
+		case !ok:
 			result.Seen++
+		case effect.Public && !n.Moderated:
+			result.Batch.Feed = append(result.Batch.Feed, effect.Feed)
 		}
 	}
 	for i, id := range a.draftIDs {
 		if n, ok := place[id.Bytes]; ok {
+			data := a.data[i]
+			if n.Moderated {
+				data = n.Data
+			}
 			result.Batch.Notifications = append(result.Batch.Notifications, notification.Notification{
-				Stream: notification.Stream(a.streams[i]), Epoch: *n.Epoch, Seq: *n.Seq, ID: id.Bytes, Data: a.data[i], CreatedAt: a.now,
+				Stream: notification.Stream(a.streams[i]), Epoch: *n.Epoch, Seq: *n.Seq, ID: id.Bytes, Data: data, CreatedAt: a.now,
 			})
 		}
 	}

@@ -22,6 +22,9 @@ import (
 // an endpoint as it was a moment ago. Of one that is disabled or deleted in
 // that moment, the dispatcher finds the delivery and holds or cancels it; of
 // one that is enabled, upkeep finds what is held.
+//
+// Nobody is told what happened to a report before officials have hidden it, and
+// of one whose words they have redacted, not with those words: see applySQL.
 const expandSQL = `
 with fresh as (
   insert into processed_messages (consumer, message_id)
@@ -33,10 +36,18 @@ with fresh as (
 ), resolved as (
   update dead_letters set state = 'resolved', closed_at = now()
   where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
+), moderated as (
+  select a.message_id, m.* from unnest($2::text[], $4::uuid[], $5::bigint[]) as a (message_id, report_id, report_version)
+  join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
+  for key share of m
 ), events as (
-  select e.* from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[])
-    with ordinality as e (message_id, type, report_id, report_version, category_id, longitude, latitude, body, place)
+  select d.message_id, d.type, d.report_id, d.report_version, d.category_id, d.longitude, d.latitude, d.place,
+    case when m.version is null then d.body else ` + moderatedBody + ` end as body
+  from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[])
+    with ordinality as d (message_id, type, report_id, report_version, category_id, longitude, latitude, body, place)
   join fresh using (message_id)
+  left join moderated m using (message_id)
+  where m.hidden is not true or d.type = 'report.moderated'
 ), written as (
   insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, state)
   select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body,

@@ -60,11 +60,13 @@ func (s *Store) Unfollow(ctx context.Context, reader notification.Reader, report
 	return nil
 }
 
-// Follows lists the reports that reader follows, the latest first.
+// Follows lists the reports that reader follows, the latest first. While one is
+// hidden it is not among them.
 func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
 	rows, err := s.pool.Query(ctx, `
 		select f.report_id, f.followed_at from follows f join streams s on s.id = f.stream_id
-		where s.name = $1 order by f.followed_at desc, f.report_id`, reader.Own())
+		where s.name = $1 and not exists (select from moderated_reports m where m.report_id = f.report_id and m.hidden)
+		order by f.followed_at desc, f.report_id`, reader.Own())
 	if err != nil {
 		return nil, fmt.Errorf("list follows: %w", err)
 	}

@@ -151,7 +151,7 @@ func (s *Store) AddWebhookTest(ctx context.Context, actor string, endpoint uuid.
 const missedSQL = `
 select message_id, data from (
   select distinct on (message_id) id, message_id, data from notifications n
-  where id >= $2 and id < $3
+  where id >= $2 and id < $3 and type <> 'report.photo.refused'
     and (cardinality($4::text[]) = 0 or type = any($4))
     and (cardinality($5::int[]) = 0 or (data->>'category_id')::int = any($5))
     and not exists (
@@ -172,6 +172,11 @@ func (s *Store) RecoverWebhook(ctx context.Context, actor string, id uuid.UUID, 
 		}
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
+		}
+		// What is read must not be written once officials have taken its words: see
+		// moderate.
+		if _, err := tx.Exec(ctx, `lock table moderated_reports in row share mode`); err != nil {
+			return fmt.Errorf("lock moderated reports: %w", err)
 		}
 		missed, err := missedEvents(ctx, tx, &e, window)
 		if err != nil {

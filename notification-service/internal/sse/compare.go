@@ -10,8 +10,14 @@ import (
 )
 
 // Compare asks for a comparison of all topics with the database, such as after
-// the connection to the broker was away and announcements were lost.
+// the connection to the broker was away and announcements were lost. One of them
+// may have said what is to be forgotten, so that all is.
 func (h *Hub) Compare() {
+	h.forget()
+	h.compareSoon()
+}
+
+func (h *Hub) compareSoon() {
 	select {
 	case h.compareNow <- struct{}{}:
 	default: // one is due already
@@ -34,7 +40,7 @@ func (h *Hub) compare(ctx context.Context) {
 		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn().Str("error", describe(err)).Msg("comparing streams with the database failed, will retry")
 			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop asks ctx, too
-			h.Compare()
+			h.compareSoon()
 		}
 	}
 }

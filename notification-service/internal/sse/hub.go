@@ -40,6 +40,7 @@ type Hub struct {
 	compareNow chan struct{}
 	// reconnectRate is the constant of that name, lower in tests.
 	reconnectRate int
+	moderated     moderations
 
 	mu          sync.Mutex
 	draining    bool // no client is admitted any more
@@ -89,6 +90,10 @@ func (h *Hub) Run(ctx context.Context) error {
 // Deliver passes on what was committed at the given time, and never waits for
 // a client. It accepts batches twice, late and in any order.
 func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
+	if len(b.Moderated) > 0 {
+		h.moderated.add(b.Moderated)
+		h.forget()
+	}
 	for _, n := range b.Notifications {
 		h.mu.Lock()
 		t := h.topics[n.Stream]
@@ -102,6 +107,9 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 		h.feedAt.Store(time.Now().UnixMilli())
 	}
 	for _, d := range b.Feed {
+		if h.moderated.passed(d) {
+			continue
+		}
 		f, err := feedFrame(d, committed)
 		if err != nil {
 			h.log.Error().Err(err).Msg("encoding a feed event failed, the feed goes on without it")
@@ -129,6 +137,10 @@ func (h *Hub) Progress(to notification.Stream, p notification.Progress) {
 }
 
 func (h *Hub) accept(t *topic, n notification.Notification, committed time.Time) {
+	if h.moderated.passedIn(n.Data) { // it was read, or sent, before: the database has it without the words
+		h.resync(t, t.learn(notification.Position{Epoch: n.Epoch, Seq: n.Seq}))
+		return
+	}
 	state, woken := t.accept(n, committed)
 	wake(woken)
 	h.resync(t, state)

@@ -6,7 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // A client that comes back gets exactly what it missed, whether the hub still
@@ -195,4 +200,57 @@ func seqOf(t *testing.T, id string) int64 {
 		t.Fatalf("id %q: %v", id, err)
 	}
 	return seq
+}
+
+// A report is hidden, and some clients come back after it, to a hub that had passed
+// on what they missed. None of them gets its words: neither from what the hub kept,
+// nor from what another replica announces late, nor on the feed.
+func TestForgetsWhatWasModerated(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		h := newHarness(t, config(w))
+		id := uuid.New()
+		of := func(m event.Message) []consumer.Message {
+			return []consumer.Message{{ID: uuid.NewString(), Event: m, Value: notification.Of(m, "ann")}}
+		}
+		about := func(version int64, title string) event.Subject {
+			return event.Subject{ReportID: id, ReportVersion: version, ReportTitle: title, Timestamp: time.Now().Unix()}
+		}
+		vote := func(version int64) []consumer.Message {
+			return of(&event.VoteReceived{Subject: about(version, "Dark Zebra"), VoterID: "ben", VoteType: event.Upvote, NewScore: new(version)})
+		}
+		staying, feed := h.open("/ann", ""), h.open("/feed", "")
+		epoch := seqEpoch(expect(t, staying, "ready").ID)
+		expect(t, feed, "ready")
+		h.hub.Deliver(h.apply(vote(2)), time.Now())
+		if e := expect(t, staying, "notification"); !strings.Contains(string(e.Data), "Zebra") {
+			t.Fatalf("before it is hidden the notification is %s", e.Data)
+		}
+		expect(t, feed, "notification")
+		late := h.apply(vote(3)) // committed, and not announced yet
+		hidden := h.apply(of(&event.ReportModerated{Subject: about(4, "7KQ2-M9XB"), CategoryID: 1, Action: event.Hidden, Hidden: true}))
+		h.hub.Deliver(hidden, time.Now())
+		h.hub.Deliver(late, time.Now())
+		for _, seq := range []int64{2, 3} {
+			e := expect(t, staying, "notification")
+			if e.ID != fmt.Sprintf("v1.%s.%d", epoch, seq) || strings.Contains(string(e.Data), "Zebra") {
+				t.Errorf("whoever stayed gets %s as %s, want number %d without the words", e.Data, e.ID, seq)
+			}
+		}
+		if e := expect(t, feed, "notification"); strings.Contains(string(e.Data), "Zebra") || !strings.Contains(string(e.Data), `"action":"hidden"`) {
+			t.Errorf("the feed gets %s, want that the report is hidden", e.Data)
+		}
+		back := h.open("/ann", "v1."+epoch+".0")
+		expect(t, back, "ready")
+		for seq := int64(1); seq <= 3; seq++ {
+			e := expect(t, back, "notification")
+			if e.ID != fmt.Sprintf("v1.%s.%d", epoch, seq) || strings.Contains(string(e.Data), "Zebra") {
+				t.Errorf("whoever comes back gets %s as %s, want number %d without the words", e.Data, e.ID, seq)
+			}
+		}
+		// The feed has passed on nothing of what came late.
+		h.hub.Deliver(h.commitReport(), time.Now())
+		if e := expect(t, feed, "notification"); !strings.Contains(string(e.Data), "Lamp") {
+			t.Errorf("the feed goes on with %s", e.Data)
+		}
+	})
 }

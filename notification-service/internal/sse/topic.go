@@ -153,6 +153,18 @@ func (t *topic) position() (p notification.Position, missing int64) {
 	return p, max(0, t.seen-t.last)
 }
 
+// forget drops what is kept for clients that come back, and what is not passed on
+// yet: the database has it.
+func (t *topic) forget() syncState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ring, t.early = nil, nil
+	if t.epoch == "" || t.ended {
+		return inSync
+	}
+	return t.stateLocked()
+}
+
 // covers reports whether a client that has everything up to after can join:
 // the ring has what follows.
 func (t *topic) covers(after int64) bool {

@@ -42,7 +42,8 @@ type Position struct {
 type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
-	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportOverdue, PhotoReady or Test
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportOverdue,
+	// PhotoReady or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -78,6 +79,15 @@ type VoteReceived struct {
 	Score int64 `json:"score"`
 }
 
+// ReportModerated is the data of report.moderated. Of a hidden report it has the
+// reference number for a title, and no place; why it is hidden is for whoever
+// filed it.
+type ReportModerated struct {
+	Report
+	Action event.Moderation `json:"action"`
+	Hidden bool             `json:"hidden"`
+}
+
 // ReportOverdue is the data of report.overdue.
 type ReportOverdue struct {
 	Report
@@ -106,6 +116,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 	if about.Latitude != nil && about.Longitude != nil {
 		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
 	}
+	position := report.Position // decides who is told
 	var data any
 	switch m := m.(type) {
 	case *event.ReportCreated:
@@ -117,6 +128,12 @@ func EventOf(id string, m event.Message) (Event, error) {
 	case *event.VoteReceived:
 		report.CategoryID = m.CategoryID
 		data = VoteReceived{Report: report, Score: *m.NewScore}
+	case *event.ReportModerated:
+		report.CategoryID = m.CategoryID
+		if m.Hidden {
+			report.Position = nil
+		}
+		data = ReportModerated{Report: report, Action: m.Action, Hidden: m.Hidden}
 	case *event.ReportOverdue:
 		report.CategoryID = m.CategoryID
 		data = ReportOverdue{Report: report, CategoryName: m.CategoryName, DueAt: time.Unix(m.DueAt, 0).UTC(), Level: m.Level}
@@ -132,7 +149,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 	}
 	return Event{
 		MessageID: id, Type: string(m.Key()), ReportID: report.ReportID, ReportVersion: report.ReportVersion,
-		CategoryID: report.CategoryID, Position: report.Position, Body: body,
+		CategoryID: report.CategoryID, Position: position, Body: body,
 	}, nil
 }
 

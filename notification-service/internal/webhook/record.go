@@ -115,6 +115,8 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 		return EventOf(id, &event.ReportOverdue{
 			Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName, DueAt: d.DueAt.Unix(), Level: d.OverdueLevel,
 		})
+	case d.Type == event.ModeratedKey:
+		return EventOf(id, &event.ReportModerated{Subject: subject, Action: d.Action, Hidden: d.Hidden, CategoryID: d.CategoryID})
 	case d.Type == event.PhotoReadyKey:
 		return EventOf(id, &event.PhotoReady{Subject: subject, PhotoID: d.PhotoID, CategoryID: d.CategoryID})
 	}

@@ -19,6 +19,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.Stale:             {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The report has changed"},
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
+	report.Hidden:            {Status: http.StatusConflict, Name: "report-hidden", Title: "The report is hidden"},
 	report.NotReporter:       {Status: http.StatusForbidden, Name: "not-reporter", Title: "The report is not yours"},
 	report.TooManyPhotos:     {Status: http.StatusConflict, Name: "too-many-photos", Title: "The report has as many photos as it may have"},
 	report.PhotoQuota:        {Status: http.StatusTooManyRequests, Name: "photo-quota", Title: "Too many photos within a day", RetryAfter: time.Hour},

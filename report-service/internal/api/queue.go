@@ -115,6 +115,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 			return filter, false, invalid("overdue", err)
 		}
 	}
+	filter.Hidden = query.Get("hidden") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
@@ -143,6 +144,7 @@ func taskOf(t report.Task) Task {
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
 		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
+		HiddenReason: t.HiddenReason, AbuseReports: t.Abuse,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

@@ -86,7 +86,7 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 
 // getReport handles GET /reports/{id}.
 func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), pathID(r), readerID(r))
+	view, err := s.Store.Get(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 
 // getHistory handles GET /reports/{id}/history.
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := s.Store.History(r.Context(), pathID(r))
+	changes, err := s.Store.History(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,13 @@ type Store interface {
 	Categories(ctx context.Context) ([]report.Category, error)
 	Category(ctx context.Context, id int32) (report.Category, error)
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	Get(ctx context.Context, id uuid.UUID, reader string) (report.View, error)
-	History(ctx context.Context, id uuid.UUID) ([]report.Change, error)
+	Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error)
+	History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
+	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
 
 	// For officials.
 	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
@@ -65,6 +66,11 @@ type Store interface {
 	Calendar(ctx context.Context) (calendar.Calendar, error)
 	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
 	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
+	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
+	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
+	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
+	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
+	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
 	Departments(ctx context.Context) ([]report.Department, error)
 	SetDepartments(ctx context.Context, departments []report.Department) error
 
@@ -134,7 +140,7 @@ type Config struct {
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
 
-	// How often a user may file reports, and vote.
+	// How often a user may file reports, or report abuse, and vote.
 	ReportsPerUser, VotesPerUser ratelimit.Limit
 }
 
@@ -178,7 +184,7 @@ func New(cfg Config) (http.Handler, error) {
 
 // handlers has a handler for each operation of the document.
 func (s *server) handlers() openapi.Handlers {
-	reports, votes := ratelimit.New(s.ReportsPerUser), ratelimit.New(s.VotesPerUser)
+	reports, votes, abuse := ratelimit.New(s.ReportsPerUser), ratelimit.New(s.VotesPerUser), ratelimit.New(s.ReportsPerUser)
 	handlers := openapi.Handlers{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
@@ -208,6 +214,13 @@ func (s *server) handlers() openapi.Handlers {
 		"countOverTime":   s.countOverTime,
 		"listDepartments": s.listDepartments,
 		"setDepartments":  s.setDepartments,
+
+		"hideReport":   s.hideReport,
+		"unhideReport": s.unhideReport,
+		"redactReport": s.redactReport,
+		"reportAbuse":  limited(abuse, s.reportAbuse),
+		"dismissAbuse": s.dismissAbuse,
+		"listAbuse":    s.listAbuse,
 
 		"putPhoto":       s.withFiles(s.putPhoto),
 		"listPhotos":     s.listPhotos,
@@ -243,7 +256,8 @@ func (s *server) handlers() openapi.Handlers {
 	for id, h := range handlers {
 		switch id {
 		case "exportReports", "putPhoto": // they take as long as their client
-		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto":
+		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto",
+			"hideReport", "unhideReport", "redactReport":
 			handlers[id] = service.Timeout(changeTimeout, h)
 		default:
 			handlers[id] = service.Timeout(service.DefaultTimeout, h)

@@ -9,20 +9,32 @@ import (
 	"github.com/google/uuid"
 )
 
+// Defines values for AbuseReason.
+const (
+	Offensive    AbuseReason = "offensive"
+	Other        AbuseReason = "other"
+	PersonalData AbuseReason = "personal_data"
+	Spam         AbuseReason = "spam"
+)
+
 // Defines values for ActAction.
 const (
-	ActActionAddPhoto    ActAction = "add_photo"
-	ActActionAssign      ActAction = "assign"
-	ActActionDuplicate   ActAction = "duplicate"
-	ActActionMove        ActAction = "move"
-	ActActionNoDuplicate ActAction = "no_duplicate"
-	ActActionNoWait      ActAction = "no_wait"
-	ActActionNote        ActAction = "note"
-	ActActionOverdue     ActAction = "overdue"
-	ActActionRedactPhoto ActAction = "redact_photo"
-	ActActionRemovePhoto ActAction = "remove_photo"
-	ActActionShowPhoto   ActAction = "show_photo"
-	ActActionWait        ActAction = "wait"
+	ActActionAddPhoto     ActAction = "add_photo"
+	ActActionAssign       ActAction = "assign"
+	ActActionDismissAbuse ActAction = "dismiss_abuse"
+	ActActionDuplicate    ActAction = "duplicate"
+	ActActionHide         ActAction = "hide"
+	ActActionMove         ActAction = "move"
+	ActActionNoDuplicate  ActAction = "no_duplicate"
+	ActActionNoWait       ActAction = "no_wait"
+	ActActionNote         ActAction = "note"
+	ActActionOverdue      ActAction = "overdue"
+	ActActionRedact       ActAction = "redact"
+	ActActionRedactPhoto  ActAction = "redact_photo"
+	ActActionRemovePhoto  ActAction = "remove_photo"
+	ActActionShowPhoto    ActAction = "show_photo"
+	ActActionUnhide       ActAction = "unhide"
+	ActActionWait         ActAction = "wait"
 )
 
 // Defines values for DevTokenRequestRole.
@@ -95,6 +107,7 @@ const (
 // Defines values for RoutingKey.
 const (
 	ReportCreated       RoutingKey = "report.created"
+	ReportModerated     RoutingKey = "report.moderated"
 	ReportOverdue       RoutingKey = "report.overdue"
 	ReportPhotoReady    RoutingKey = "report.photo.ready"
 	ReportPhotoRefused  RoutingKey = "report.photo.refused"
@@ -141,9 +154,35 @@ const (
 	Oldest Order = "oldest"
 )
 
+// Abuse Why a report should not be shown.
+type Abuse struct {
+	// Reason What is wrong with a report.
+	Reason AbuseReason `json:"reason"`
+
+	// Text More about it, for officials.
+	Text string `json:"text,omitempty,omitzero"`
+}
+
+// AbuseEntry What a resident said, who is not known.
+type AbuseEntry struct {
+	At time.Time `json:"at"`
+
+	// Reason What is wrong with a report.
+	Reason AbuseReason `json:"reason"`
+	Text   string      `json:"text"`
+}
+
+// AbuseList Reports that residents have reported as abuse.
+type AbuseList struct {
+	Reports []Suspect `json:"reports"`
+}
+
+// AbuseReason What is wrong with a report.
+type AbuseReason string
+
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted.
+	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -163,11 +202,11 @@ type Act struct {
 	// Status To which it was moved.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note. That of a move is public, that of a note internal.
+	// Text The note, or why it was done. That of a move is public, that of a note internal; why it was hidden is told to whoever filed the report.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted.
+// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none.
 type ActAction string
 
 // AssigneeCount The reports of an official.
@@ -372,6 +411,12 @@ type Health struct {
 
 // HealthStatus How a service or one of its checks is doing.
 type HealthStatus string
+
+// Hiding Why a report is hidden.
+type Hiding struct {
+	// Reason For whoever filed it, and for officials. It should name nobody.
+	Reason string `json:"reason"`
+}
 
 // History The status changes of a report.
 type History struct {
@@ -746,9 +791,12 @@ type Report struct {
 	Closed      bool      `json:"closed"`
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
-	ID          uuid.UUID `json:"id"`
-	Latitude    *float64  `json:"latitude,omitempty"`
-	Longitude   *float64  `json:"longitude,omitempty"`
+
+	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and whoever filed it are answered with a hidden report.
+	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
+	ID           uuid.UUID `json:"id"`
+	Latitude     *float64  `json:"latitude,omitempty"`
+	Longitude    *float64  `json:"longitude,omitempty"`
 
 	// Mine Whether the caller filed it.
 	Mine bool `json:"mine"`
@@ -793,6 +841,28 @@ type ReportPage struct {
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor string   `json:"next_cursor,omitempty,omitzero"`
 	Reports    []Report `json:"reports"`
+}
+
+// RewordedNote A note of the history in other words.
+type RewordedNote struct {
+	// Note May be empty.
+	Note string `json:"note"`
+
+	// Version That of the entry.
+	Version int64 `json:"version"`
+}
+
+// Rewording Words in the place of others.
+type Rewording struct {
+	// Description May be empty.
+	Description *string `json:"description,omitempty"`
+
+	// Notes Notes of the history.
+	Notes []RewordedNote `json:"notes,omitempty,omitzero"`
+
+	// Reason For officials.
+	Reason string  `json:"reason"`
+	Title  *string `json:"title,omitempty"`
 }
 
 // RoutingKey A kind of event.
@@ -934,6 +1004,15 @@ type StatusCount struct {
 	Status Status `json:"status"`
 }
 
+// Suspect A report that residents have reported as abuse.
+type Suspect struct {
+	// Entries The first 20.
+	Entries []AbuseEntry `json:"entries"`
+
+	// Report A report as officials work on it.
+	Report Task `json:"report"`
+}
+
 // Target How long the city gives itself for the reports of a category.
 type Target struct {
 	CategoryID int32 `json:"category_id"`
@@ -944,7 +1023,9 @@ type Target struct {
 
 // Task A report as officials work on it.
 type Task struct {
-	Address string `json:"address"`
+	// AbuseReports How many residents have reported it as abuse since officials looked at it.
+	AbuseReports int64  `json:"abuse_reports"`
+	Address      string `json:"address"`
 
 	// Assignee Who has it; absent for nobody.
 	Assignee     Person    `json:"assignee,omitempty,omitzero"`
@@ -961,9 +1042,12 @@ type Task struct {
 
 	// DuplicateOf The report of which it is a duplicate; absent for none.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
-	ID          uuid.UUID `json:"id"`
-	Latitude    *float64  `json:"latitude,omitempty"`
-	Longitude   *float64  `json:"longitude,omitempty"`
+
+	// HiddenReason Why it is hidden; absent while everybody sees it.
+	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
+	ID           uuid.UUID `json:"id"`
+	Latitude     *float64  `json:"latitude,omitempty"`
+	Longitude    *float64  `json:"longitude,omitempty"`
 
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
@@ -1090,6 +1174,9 @@ type FiledFrom = time.Time
 
 // FiledTo Examples: 2026-12-01T00:00:00Z
 type FiledTo = time.Time
+
+// Hidden defines model for Hidden.
+type Hidden = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string

@@ -16,7 +16,8 @@ func reportOf(v report.View) Report {
 		Score:       v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
-		Photos: append([]uuid.UUID{}, v.Photos...), // an empty list is not null
+		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
+		HiddenReason: v.HiddenReason,
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude

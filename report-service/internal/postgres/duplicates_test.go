@@ -32,7 +32,7 @@ func (f *fixture) runDuplicates() {
 // status returns the status of a report.
 func (f *fixture) status(id uuid.UUID) report.Status {
 	f.t.Helper()
-	view, err := f.Get(f.t.Context(), id, "")
+	view, err := f.Get(f.t.Context(), id, report.Reader{Official: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 			set official_id = case when a.official_id = $1 then '` + erasure.Someone + `' else a.official_id end,
 			    assignee_id = case when a.assignee_id = $1 then '` + erasure.Someone + `' else a.assignee_id end
 			from places p where a.report_id = p.id and $1 in (a.official_id, a.assignee_id)`)},
+		{Name: "complaints", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
+			return eraseComplaints(ctx, tx, keys, userID, cursor, limit)
+		}},
 		{Name: "officials", Do: eraseOfficial},
 		// A change that was waiting for a report's lock may know its reporter still.
 		{Name: "messages", Pause: workTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {

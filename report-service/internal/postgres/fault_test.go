@@ -55,7 +55,7 @@ func TestClientLeavesInMidChange(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Vote: %v; want it done", err)
 	}
-	if view, err := f.Get(t.Context(), id, bob.ID); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
+	if view, err := f.Get(t.Context(), id, report.Reader{ID: bob.ID}); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
 		t.Errorf("the report is %+v, error %v; want the vote on it", view, err)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
@@ -157,7 +157,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	server.Kill()
 	_, err := f.Vote(t.Context(), id, bob.ID, report.Upvote)
 	wantUnavailable(t, err)
-	_, err = f.Get(t.Context(), id, "")
+	_, err = f.Get(t.Context(), id, report.Reader{})
 	wantUnavailable(t, err)
 	_, err = f.List(t.Context(), report.Filter{}, nil, 10, "")
 	wantUnavailable(t, err)

@@ -85,18 +85,18 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 	w.others.Queue(`
 		update photos set state = $2, reason = $3, width = nullif($4, 0), height = nullif($5, 0), changed_at = now() where id = $1`,
 		photo, string(state), string(v.Reason), v.Width, v.Height)
-	switch state {
-	case report.PhotoReady:
+	switch {
+	case l.HiddenReason != "": // nothing of the report is announced: who sees it asks for its photos
+	case state == report.PhotoReady:
 		l.ShowPhoto(time.Now())
 		w.update(l)
 		err = w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, trace)
-	case report.PhotoRefused:
+	case state == report.PhotoRefused:
 		uploader := l.Reporter.ID
 		if p.Official { // who asks for the photos of the report finds the reason
 			uploader = ""
 		}
 		err = w.enqueue(photoRefused(&l.Filing, photo, v.Reason, time.Now()), uploader, trace)
-	case report.PhotoHeld, report.PhotoChecking, report.PhotoRemoved: // nobody is told
 	}
 	if err != nil {
 		return false, err

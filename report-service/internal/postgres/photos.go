@@ -33,7 +33,7 @@ func (s *Store) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by
 	err := s.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = $2), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1`, reportID, photoID, by.ID).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, photoID, by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return report.ErrNotFound
 	}
@@ -132,6 +132,9 @@ func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoU
 	w := &writeBatch{keys: s.committer.keys}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		l, err := lockReport(ctx, tx, id)
+		if err == nil {
+			err = l.check(by.Official)
+		}
 		if err != nil {
 			return err
 		}
@@ -150,14 +153,17 @@ func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoU
 	return err
 }
 
-// lockReport locks the row of a report, and waits for it.
+// lockReport locks the row of a report, hidden or not, and waits for it.
 func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
 	r := &readBatch{waitForLocks: true, locks: make(map[uuid.UUID]*lockedReport)}
 	l := r.lock(id)
 	if err := tx.SendBatch(ctx, &r.batch).Close(); err != nil {
 		return nil, fmt.Errorf("lock report: %w", err)
 	}
-	return l, l.check()
+	if !l.found {
+		return nil, report.ErrNotFound
+	}
+	return l, nil
 }
 
 // send writes the rows in a transaction that was begun elsewhere.
@@ -185,7 +191,10 @@ func queuePhotoAct(w *writeBatch, reportID uuid.UUID, by report.PhotoUser, actio
 // that are ready, and whoever may change them all but the removed ones.
 func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
 	var found bool
-	if err := s.pool.QueryRow(ctx, `select exists (select from reports where id = $1)`, reportID).Scan(&found); err != nil {
+	err := s.pool.QueryRow(ctx, `
+		select exists (select from reports r left join reporters o on o.report_id = r.id
+			where r.id = $1 and (r.hidden_reason is null or $3 or o.reporter_id = $2))`, reportID, by.ID, by.Official).Scan(&found)
+	if err != nil {
 		return nil, fmt.Errorf("select report: %w", err)
 	}
 	if !found {
@@ -205,10 +214,15 @@ func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoU
 	return photos, nil
 }
 
-// Photo returns a photo whose pictures by may see.
+// Photo returns a photo whose pictures by may see. One of a hidden report counts
+// as held: no cache may keep it.
 func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
 	rows, err := s.pool.Query(ctx, `
-		select `+photoColumns+` from photos p left join reporters o using (report_id)
+		select `+photoColumns+` from (
+			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at,
+				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
+			from photos q join reports r on r.id = q.report_id
+		) p left join reporters o using (report_id)
 		where p.id = $1 and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2))`, id, by.ID, by.Official)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)

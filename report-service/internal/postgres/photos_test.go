@@ -232,7 +232,7 @@ func TestJudge(t *testing.T) {
 			if got := f.state(p.ID); got != tt.wantState {
 				t.Errorf("state %s, want %s", got, tt.wantState)
 			}
-			view, err := f.Get(t.Context(), filed.ID, "")
+			view, err := f.Get(t.Context(), filed.ID, report.Reader{})
 			if err != nil || view.Version != filed.Version+tt.wantRaise {
 				t.Errorf("version %d, error %v; want %d", view.Version, err, filed.Version+tt.wantRaise)
 			}
@@ -336,7 +336,7 @@ func TestModeration(t *testing.T) {
 	if got := len(f.rowsOf(event.PhotoReadyKey)); got != 1 {
 		t.Errorf("%d photos were announced, want 1", got)
 	}
-	view, err := f.Get(t.Context(), filed.ID, bob.ID)
+	view, err := f.Get(t.Context(), filed.ID, report.Reader{ID: bob.ID})
 	if err != nil || !slices.Equal(view.Photos, []uuid.UUID{shown}) {
 		t.Errorf("everybody sees %v, error %v; want %v", view.Photos, err, shown)
 	}

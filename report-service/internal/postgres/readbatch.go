@@ -41,7 +41,7 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 		QueryRow(func(row pgx.Row) error {
 			var latitude, longitude *float64
 			err := optional(&l.found, &l.ID, &l.Title, &l.Privacy, &l.Status, &l.Score, &l.Version, &l.Reporter.ID,
-				&l.Category.ID, &latitude, &longitude)(row)
+				&l.Category.ID, &latitude, &longitude, &l.HiddenReason)(row)
 			if latitude != nil && longitude != nil {
 				l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 			}
@@ -52,15 +52,19 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 
 const lockSQL = `
 	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-	  r.category_id, r.latitude, r.longitude
+	  r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, '')
 	from reports r left join reporters p on p.report_id = r.id
 	where r.id = $1
 	for no key update of r`
 
-// check refuses a change to a report that does not exist.
-func (l *lockedReport) check() error {
-	if !l.found {
+// check refuses a change to a report that does not exist, or that is hidden:
+// nothing of it is announced. Only an official is told that it is.
+func (l *lockedReport) check(official bool) error {
+	switch {
+	case !l.found, l.HiddenReason != "" && !official:
 		return report.ErrNotFound
+	case l.HiddenReason != "":
+		return report.ErrHidden
 	}
 	return nil
 }

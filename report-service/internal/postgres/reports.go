@@ -21,15 +21,18 @@ const viewSQL = `
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
-		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id)
+		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
+		coalesce(r.hidden_reason, '')
 	from reports r
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
 
-// Get returns a report as reader may see it.
-func (s *Store) Get(ctx context.Context, id uuid.UUID, reader string) (report.View, error) {
-	v, err := scanView(s.pool.QueryRow(ctx, viewSQL+` where r.id = $2`, reader, id))
+// Get returns a report as reader may see it. One that is hidden is seen by
+// officials, and by whoever filed it.
+func (s *Store) Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error) {
+	v, err := scanView(s.pool.QueryRow(ctx, viewSQL+`
+		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, report.ErrNotFound
 	}
@@ -44,7 +47,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -52,11 +55,15 @@ func scanView(row pgx.Row) (report.View, error) {
 	return v, err
 }
 
-// History returns the status changes of a report, oldest first.
-func (s *Store) History(ctx context.Context, id uuid.UUID) ([]report.Change, error) {
+// History returns the status changes of a report that reader may see, oldest
+// first.
+func (s *Store) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
 	rows, err := s.pool.Query(ctx, `
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at
-		from status_history where report_id = $1 order by id`, id)
+		from status_history h where report_id = $1 and exists (
+			select from reports r left join reporters p on p.report_id = r.id
+			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))
+		order by id`, id, reader.ID, reader.Official)
 	if err != nil {
 		return nil, fmt.Errorf("select history: %w", err)
 	}
@@ -159,8 +166,13 @@ func (q *query) filter(f report.Filter) {
 	if len(f.Categories) > 0 {
 		q.and(`r.category_id = any(%s)`, f.Categories)
 	}
-	if f.Reporter != "" {
+	switch {
+	case f.Reporter != "": // who sees his own, whatever officials think of them
 		q.and(`p.reporter_id = %s`, f.Reporter)
+	case f.Hidden:
+		q.and(`r.hidden_reason is not null`)
+	default:
+		q.and(`r.hidden_reason is null`)
 	}
 	if end, ok := report.ReferenceOf(f.Words); ok { // or else it is a word of that form
 		q.and(`(r.search @@ to_tsquery('simple', %s) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)

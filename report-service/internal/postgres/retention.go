@@ -22,6 +22,7 @@ func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "history", Keep: r.History, Remove: removeHistory},
 		{Kind: "acts", Keep: r.History, Remove: removeActs},
+		{Kind: "complaints", Keep: r.Audit, Remove: removeComplaints},
 		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
 		{Kind: "schedule_audit", Keep: r.Audit, Remove: removeScheduleAudit},
 		{Kind: "bulk_moves", Keep: r.Audit, Remove: removeBulkMoves},

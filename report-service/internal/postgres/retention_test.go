@@ -60,7 +60,7 @@ func TestRetentionOfHistories(t *testing.T) {
 		{"open", open, []report.Status{report.Pending, report.InProgress, report.Pending, report.InProgress}, 3},
 		{"closed lately", young, []report.Status{report.Pending, report.InProgress, report.Resolved}, 2},
 	} {
-		history, err := f.History(t.Context(), tt.report.ID)
+		history, err := f.History(t.Context(), tt.report.ID, report.Reader{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +84,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
 		t.Errorf("%d bulk moves are left, want those of 730 days", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 6 {
-		t.Errorf("%d kinds are counted (error %v), want 6", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 7 {
+		t.Errorf("%d kinds are counted (error %v), want 7", got, err)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *statusChange) scope() scope { return scope{subject: c.id} }
 func (c *statusChange) read(r *readBatch) { c.locked = r.lock(c.id) }
 
 func (c *statusChange) write(w *writeBatch) error {
-	if err := c.locked.check(); err != nil {
+	if err := c.locked.check(true); err != nil {
 		return err
 	}
 	filing := &c.locked.Filing

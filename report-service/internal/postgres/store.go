@@ -21,6 +21,7 @@ type Store struct {
 	pool       *pgxpool.Pool
 	hashKeys   [][]byte // of idempotency keys, the one in use first
 	photoKeys  [][]byte // of photos, likewise
+	abuseKeys  [][]byte // of who complains, likewise
 	categories categoryCache
 	calendar   calendarCache
 	committer  *committer
@@ -35,6 +36,7 @@ func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set
 		pool:      pool,
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
 		photoKeys: keys.Derive("cityconnect/report-service/photos"),
+		abuseKeys: keys.Derive(abusePurpose),
 		committer: newCommitter(pool, keys, committed),
 		ends:      make(chan struct{}, 1),
 	}

@@ -41,7 +41,7 @@ func (c *voteChange) read(r *readBatch) {
 }
 
 func (c *voteChange) write(w *writeBatch) error {
-	if err := c.locked.check(); err != nil {
+	if err := c.locked.check(false); err != nil {
 		return err
 	}
 	filing := c.locked.Filing

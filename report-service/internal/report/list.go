@@ -30,6 +30,7 @@ type Filter struct {
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
 	Overdue            int       // at this level or a higher one, and open; 0 for all
+	Hidden             bool      // only those that are hidden; without it none, but a reporter's own
 }
 
 // An Order is the order of a list. What the list is sorted by may change while
@@ -68,6 +69,9 @@ func (f Filter) List() uint32 {
 	}
 	if f.Overdue > 0 {
 		_, _ = fmt.Fprintf(sum, " overdue %d", f.Overdue)
+	}
+	if f.Hidden {
+		_, _ = fmt.Fprint(sum, " hidden")
 	}
 	return sum.Sum32()
 }

@@ -67,6 +67,9 @@ type Report struct {
 	Version     int64 // counts every change that was announced, from 1
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	// HiddenReason says why officials have hidden it; it is empty for one that
+	// everybody sees.
+	HiddenReason string
 }
 
 // A View is a report as one reader may see it.

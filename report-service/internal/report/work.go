@@ -67,6 +67,7 @@ type Task struct {
 	Overdue    int         // how many times that time is over, up to 3
 	Waiting    bool        // whether the city waits for the resident
 	Photos     []uuid.UUID // those that everybody sees, oldest first
+	Abuse      int64       // complaints of residents, which no official has settled
 }
 
 // A Queue is a part of the officials' list.
@@ -95,6 +96,11 @@ const (
 	ShowedPhoto   ActKind = "show_photo" // that was held
 	RemovedPhoto  ActKind = "remove_photo"
 	RedactedPhoto ActKind = "redact_photo"
+
+	HidReport      ActKind = "hide"
+	ShowedReport   ActKind = "unhide" // again
+	RedactedWords  ActKind = "redact"
+	DismissedAbuse ActKind = "dismiss_abuse" // what residents complained about is no abuse
 )
 
 // An Act is something that an official did to a report. Only officials may
@@ -103,7 +109,7 @@ type Act struct {
 	At         time.Time
 	By         Official
 	Kind       ActKind
-	Text       string      // the note, or why it waits, or the level at which it fell overdue
+	Text       string      // the note, or why it waits, is hidden or was redacted, or the level at which it fell overdue
 	Status     Status      // to which it was moved
 	Assignee   *Official   // to whom it was assigned, nil for nobody
 	Department *Department // likewise, nil for that of the category

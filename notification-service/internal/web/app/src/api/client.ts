@@ -15,6 +15,7 @@ export type HistoryEntry = ReportSchemas['schemas']['HistoryEntry'];
 export type Task = ReportSchemas['schemas']['Task'];
 export type Work = ReportSchemas['schemas']['Work'];
 export type Act = ReportSchemas['schemas']['Act'];
+export type AbuseReason = ReportSchemas['schemas']['AbuseReason'];
 export type Assignment = ReportSchemas['schemas']['Assignment'];
 export type Person = ReportSchemas['schemas']['Person'];
 export type Department = ReportSchemas['schemas']['Department'];

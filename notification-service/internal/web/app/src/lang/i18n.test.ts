@@ -66,11 +66,12 @@ test('every event has words', () => {
     'report.created': true,
     'report.status.updated': true,
     'report.vote.received': true,
+    'report.moderated': true,
     'report.overdue': true,
     'report.photo.ready': true,
     'report.photo.refused': true,
   });
-  expect(types).toHaveLength(6);
+  expect(types).toHaveLength(7);
 });
 
 test('no word is left that nothing says', () => {

@@ -43,7 +43,11 @@ export function subscribeToFeed(): void {
 }
 
 /** What events change of a report. */
-type Changing = Pick<Report, 'id' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'> & Partial<Pick<Report, 'photos'>>;
+type Changing = Pick<Report, 'id' | 'title' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'> &
+  Partial<Pick<Report, 'photos'>>;
+
+/** Whether an event says that a report was hidden, which is to be shown to nobody. */
+export const hides = ({ type, action }: FeedEvent): boolean => type === 'report.moderated' && action === 'hidden';
 
 /** The report after events; the very same one if they change nothing. */
 export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]): T {
@@ -53,6 +57,7 @@ export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]):
     return {
       ...before,
       version: event.report_version,
+      title: event.action === 'redacted' ? event.report_title : before.title,
       status,
       // An event does not say where the new status leads; the report does, once it is fetched.
       transitions: status === before.status ? before.transitions : [],

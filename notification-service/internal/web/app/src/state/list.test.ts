@@ -316,3 +316,22 @@ describe('while it is watched', () => {
     stop();
   });
 });
+
+test('what officials hide is gone at once, and new words are shown at once', async () => {
+  const get = serve(reportService, 'GET', () => page([on(3), on(2)]));
+  const all = createList('all');
+  const own = createList('mine');
+  all.watch();
+  own.watch();
+  all.load(noFilters);
+  own.load(noFilters);
+  await later();
+  get.mockImplementation(() => new Promise(() => {})); // what the feed says is enough
+  happens({ type: 'report.moderated', action: 'hidden', report_id: 'r3', report_title: '7KQ2-M9XB' });
+  happens({ type: 'report.moderated', action: 'redacted', report_id: 'r2', report_title: 'Dark [name]' });
+  await later();
+  expect(ids(all)).toEqual(['r2']);
+  expect(all.reports.value[0]?.title).toBe('Dark [name]');
+  expect(ids(own)).toEqual(['r3', 'r2']);
+  expect(own.reports.value[0]?.title).not.toContain('7KQ2');
+});

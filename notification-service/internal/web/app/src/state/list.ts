@@ -3,7 +3,7 @@ import { batch, signal } from '@preact/signals';
 
 import { must, reportService, type FeedEvent, type Report, type Status } from '../api/client';
 import { debounce } from '../live/batch';
-import { applyEvents, watchFeed } from './feed';
+import { applyEvents, hides, watchFeed } from './feed';
 
 export interface Filters {
   status: Status[];
@@ -128,11 +128,14 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
   };
 
   /** Whether a report that there was may now be on the list, or no longer. */
-  const addsOrRemoves = ({ type }: FeedEvent) => type === 'report.status.updated' && filters.status.length > 0;
+  const addsOrRemoves = ({ type }: FeedEvent) =>
+    type === 'report.moderated' || (type === 'report.status.updated' && filters.status.length > 0);
 
   const onEvents = (events: FeedEvent[]) => {
-    const changed = reports.value.map((report) => applyEvents(report, events));
-    if (changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
+    // Whoever filed a report goes on seeing it.
+    const gone = new Set(of === 'all' ? events.filter(hides).map(({ report_id }) => report_id) : []);
+    const changed = reports.value.filter(({ id }) => !gone.has(id)).map((report) => applyEvents(report, events));
+    if (changed.length < reports.value.length || changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
     const created = events.filter(({ type }) => type === 'report.created').length;
     // What somebody reads must not be pushed away by what is put above it.
     if (created > 0 && of === 'all' && window.scrollY > READING_PX) waiting.value += created;

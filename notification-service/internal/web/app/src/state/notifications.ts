@@ -6,6 +6,7 @@ import { describe } from '../ui/describe';
 import { href } from '../ui/router';
 import { onChange, onStream, startAt, announceChange } from '../live/live';
 import { isAhead, furthest } from '../live/position';
+import { watchFeed } from './feed';
 import { toast } from './toasts';
 
 /** An open page keeps no more; older ones are a request away. */
@@ -123,6 +124,14 @@ export function subscribeToNotifications(): void {
     if (type === 'progress') return; // of photos, see photos/stages.ts
     const ready = data as { unread_count: number; last_event_id: string };
     setUnread(ready.unread_count, ready.last_event_id);
+  });
+  // Words that officials have taken from a report are not shown on, either.
+  watchFeed({
+    onEvents(events) {
+      const moderated = events.filter(({ type }) => type === 'report.moderated').map(({ report_id }) => report_id);
+      if (notifications.value.some((n) => moderated.includes(n.report_id))) void loadNotifications();
+    },
+    onGap() {},
   });
   onChange((what) => {
     if (what === 'notifications') void loadNotifications();

@@ -21,11 +21,12 @@ const pending: QueueFilters = {
   from: '',
   to: '',
   overdue: false,
+  hidden: false,
 };
 
 function task(id: string, part: Partial<Task> = {}): Task {
   const { description: _, closed: __, mine: ___, ...rest } = report({ id });
-  return { ...rest, routed: true, notes: 0, overdue_level: 0, waiting: false, ...part };
+  return { ...rest, routed: true, notes: 0, overdue_level: 0, waiting: false, abuse_reports: 0, ...part };
 }
 
 const counted = { total: 0, statuses: [], categories: [], departments: [], assignees: [] };

@@ -35,6 +35,8 @@ export interface QueueFilters {
   to: string;
   /** Only what is overdue. */
   overdue: boolean;
+  /** Only what is hidden; without it none of that. */
+  hidden: boolean;
 }
 
 /** What the API takes: the most there is of one page, and of one request to move. */
@@ -49,7 +51,7 @@ const REFRESH_APART_MS = 10_000;
 const COUNT_MS = 300;
 
 /** The filters as the API takes them. */
-export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue }: QueueFilters) {
+export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue, hidden }: QueueFilters) {
   const begin = midnight(from, 0);
   const end = midnight(to, 1);
   return {
@@ -62,6 +64,7 @@ export function queryOf({ status, category, department, assignee, q, bbox, from,
     ...(begin && { filed_from: begin }),
     ...(end && { filed_to: end }),
     ...(overdue && { overdue: 1 }),
+    ...(hidden && { hidden }),
   };
 }
 
@@ -89,9 +92,10 @@ export function createQueue() {
   let readings = 0;
 
   /** Whether a task is still what the filters ask for, as far as acts and events change it. */
-  const fits = ({ status, assignee, department_id = 0 }: Task) => {
+  const fits = ({ status, assignee, department_id = 0, hidden_reason }: Task) => {
     const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
     return (
+      filters.hidden === (hidden_reason !== undefined) &&
       (filters.status.length === 0 || filters.status.includes(status)) &&
       (filters.department.length === 0 || filters.department.includes(department_id)) &&
       (!wanted || (wanted === 'none' ? !assignee : assignee?.id === wanted))

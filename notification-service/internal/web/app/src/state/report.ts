@@ -43,7 +43,7 @@ export function createReport(id: string) {
 
   const onEvents = (events: FeedEvent[]) => {
     if (report.value) report.value = applyEvents(report.value, events);
-    if (events.some((event) => event.report_id === id && event.type === 'report.status.updated')) refresh();
+    if (events.some((event) => event.report_id === id && ['report.status.updated', 'report.moderated'].includes(event.type))) refresh();
   };
 
   /** Votes, or withdraws the same vote. */

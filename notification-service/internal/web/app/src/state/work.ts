@@ -38,7 +38,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
   };
   const refresh = debounce(() => void load(), REFRESH_MS);
   const onEvents = (events: FeedEvent[]) => {
-    if (events.some((event) => event.report_id === id && event.type === 'report.status.updated')) refresh();
+    if (events.some((event) => event.report_id === id && ['report.status.updated', 'report.moderated'].includes(event.type))) refresh();
   };
 
   return {
@@ -77,6 +77,12 @@ export function createWork(id: string, onTask: (task: Task) => void) {
           ? await must(reportService.PUT('/reports/{id}/waiting', { params, body: { reason } }))
           : await must(reportService.DELETE('/reports/{id}/waiting', { params })),
       );
+    },
+
+    /** Officials have hidden the report, shown it again or redacted its words. */
+    moderated(fresh: Work) {
+      show(fresh);
+      refresh();
     },
 
     watch: () => watchFeed({ onEvents, onGap: refresh }),

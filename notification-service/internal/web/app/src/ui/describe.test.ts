@@ -9,4 +9,7 @@ test.each([
   [{ type: 'report.status.updated', status: 'in_progress' }, 'Now: In progress'],
   [{ type: 'report.vote.received', vote_type: 'upvote', score: 1_200 }, 'Someone voted for it: 1,200 votes'],
   [{ type: 'report.vote.received', vote_type: 'downvote', score: -2 }, 'Someone voted against it: -2 votes'],
+  [{ type: 'report.moderated', action: 'hidden', note: 'It names somebody' }, 'Hidden by the city: It names somebody'],
+  [{ type: 'report.moderated', action: 'hidden' }, 'The city has hidden it'],
+  [{ type: 'report.moderated', action: 'shown' }, 'It is shown again'],
 ] as const)('%o: %s', (part, want) => expect(describe(notification(part))).toBe(want));

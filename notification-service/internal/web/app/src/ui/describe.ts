@@ -11,6 +11,9 @@ export function describe(event: Notification | FeedEvent): string {
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
     case 'report.vote.received':
       return t(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', { score: number(event.score ?? 0) });
+    case 'report.moderated':
+      if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
+      return t(`event.moderated.${event.action ?? 'hidden'}`);
     case 'report.overdue':
       return t(event.overdue_level && event.overdue_level > 1 ? 'event.overdue-more' : 'event.overdue', {
         category: categoryName(event.category_name ?? ''),

@@ -20,7 +20,8 @@ export function Acts({ acts }: { acts: Act[] }) {
             </small>
             {act.text && (
               <p class="said">
-                <small>{t(act.action === 'move' ? 'work.for-all' : 'work.internal')}</small> {act.text}
+                <small>{t(act.action === 'move' ? 'work.for-all' : act.action === 'hide' ? 'work.for-reporter' : 'work.internal')}</small>{' '}
+                {act.text}
               </p>
             )}
           </li>
@@ -52,6 +53,10 @@ function What({ act }: { act: Act }) {
     case 'show_photo':
     case 'remove_photo':
     case 'redact_photo':
+    case 'hide':
+    case 'unhide':
+    case 'redact':
+    case 'dismiss_abuse':
       return <>{t(`work.did.${act.action}`)}</>;
   }
 }

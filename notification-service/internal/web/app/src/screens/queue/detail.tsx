@@ -5,6 +5,7 @@ import { number, t, tn } from '../../lang/i18n';
 import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import { Moderation } from '../../moderation/moderation';
 import { Gallery } from '../../photos/gallery';
 import { templates } from '../../state/desk';
 import { keepNote, noteOn } from '../../state/notes';
@@ -74,10 +75,21 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
       {task && (
         <>
           <Head task={task} open={open} onAssign={() => onAssign(task)} />
-          <StatusForm open={open} report={task} templates={templates.value ?? []} onDone={() => onMoved(task.title)} />
+          {task.abuse_reports > 0 && (
+            <p class="note">
+              {tn('abuse.times', task.abuse_reports)} <a href={href('queue/abuse')}>{t('abuse.title')}</a>
+            </p>
+          )}
+          {!task.hidden_reason && (
+            <StatusForm open={open} report={task} templates={templates.value ?? []} onDone={() => onMoved(task.title)} />
+          )}
           <NoteForm id={id} open={open} />
           <Acts acts={open.work.value?.acts ?? []} />
           <Duplicates task={task} open={open} />
+          <section class="stack" aria-labelledby="moderation">
+            <h3 id="moderation">{t('moderation')}</h3>
+            <Moderation report={task} onDone={open.moderated} />
+          </section>
         </>
       )}
       <Fault error={open.error.value} retry={() => void open.load()} />

@@ -26,9 +26,9 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, assignee, from, to, bbox, q, overdue } = filters;
+  const { category, department, assignee, from, to, bbox, q, overdue, hidden } = filters;
   const more = from !== '' || to !== '' || bbox !== '';
-  const narrowed = more || overdue || q !== '' || assignee !== '' || category.length + department.length > 0;
+  const narrowed = more || overdue || hidden || q !== '' || assignee !== '' || category.length + department.length > 0;
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
   return (
@@ -77,6 +77,10 @@ export function FilterBar({ filters, counts, children }: Props) {
         <input type="checkbox" checked={overdue} onChange={(event) => setQuery({ overdue: event.currentTarget.checked ? '1' : '' })} />
         {t('work.overdue')}
       </label>
+      <label class="check">
+        <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '' })} />
+        {t('moderation.hidden')}
+      </label>
       {children}
       <details class="more-filters" open={more}>
         <summary>{t('work.more-filters')}</summary>
@@ -99,7 +103,7 @@ export function FilterBar({ filters, counts, children }: Props) {
   );
 }
 
-const NONE = { q: '', category: '', department: '', assignee: '', from: '', to: '', bbox: '', overdue: '' };
+const NONE = { q: '', category: '', department: '', assignee: '', from: '', to: '', bbox: '', overdue: '', hidden: '' };
 
 interface ChoiceProps {
   /** Of the filter, in the address. */

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Status, Task } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { Suspects } from '../../moderation/suspects';
 import { HeldPhotos } from '../../photos/held';
 import { config } from '../../state/config';
 import { loadDesk } from '../../state/desk';
@@ -33,6 +34,7 @@ const sections = [
   { path: 'templates', name: 'templates' },
   { path: 'moves', name: 'moves' },
   { path: 'photos', name: 'held.title' },
+  { path: 'abuse', name: 'abuse.title' },
 ] as const;
 
 /** Kept between visits of the screen, which then shows it at once. */
@@ -67,6 +69,7 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       {section.name === 'templates' && <TemplatesScreen />}
       {section.name === 'moves' && <BulkMoves />}
       {section.name === 'held.title' && <HeldPhotos />}
+      {section.name === 'abuse.title' && <Suspects />}
     </div>
   );
 }
@@ -85,6 +88,7 @@ function filtersOf(query: URLSearchParams): QueueFilters {
     from: query.get('from') ?? '',
     to: query.get('to') ?? '',
     overdue: query.has('overdue'),
+    hidden: query.has('hidden'),
   };
 }
 

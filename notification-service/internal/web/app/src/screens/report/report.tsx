@@ -19,10 +19,14 @@ import { reference } from '../../ui/reference';
 import { goBackTo, href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
+import { lazily } from '../../ui/lazily';
 import { NoPage } from '../no-page';
 import { StatusForm } from './status-form';
 import { Timeline } from './timeline';
 import { Votes } from './votes';
+
+const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
+const AbuseDialog = lazily(async () => (await import('../../moderation/abuse')).AbuseDialog);
 
 /** One report: what, where, its status and its history. */
 export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
@@ -46,10 +50,20 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
         <>
           <div class="report-main">
             <Head report={report} />
+            {report.hidden_reason && session.value?.role !== 'official' && (
+              <p class="note" role="status">
+                {t('report.hidden', { reason: report.hidden_reason })}
+              </p>
+            )}
             <p class="story">{report.description}</p>
             <Gallery report={report} />
-            <Votes open={open} report={report} />
-            {session.value?.role === 'official' && <StatusForm open={open} report={report} />}
+            {!report.hidden_reason && <Votes open={open} report={report} />}
+            {session.value?.role === 'official' && (
+              <>
+                {!report.hidden_reason && <StatusForm open={open} report={report} />}
+                <Moderation report={report} onDone={() => void open.load()} />
+              </>
+            )}
           </div>
           <aside class="stack">
             <Timeline history={open.history.value} />
@@ -89,6 +103,7 @@ function Head({ report }: { report: Report }) {
         <button type="button" onClick={() => void share(report)}>
           <Icon name="share" /> {t('report.share')}
         </button>
+        {session.value?.role === 'resident' && !report.mine && <ReportAbuse id={report.id} />}
       </div>
     </header>
   );
@@ -111,6 +126,18 @@ function Follow({ id }: { id: string }) {
     <button type="button" data-on={follows} aria-busy={busy} onClick={() => !busy && void change()}>
       <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
     </button>
+  );
+}
+
+function ReportAbuse({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class="link" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {t('abuse')}
+      </button>
+      {open && <AbuseDialog id={id} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 

@@ -61,8 +61,10 @@ function Card({ report }: { report: Report }) {
             {number(report.score)} {tn('score', report.score)}
           </span>
           {report.mine && route.value.path[0] !== 'mine' && <span>{t('report.mine')}</span>}
+          {report.hidden_reason && <strong>{t('moderation.hidden')}</strong>}
           {report.mine && report.privacy_level === 'anonymous' && <span>{t('privacy.anonymous')}</span>}
         </p>
+        {report.hidden_reason && <p class="quiet">{t('report.hidden', { reason: report.hidden_reason })}</p>}
       </div>
     </li>
   );

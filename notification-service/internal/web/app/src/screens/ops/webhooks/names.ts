@@ -7,6 +7,7 @@ export const EVENT_TYPES: readonly EventType[] = [
   'report.created',
   'report.status.updated',
   'report.vote.received',
+  'report.moderated',
   'report.overdue',
   'report.photo.ready',
   'webhook.test',

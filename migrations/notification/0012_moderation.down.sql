@@ -1,0 +1,2 @@
+drop index notifications_report;
+drop table moderated_reports;

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/consumer"
+)
+
+// moderatedData is what a notification d, or the draft of one, shows once
+// officials have moderated its report, as m of moderated_reports says. Of a hidden
+// report that is no more than that it is hidden: a notification about the
+// moderation itself has no words of the report but the title.
+const moderatedData = `(
+  case when m.hidden and d.type <> 'report.moderated'
+    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+      'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
+    when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
+    else d.data - 'hidden'
+  end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end)`
+
+// moderatedBody is the same for the body of a webhook's delivery d.
+const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_build_object('data',
+  (convert_from(d.body, 'UTF8')::jsonb -> 'data')
+    - case when m.hidden or d.report_version = any(m.redacted_notes) then '{note}'::text[] else '{}' end
+    - case when m.hidden then '{position}'::text[] else '{}' end
+    || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
+
+// moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and
+// cancels those that would tell of a report before it was hidden.
+const moderateDeliveries = `
+update deliveries d set body = ` + moderatedBody + `,
+  state = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then 'cancelled' else d.state end,
+  done_at = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then now() else d.done_at end
+from moderated_reports m
+where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version and d.channel = 'webhook'`
+
+// moderate takes from what is stored the words that officials have taken from
+// reports, if the batch says so of any. It comes before the effect of the messages
+// is noted: if the process dies in between, the next one does it once more.
+//
+// Nobody writes notifications or deliveries without a lock on moderated_reports,
+// which conflicts with the exclusive one here. What was on its way when the lock
+// was asked for is in the tables when it is granted; what comes later finds the
+// rows. Readers, and backups, take no lock that would be waited for.
+func (s *Store) moderate(ctx context.Context, batch []consumer.Message) error {
+	var reports []uuid.UUID
+	for _, m := range batch {
+		if moderated := effectOf(m).Moderated; moderated != nil {
+			reports = append(reports, moderated.ReportID)
+		}
+	}
+	if len(reports) == 0 {
+		return nil
+	}
+	var replace pgx.Batch
+	replace.Queue(`lock table moderated_reports in exclusive mode`)
+	for _, m := range batch {
+		moderated := effectOf(m).Moderated
+		if moderated == nil {
+			continue
+		}
+		replace.Queue(`
+			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'))
+			on conflict (report_id) do update set
+			  version = excluded.version, hidden = excluded.hidden, title = excluded.title, redacted_notes = excluded.redacted_notes
+			where r.version < excluded.version`,
+			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes)
+	}
+	replace.Queue(`
+		update notifications d set type = case when m.hidden then 'report.moderated' else d.type end, data = `+moderatedData+`
+		from moderated_reports m
+		where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version`, reports)
+	replace.Queue(moderateDeliveries+` and d.state = 'waiting'`, reports)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
+	if err != nil {
+		return fmt.Errorf("moderate reports: %w", err)
+	}
+	// What does not wait is not sent by itself. No index leads to it, so that it
+	// takes longer, and nobody is to wait for it.
+	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports); err != nil {
+		return fmt.Errorf("moderate deliveries: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { must, reportService, type HistoryEntry, type Report, type Work } from '../api/client';
+import { t } from '../lang/i18n';
+import { Reason } from '../screens/ops/reason';
+import { Modal } from '../ui/modal';
+import { Fault } from '../ui/problem';
+import { Time } from '../ui/time';
+
+interface Props {
+  /** The report, as whatever shows it has it. */
+  report: { id: string; title: string; hidden_reason?: string };
+  onDone(work: Work): void;
+}
+
+/** What officials do about what others see of a report: hide it, show it again, redact its words. */
+export function Moderation({ report: { id, hidden_reason }, onDone }: Props) {
+  const [dialog, setDialog] = useState<'hide' | 'redact'>();
+  const [error, setError] = useState<unknown>();
+  const params = { path: { id } };
+  const hide = async (reason: string) => onDone(await must(reportService.PUT('/reports/{id}/hidden', { params, body: { reason } })));
+  const show = () =>
+    must(reportService.DELETE('/reports/{id}/hidden', { params })).then((work) => {
+      setError(undefined);
+      onDone(work);
+    }, setError);
+  return (
+    <div class="stack">
+      {hidden_reason && (
+        <p class="note" role="status">
+          {t('moderation.is-hidden', { reason: hidden_reason })}
+        </p>
+      )}
+      <p class="bar">
+        {hidden_reason ? (
+          <button type="button" onClick={() => void show()}>
+            {t('moderation.show')}
+          </button>
+        ) : (
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('hide')}>
+            {t('moderation.hide')}
+          </button>
+        )}
+        <button type="button" aria-haspopup="dialog" onClick={() => setDialog('redact')}>
+          {t('moderation.redact')}
+        </button>
+      </p>
+      <Fault error={error} />
+      {dialog === 'hide' && (
+        <Reason title={t('moderation.hide')} hint={t('moderation.hide-hint')} onSubmit={hide} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog === 'redact' && <Redaction id={id} onDone={onDone} onClose={() => setDialog(undefined)} />}
+    </div>
+  );
+}
+
+interface Words {
+  report: Report;
+  /** The entries of the history that have a note. */
+  notes: HistoryEntry[];
+}
+
+/** Puts other words in the place of those that nobody is to read. */
+function Redaction({ id, onDone, onClose }: { id: string; onDone(work: Work): void; onClose(): void }) {
+  const [words, setWords] = useState<Words>();
+  const [error, setError] = useState<unknown>();
+  const params = { path: { id } };
+  const load = async () => {
+    try {
+      const [report, { history }] = await Promise.all([
+        must(reportService.GET('/reports/{id}', { params })),
+        must(reportService.GET('/reports/{id}/history', { params })),
+      ]);
+      setWords({ report, notes: history.filter(({ note }) => note !== '') });
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  useEffect(() => void load(), [id]);
+  return (
+    <Modal title={t('moderation.redact')} onClose={onClose}>
+      <p class="quiet">{t('moderation.redact-hint')}</p>
+      <Fault error={error} retry={() => void load()} />
+      {words ? <RedactionForm words={words} onDone={onDone} onClose={onClose} /> : !error && <p class="quiet">{t('loading')}</p>}
+    </Modal>
+  );
+}
+
+function RedactionForm({ words: { report, notes }, onDone, onClose }: { words: Words; onDone(work: Work): void; onClose(): void }) {
+  const [title, setTitle] = useState(report.title);
+  const [description, setDescription] = useState(report.description);
+  const [changed, setChanged] = useState<Record<number, string>>({});
+  const [reason, setReason] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const rewritten = notes.flatMap(({ version, note }) => {
+    const now = changed[version]?.trim();
+    return now === undefined || now === note ? [] : [{ version, note: now }];
+  });
+  const same = title.trim() === report.title && description.trim() === report.description && rewritten.length === 0;
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy || same) return;
+    setBusy(true);
+    try {
+      const params = { path: { id: report.id }, header: { 'If-Match': `"${report.version}"` } };
+      const body = {
+        reason: reason.trim(),
+        ...(title.trim() !== report.title && { title: title.trim() }),
+        ...(description.trim() !== report.description && { description: description.trim() }),
+        ...(rewritten.length > 0 && { notes: rewritten }),
+      };
+      onDone(await must(reportService.PATCH('/reports/{id}/words', { params, body })));
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="stack" onSubmit={submit} aria-busy={busy}>
+      <label class="field">
+        <span>{t('moderation.title')}</span>
+        <input data-first required maxLength={200} pattern=".*\S.*" value={title} onInput={(e) => setTitle(e.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>{t('moderation.description')}</span>
+        <textarea rows={5} maxLength={4000} value={description} onInput={(e) => setDescription(e.currentTarget.value)} />
+      </label>
+      {notes.map(({ version, note, changed_at }) => (
+        <label key={version} class="field">
+          <span>
+            {t('moderation.note')} <Time at={changed_at} full />
+          </span>
+          <textarea
+            rows={2}
+            maxLength={2000}
+            value={changed[version] ?? note}
+            onInput={(e) => setChanged({ ...changed, [version]: e.currentTarget.value })}
+          />
+        </label>
+      ))}
+      <label class="field">
+        <span>{t('reason')}</span>
+        <small>{t('moderation.reason-hint')}</small>
+        <input required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+      <Fault error={error} />
+      <button class="primary" disabled={same}>
+        {t('moderation.redact-do')}
+      </button>
+    </form>
+  );
+}

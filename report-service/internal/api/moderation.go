@@ -1,0 +1,115 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// reader returns who asks.
+func reader(r *http.Request) report.Reader {
+	principal, _ := auth.From(r.Context())
+	return report.Reader{ID: principal.ID, Official: principal.Role == auth.Official}
+}
+
+// hideReport handles PUT /reports/{id}/hidden.
+func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Hiding](r)
+	if err != nil {
+		return err
+	}
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Store.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
+		return fmt.Errorf("hide report: %w", err)
+	}
+	return s.getWork(w, r)
+}
+
+// unhideReport handles DELETE /reports/{id}/hidden.
+func (s *server) unhideReport(w http.ResponseWriter, r *http.Request) error {
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Store.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
+		return fmt.Errorf("show report: %w", err)
+	}
+	return s.getWork(w, r)
+}
+
+// redactReport handles PATCH /reports/{id}/words.
+func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Rewording](r)
+	if err != nil {
+		return err
+	}
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	words := report.Rewording{
+		Title: req.Title, Description: req.Description, Notes: make(map[int64]string, len(req.Notes)),
+		Reason: strings.TrimSpace(req.Reason), IfMatch: versions,
+	}
+	for i, n := range req.Notes {
+		if _, given := words.Notes[n.Version]; given {
+			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "the note is given twice")
+		}
+		words.Notes[n.Version] = strings.TrimSpace(n.Note)
+	}
+	if err := s.Store.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
+		return fmt.Errorf("redact report: %w", err)
+	}
+	return s.getWork(w, r)
+}
+
+// reportAbuse handles POST /reports/{id}/abuse.
+func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Abuse](r)
+	if err != nil {
+		return err
+	}
+	complaint := report.Complaint{Reason: report.AbuseReason(req.Reason), Text: strings.TrimSpace(req.Text)}
+	if err := s.Store.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// dismissAbuse handles DELETE /reports/{id}/abuse.
+func (s *server) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
+		return err
+	}
+	return s.getWork(w, r)
+}
+
+// listAbuse handles GET /reports/queue/abuse.
+func (s *server) listAbuse(w http.ResponseWriter, r *http.Request) error {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return invalid("limit", err)
+	}
+	suspects, err := s.Store.Suspects(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	out := AbuseList{Reports: make([]Suspect, len(suspects))}
+	for i, suspect := range suspects {
+		out.Reports[i] = Suspect{Report: taskOf(suspect.Task), Entries: make([]AbuseEntry, len(suspect.Complaints))}
+		for j, c := range suspect.Complaints {
+			out.Reports[i].Entries[j] = AbuseEntry{Reason: AbuseReason(c.Reason), Text: c.Text, At: c.At}
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}

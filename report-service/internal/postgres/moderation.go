@@ -1,0 +1,320 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Hide hides a report from everybody but officials and whoever filed it, and
+// settles what residents complained about. One that is hidden stays so.
+func (s *Store) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
+	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+		ok, err := l.Hide(reason, ifMatch, time.Now())
+		if err != nil || !ok {
+			return "", err
+		}
+		w.others.Queue(`update reports set hidden_reason = $2 where id = $1`, id, l.HiddenReason)
+		w.others.Queue(settleSQL, id)
+		return l.HiddenReason, nil
+	})
+}
+
+// Unhide shows a hidden report to everybody again. If it is a duplicate whose
+// original was closed meanwhile, it follows.
+func (s *Store) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
+	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+		reason := l.HiddenReason
+		ok, err := l.Unhide(ifMatch, time.Now())
+		if err != nil || !ok {
+			return "", err
+		}
+		w.others.Queue(`update reports set hidden_reason = null where id = $1`, id)
+		w.others.Queue(`
+			insert into duplicate_ends (original, status, note, closed_by)
+			select h.report_id, h.to_status, h.note, coalesce(h.changed_by, $2::text)
+			from reports r join reports o on o.id = r.duplicate_of and o.status in ('resolved', 'rejected')
+			join status_history h on h.report_id = o.id
+			where r.id = $1 order by h.id desc limit 1
+			on conflict do nothing`, id, by.ID)
+		return reason, nil
+	})
+	if err == nil {
+		s.follow()
+	}
+	return err
+}
+
+// Redact puts other words in the place of those of a report, hidden or not. The
+// words that were there are kept nowhere.
+func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
+	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+		if err := l.Redact(r, time.Now()); err != nil {
+			return "", err
+		}
+		for version, note := range r.Notes {
+			tag, err := tx.Exec(ctx, `
+				update status_history set note = $3, redacted_at = now() where report_id = $1 and report_version = $2 and note <> ''`, id, version, note)
+			if err != nil {
+				return "", fmt.Errorf("redact note: %w", err)
+			}
+			if tag.RowsAffected() == 0 {
+				return "", fault.NewInvalid("/notes", fmt.Sprintf("the history has no note of version %d", version))
+			}
+			// Who follows the original must not bring the words back.
+			w.others.Queue(`
+				update duplicate_ends e set note = $2 from (
+					select to_status from status_history where report_id = $1 and report_version = $3
+				) h where e.original = $1 and e.status = h.to_status`, id, note, version)
+		}
+		w.others.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, l.Title, r.Description)
+		// A repetition of the request that filed it gets what the first got.
+		w.others.Queue(`
+			update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb
+				|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
+			from reports r
+			where r.id = $1 and convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`, id, l.Title, r.Description)
+		return r.Reason, nil
+	})
+}
+
+// moderate runs do in a transaction that has locked the report, and announces
+// what it changed: what to tell other officials it returns. Empty is nothing.
+func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
+	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
+) error {
+	w := &writeBatch{keys: s.committer.keys}
+	err := s.act(ctx, by, func(tx pgx.Tx) error {
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		note, err := do(tx, l, w)
+		if err != nil || note == "" {
+			return err
+		}
+		redacted, err := redactedNotes(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		w.update(l)
+		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, string(act), note)
+		if err := w.enqueue(moderated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+			return err
+		}
+		return w.send(ctx, tx)
+	})
+	if err == nil && len(w.outbox) > 0 {
+		s.committer.committed(w.shards())
+	}
+	return err
+}
+
+// redactedNotes returns the versions of a report whose announcements have notes
+// that are others by now.
+func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error) {
+	rows, err := tx.Query(ctx, `select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
+	if err != nil {
+		return nil, fmt.Errorf("select redacted notes: %w", err)
+	}
+	versions, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, fmt.Errorf("select redacted notes: %w", err)
+	}
+	return versions, nil
+}
+
+// moderated returns the announcement of what an official did to what others see
+// of f. Of a hidden report it has no words but the reason, which is for whoever
+// filed it.
+func moderated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
+	m := &event.ReportModerated{
+		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
+		Hidden: f.HiddenReason != "", RedactedNotes: redactedNotes, Note: f.HiddenReason,
+	}
+	switch act {
+	case report.HidReport:
+		m.Action = event.Hidden
+	case report.ShowedReport:
+		m.Action = event.ShownAgain
+	default:
+		m.Action = event.Redacted
+	}
+	if m.Hidden {
+		m.ReportTitle = report.Reference(f.ID)
+	}
+	return m
+}
+
+// abusePurpose derives the secret under which complaints are kept.
+const abusePurpose = "cityconnect/report-service/abuse"
+
+// complainant returns by what a complaint of a user about a report is known.
+// With a hash alone, whoever can read the table would find him by trying all.
+func complainant(key []byte, reportID uuid.UUID, userID string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(reportID[:])
+	mac.Write([]byte(userID))
+	return mac.Sum(nil)
+}
+
+func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
+	hashes := make([][]byte, len(keys))
+	for i, key := range keys {
+		hashes[i] = complainant(key, reportID, userID)
+	}
+	return hashes
+}
+
+// Complain notes what a resident says is wrong with a report. He is heard once
+// about each: what he says again changes nothing.
+func (s *Store) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
+	hashes := complainants(s.abuseKeys, id, userID)
+	var found bool
+	err := s.pool.QueryRow(ctx, `
+		with report as (
+			select id from reports where id = $1 and hidden_reason is null for key share
+		), noted as (
+			insert into abuse_reports (report_id, user_mac, reason, text)
+			select id, $2, $3, $4 from report
+			where not exists (select from abuse_reports where report_id = $1 and user_mac = any($5))
+			on conflict do nothing
+		)
+		select exists (select from report)`, id, hashes[0], string(c.Reason), c.Text, hashes).Scan(&found)
+	if err != nil {
+		return fmt.Errorf("insert complaint: %w", err)
+	}
+	if !found {
+		return report.ErrNotFound
+	}
+	return nil
+}
+
+const settleSQL = `update abuse_reports set settled_at = now() where report_id = $1 and settled_at is null`
+
+// DismissComplaints notes that an official has found nothing wrong with a report.
+func (s *Store) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
+	return s.act(ctx, by, func(tx pgx.Tx) error {
+		if _, err := lockReport(ctx, tx, id); err != nil {
+			return err
+		}
+		var w writeBatch
+		settled := false
+		w.others.Queue(settleSQL, id).Exec(func(tag pgconn.CommandTag) error {
+			settled = tag.RowsAffected() > 0
+			return nil
+		})
+		if err := w.send(ctx, tx); err != nil || !settled {
+			return err
+		}
+		_, err := tx.Exec(ctx, `insert into report_acts (report_id, official_id, action) values ($1, $2, $3)`, id, by.ID, string(report.DismissedAbuse))
+		if err != nil {
+			return fmt.Errorf("insert act: %w", err)
+		}
+		return nil
+	})
+}
+
+// maxComplaints is how many complaints about a report are read: more say no more.
+const maxComplaints = 20
+
+// Suspects returns the reports about which residents have complained, those with
+// most complaints first.
+func (s *Store) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
+	rows, err := s.pool.Query(ctx, taskSQL+`
+		where r.id in (
+			select report_id from abuse_reports where settled_at is null
+			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`+taskJoinSQL, limit)
+	if err != nil {
+		return nil, fmt.Errorf("select suspects: %w", err)
+	}
+	tasks, err := pgx.CollectRows(rows, scanTask)
+	if err != nil {
+		return nil, fmt.Errorf("select suspects: %w", err)
+	}
+	suspects := make([]report.Suspect, 0, len(tasks))
+	for _, task := range tasks {
+		rows, err := s.pool.Query(ctx, `
+			select reason, text, created_at from abuse_reports
+			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
+		if err != nil {
+			return nil, fmt.Errorf("select complaints: %w", err)
+		}
+		complaints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Complaint, err error) {
+			err = row.Scan(&c.Reason, &c.Text, &c.At)
+			c.At = c.At.UTC()
+			return c, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("select complaints: %w", err)
+		}
+		if len(complaints) > 0 { // or they were settled just now
+			suspects = append(suspects, report.Suspect{Task: task, Complaints: complaints})
+		}
+	}
+	slices.SortStableFunc(suspects, func(a, b report.Suspect) int {
+		return cmp.Or(cmp.Compare(b.Abuse, a.Abuse), a.Complaints[0].At.Compare(b.Complaints[0].At))
+	})
+	return suspects, nil
+}
+
+// removeComplaints removes complaints that were settled long ago.
+func removeComplaints(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from abuse_reports where ctid = any(array(
+			select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`, keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete complaints: %w", err)
+	}
+	if removed = tag.RowsAffected(); removed == int64(limit) {
+		next = 1
+	}
+	return next, removed, nil
+}
+
+// eraseComplaints removes what a person complained about. Nothing in a row leads
+// to him, so that each is asked whether it is his.
+func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
+	if cursor == "" {
+		cursor = uuid.Nil.String()
+	}
+	rows, err := tx.Query(ctx, `select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("select complaints: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return "", 0, fmt.Errorf("select complaints: %w", err)
+	}
+	secrets := keys.Derive(abusePurpose)
+	var deletes pgx.Batch
+	for _, id := range ids {
+		deletes.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, complainants(secrets, id, userID)).
+			Exec(func(tag pgconn.CommandTag) error {
+				removed += tag.RowsAffected()
+				return nil
+			})
+	}
+	if len(ids) > 0 {
+		if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
+			return "", 0, fmt.Errorf("delete complaints: %w", err)
+		}
+	}
+	if len(ids) == limit {
+		next = ids[limit-1].String()
+	}
+	return next, removed, nil
+}

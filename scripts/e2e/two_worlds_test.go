@@ -164,6 +164,7 @@ func play(t *testing.T, author person) world {
 		}
 	}
 	work(t, olga, anonymous, benesReport)
+	moderate(t, carl, olga, anonymous, await)
 	// What is uploaded is the same, whoever does.
 	c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
@@ -258,6 +259,29 @@ func work(t *testing.T, olga *client.Client, report, duplicate client.Report) {
 	}
 }
 
+// moderate has a resident report abuse, and an official hide the report, redact it
+// and show it again.
+func moderate(t *testing.T, carl, olga *client.Client, report client.Report, await func(client.Report)) {
+	t.Helper()
+	path := "/reports/" + report.ID.String()
+	if err := carl.Do(t.Context(), http.MethodPost, path+"/abuse", map[string]string{"reason": "personal_data", "text": "It names the landlord"}, nil); err != nil {
+		t.Fatalf("report abuse: %v", err)
+	}
+	for _, act := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPut, path + "/hidden", map[string]string{"reason": "It names somebody"}},
+		{http.MethodDelete, path + "/hidden", nil},
+		{http.MethodPatch, path + "/words", map[string]string{"description": "[redacted]", "reason": "A name"}},
+	} {
+		if err := olga.Do(t.Context(), act.method, act.path, act.body, nil); err != nil {
+			t.Fatalf("%s %s: %v", act.method, act.path, err)
+		}
+		await(report)
+	}
+}
+
 // addOtherSystem adds what another system was told, and what the worker that
 // told it has logged.
 func (w world) addOtherSystem(c *stack, other *otherSystem) {
@@ -284,7 +308,7 @@ func (c *stack) observe(reports []client.Report, readers map[string]*client.Clie
 	}
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
-		"/reports/moves", "/reports/departments", "/reports/templates",
+		"/reports/moves", "/reports/departments", "/reports/templates", "/reports/queue/abuse", "/reports/queue?hidden=true",
 	}
 	for _, report := range reports {
 		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")
@@ -439,6 +463,7 @@ var chance = []struct {
 }{
 	{regexp.MustCompile(`v\d\.k1\.[A-Za-z0-9_-]+`), func(s string) string { return fmt.Sprintf("SEALED-%d", len(s)) }},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), constant("UUID")},
+	{regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}\b`), constant("REFERENCE")}, // made of the report's id
 	{regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]`), constant("TRACE")},
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), constant("HEX")},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\.\d`), func(s string) string { return "EPOCH" + s[8:] }},

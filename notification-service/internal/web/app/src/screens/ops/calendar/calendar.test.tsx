@@ -75,13 +75,14 @@ test('saves all of it together', async () => {
   await type('Roads and potholes', '72');
   await type('Street lights and signals', '');
   await click('Remove Sunday 20:00 to 24:00');
+  await type('To', '00:00');
   await click('Save calendar');
   expect(put.mock.lastCall?.[0]).toBe('/reports/calendar');
   expect(put.mock.lastCall?.[1]?.body).toEqual({
     zone: 'Asia/Jakarta',
     shifts: [
       { day: 'monday', from: '07:30', to: '16:00' },
-      { day: 'tuesday', from: '08:00', to: '16:00' },
+      { day: 'tuesday', from: '08:00', to: '24:00' },
     ],
     holidays: ['2026-01-01', '2026-12-25'],
     targets: [{ category_id: 1, hours: 72 }],

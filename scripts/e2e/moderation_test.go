@@ -31,10 +31,7 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 
 	in := draft("A Zebra on the crossing")
 	in.Description, in.PrivacyLevel = "Zebra", "anonymous"
-	report, err := ana.CreateReport(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must(ana.CreateReport(t.Context(), in))
 	follow(t, carl, report)
 	anas, carls, elsewhere := watch(t, ana), watch(t, carl), watch(t, replica.As(ana.ID, ana.Token()))
 	move(t, olga, report, "in_progress", "Zebra seen")
@@ -71,20 +68,7 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 		}
 	}
 	for name, user := range map[string]*client.Client{"Ana": ana, "Carl": carl, "Olga": olga} {
-		for cursor := ""; ; {
-			page, err := user.Notifications(t.Context(), cursor, 100)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, n := range page.Notifications {
-				if strings.Contains(fmt.Sprintf("%+v", n), "Zebra") {
-					t.Errorf("%s is listed %+v", name, n)
-				}
-			}
-			if cursor = page.NextCursor; cursor == "" {
-				break
-			}
-		}
+		c.searchNotifications(name, user)
 		for place, at := range map[string]*client.Client{"the replica that was killed": user, "the other one": replica.As(user.ID, user.Token())} {
 			c.searchReplay(name+" at "+place, at, user.ID)
 		}
@@ -126,6 +110,25 @@ func (c *stack) awaitHandled() {
 		}
 		return err == nil && left == 0 && handled == messages
 	})
+}
+
+// searchNotifications makes sure that nothing that a user is listed has the word.
+func (c *stack) searchNotifications(name string, user *client.Client) {
+	c.t.Helper()
+	for cursor := ""; ; {
+		page, err := user.Notifications(c.t.Context(), cursor, 100)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, n := range page.Notifications {
+			if strings.Contains(fmt.Sprintf("%+v", n), "Zebra") {
+				c.t.Errorf("%s is listed %+v", name, n)
+			}
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return
+		}
+	}
 }
 
 // searchFor makes sure that an answer does not have the word.

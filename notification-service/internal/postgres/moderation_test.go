@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -58,6 +59,18 @@ func zebras(t *testing.T, pool *pgxpool.Pool) int {
 		  + (select count(*) from deliveries where convert_from(body, 'UTF8') like '%Zebra%')`)
 }
 
+// mustExpand has the endpoints told of m.
+func mustExpand(t *testing.T, store *postgres.Store, m event.Message) {
+	t.Helper()
+	ev, err := webhook.EventOf(uuid.NewString(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // shown returns what a batch tells the live streams.
 func shown(t *testing.T, b notification.Batch) string {
 	t.Helper()
@@ -78,16 +91,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	store, pool := newStore(t)
 	report, other := zebra(uuid.New()), message(ann.Own())
 	e := endpoint(t, store, webhook.Filter{})
-	expand := func(m event.Message) {
-		t.Helper()
-		ev, err := webhook.EventOf(uuid.NewString(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	expand := func(m event.Message) { mustExpand(t, store, m) }
 	if err := store.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +168,7 @@ func TestRedactedWordsGo(t *testing.T) {
 	store, pool := newStore(t)
 	report := zebra(uuid.New())
 	endpoint(t, store, webhook.Filter{})
-	ev, err := webhook.EventOf("m1", report.move(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
-		t.Fatal(err)
-	}
+	mustExpand(t, store, report.move(2))
 	harmless := &event.StatusUpdate{Subject: report.subject(3), NewStatus: event.Pending, Note: "Sorry"}
 	mustApply(t, store, of(report.move(2)), of(harmless))
 	mustApply(t, store, of(report.redacted(5, 2)))

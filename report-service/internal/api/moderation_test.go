@@ -48,7 +48,7 @@ func asks(id, photo uuid.UUID) []call {
 	)
 }
 
-// work is a request to each operation that shows officials reports, unless they
+// lists is a request to each operation that shows officials reports, unless they
 // ask for what is hidden.
 func lists() []call {
 	return []call{
@@ -60,6 +60,25 @@ func lists() []call {
 	}
 }
 
+// showPicture adds a photo to a report of token, and returns its id once everybody
+// sees it.
+func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
+	s.t.Helper()
+	photo := uuid.New()
+	s.do(put(photoPath(id, photo), token, "picture"))
+	name := filepath.Join(dir, picture.Key(photo, 320))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte("Zebra's picture"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(s.t.Context(), `update photos set state = 'ready'`); err != nil {
+		s.t.Fatal(err)
+	}
+	return photo
+}
+
 // A hidden report is gone from every answer to everybody but officials and whoever
 // filed it, who sees why. To others it is as one that never was. Shown again, it
 // is as it was before.
@@ -68,19 +87,8 @@ func TestHiddenReportIsGone(t *testing.T) {
 	dir, set := withFiles(t)
 	s := newServer(t, set)
 	ann, ben, olga := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident), token(t, "olga", auth.Official)
-	id, photo := s.fileWords(ann, "Zebra", "anonymous"), uuid.New()
-	path := "/reports/" + id.String()
-	s.do(put(photoPath(id, photo), ann, "picture"))
-	name := filepath.Join(dir, picture.Key(photo, 320))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte("Zebra's picture"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.pool.Exec(t.Context(), `update photos set state = 'ready'`); err != nil {
-		t.Fatal(err)
-	}
+	id := s.fileWords(ann, "Zebra", "anonymous")
+	path, photo := "/reports/"+id.String(), s.showPicture(dir, ann, id)
 	if a := s.do(call{method: "GET", path: "/photos/" + photo.String() + "/320.jpg"}); !bytes.Contains(a.body, []byte("Zebra")) {
 		t.Fatalf("before it is hidden the picture is %s; is this test looking at all?", a.body)
 	}

@@ -76,7 +76,7 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 	for _, path := range []string{"/reports/queue", "/reports/export", "/reports/queue?q=Zebra"} {
 		c.searchFor("Olga", path, olga)
 	}
-	for _, path := range []string{"/admin/deliveries", system.path + "/deliveries"} {
+	for _, path := range []string{"/admin/deliveries/1", system.path + "/deliveries"} {
 		c.searchFor("the operator", path, pavel)
 	}
 	var left int
@@ -135,7 +135,7 @@ func (c *stack) searchNotifications(name string, user *client.Client) {
 func (c *stack) searchFor(who, path string, user *client.Client) {
 	c.t.Helper()
 	for _, answer := range c.answers(user, []string{path}) {
-		if strings.Contains(strings.TrimPrefix(answer, path), "Zebra") && !strings.Contains(answer, "q=Zebra") {
+		if strings.Contains(strings.TrimPrefix(answer, path), "Zebra") {
 			c.t.Errorf("%s: %s has the words: %.500s", who, path, answer)
 		}
 	}

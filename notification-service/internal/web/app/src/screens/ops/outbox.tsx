@@ -98,32 +98,30 @@ function Relay({ stats: { relay, shards } }: { stats: OutboxStats }) {
           </div>
         ))}
       </dl>
-      <div class="scrolls" tabIndex={0} role="region" aria-label={t('relay.leases')}>
-        <table>
-          <caption>{t('relay.leases')}</caption>
-          <thead>
-            <tr>
-              {(['relay.shard', 'relay.owner', 'relay.until', 'relay.epoch', 'outbox.pending', 'outbox.failed'] as const).map((name) => (
-                <th key={name} scope="col">
-                  {t(name)}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {shards.map((shard) => (
-              <tr key={shard.shard}>
-                <th scope="row">{number(shard.shard)}</th>
-                <td>{shard.owner ? <code title={shard.owner}>{shard.owner.slice(0, 8)}</code> : t('relay.free')}</td>
-                <td>{shard.lease_until && <time dateTime={shard.lease_until}>{timeWithSeconds(new Date(shard.lease_until))}</time>}</td>
-                <td>{number(shard.epoch)}</td>
-                <td>{number(shard.pending)}</td>
-                <td>{number(shard.failed)}</td>
-              </tr>
+      <table class="leases">
+        <caption>{t('relay.leases')}</caption>
+        <thead>
+          <tr>
+            {(['relay.shard', 'relay.owner', 'relay.until', 'relay.epoch', 'outbox.pending', 'outbox.failed'] as const).map((name) => (
+              <th key={name} scope="col">
+                {t(name)}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        </thead>
+        <tbody>
+          {shards.map((shard) => (
+            <tr key={shard.shard}>
+              <th scope="row">{number(shard.shard)}</th>
+              <td>{shard.owner ? <code title={shard.owner}>{shard.owner.slice(0, 8)}</code> : t('relay.free')}</td>
+              <td>{shard.lease_until && <time dateTime={shard.lease_until}>{timeWithSeconds(new Date(shard.lease_until))}</time>}</td>
+              <td>{number(shard.epoch)}</td>
+              <td>{number(shard.pending)}</td>
+              <td>{number(shard.failed)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </details>
   );
 }

@@ -116,7 +116,7 @@ bench-streams: ## 200,000 idle live streams, an event to all, and all of them ba
 bench-page: ## the page on a slow phone, beside that of BASE=revision
 	@scripts/bench-page.sh $(BASE)
 
-test-kubernetes: ## the Helm chart on a real API server, controllers and scheduler, built from the module proxy
+test-kubernetes: ## whether a real API server, built from the module proxy, takes the Helm chart
 	@scripts/test-kubernetes.sh
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack

@@ -29,9 +29,8 @@ test_start() {
   password=$(secret "$test_known.password")
   mapfile -t ports < <(test_ports)
   say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
-  # What is in it need not survive the machine. Each of the thousand databases
-  # that tests drop would wait until the disk has all that is in the others.
-  postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" fsync=off full_page_writes=off
+  # shellcheck disable=SC2086 # settings are separated by white space
+  postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" ${TEST_POSTGRES_SETTINGS:-}
   rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" 500ms
   (
     umask 077

@@ -48,6 +48,7 @@ type crowd struct {
 // A client is one stream.
 type client struct {
 	fd     int32
+	asked  bool // the request is sent
 	open   bool // ready has come
 	begun  bool // it was open before
 	retry  time.Duration
@@ -96,10 +97,15 @@ func (c *crowd) run(streams int) error {
 			return err
 		}
 		for _, e := range events[:max(n, 0)] {
-			if e.Fd != control {
+			switch {
+			case e.Fd == control:
+				if ended, err := c.answer(); ended || err != nil {
+					return err
+				}
+			case !c.clients[e.Fd].asked:
+				c.ask(e.Fd)
+			default:
 				c.read(e.Fd)
-			} else if ended, err := c.answer(); ended || err != nil {
-				return err
 			}
 		}
 		for now := time.Now().UnixNano() / int64(slotLength); c.slot < now; c.slot++ {
@@ -125,39 +131,45 @@ func (c *crowd) answer() (ended bool, err error) {
 	return false, nil
 }
 
-// connect begins a connection and sends the request. On the loopback both are
-// done at once.
+// connect begins a connection. It waits for nobody: where a replica's queue is
+// full, only this client is late.
 func (c *crowd) connect(i int32) {
 	client := &c.clients[i]
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		c.comeBack(i)
 		return
 	}
-	client.fd = int32(fd) //nolint:gosec // below the limit of files
-	number := c.first + int(i)
-	address := 1 + number/c.perAddress
+	client.fd, client.asked = int32(fd), false //nolint:gosec // below the limit of files
+	address := 1 + (c.first+int(i))/c.perAddress
 	source := unix.SockaddrInet4{Addr: [4]byte{127, 1, byte(address >> 8), byte(address)}} //nolint:gosec // below 2¹⁶
-	request := fmt.Appendf(nil, "GET /sub/t%d?official=1 HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n", number, c.addr)
-	if client.idSize > 0 {
-		request = fmt.Appendf(request, "Last-Event-ID: %s\r\n", client.id[:client.idSize])
-	}
 	err = errors.Join(
 		// The port is chosen with the other end known, so that each address has all.
 		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1),
 		unix.Bind(fd, &source),
+		unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLOUT, Fd: i}),
 	)
 	if err == nil {
-		err = unix.Connect(fd, &c.server)
+		if err = unix.Connect(fd, &c.server); errors.Is(err, unix.EINPROGRESS) {
+			err = nil
+		}
 	}
-	if err == nil {
-		_, err = unix.Write(fd, append(request, "\r\n"...))
+	if err != nil {
+		c.end(i)
 	}
-	if err == nil {
-		err = unix.SetNonblock(fd, true)
+}
+
+// ask sends the request of a client that is connected, or could not be.
+func (c *crowd) ask(i int32) {
+	client := &c.clients[i]
+	client.asked = true
+	request := fmt.Appendf(nil, "GET /sub/t%d?official=1 HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n", c.first+int(i), c.addr)
+	if client.idSize > 0 {
+		request = fmt.Appendf(request, "Last-Event-ID: %s\r\n", client.id[:client.idSize])
 	}
+	_, err := unix.Write(int(client.fd), append(request, "\r\n"...)) // fails if there is no connection
 	if err == nil {
-		err = unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: i})
+		err = unix.EpollCtl(c.poll, unix.EPOLL_CTL_MOD, int(client.fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: i})
 	}
 	if err != nil {
 		c.end(i)

@@ -37,6 +37,9 @@ const (
 	heartbeatsDone = 25 * time.Second
 	// openPatience and stormPatience are more than anything measured may take.
 	openPatience, eventPatience, stormPatience = 5 * time.Minute, time.Minute, 2 * time.Minute
+	// backlog is how many connections may wait to be accepted: two seconds of those
+	// that come back to a replica.
+	backlog = 20_000
 	// passes of the fan-out, of which the median counts.
 	passes = 3
 	// missedEvents are published while the clients are away.
@@ -142,8 +145,8 @@ func prepare(streams int) (perProcess, perAddress int) {
 			fmt.Printf("ulimit -n is %d and cannot be raised; one replica with all streams needs %d (also in fs.nr_open)\n", limit.Cur, want)
 		}
 	}
-	raise("net/core/somaxconn", 4096)
-	raise("net/ipv4/tcp_max_syn_backlog", 4096)
+	raise("net/core/somaxconn", backlog)
+	raise("net/ipv4/tcp_max_syn_backlog", backlog)
 	low, high := 32768, 60999
 	text, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range") // without it the usual ones
 	if fields := strings.Fields(string(text)); len(fields) == 2 {

@@ -16,9 +16,6 @@ interface Props {
   onFound(found: Found): void;
 }
 
-/** Whether there is anything to find places in. */
-export const canSearch = () => Boolean(config.map.tiles ?? config.map.geocoder);
-
 /**
  * Finds a street or a quarter by its name on the part of the city that the map
  * shows, and what the city's geocoder knows.

@@ -34,3 +34,6 @@ export function inCity({ latitude, longitude }: { latitude: number; longitude: n
   const [west = -180, south = -90, east = 180, north = 90] = config.map.bounds ?? [];
   return longitude >= west && longitude <= east && latitude >= south && latitude <= north;
 }
+
+/** Whether there is anything to find places in. */
+export const canSearch = () => Boolean(config.map.tiles ?? config.map.geocoder);

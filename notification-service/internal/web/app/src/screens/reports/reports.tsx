@@ -6,18 +6,20 @@ import { t } from '../../lang/i18n';
 import { debounce } from '../../live/batch';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
-import { canSearch, PlaceSearch } from '../../map/place-search';
 import type { Plot, Point } from '../../map/plot';
 import { FirstPhotoOf } from '../../photos/first-photo';
-import { inCity } from '../../state/config';
+import { canSearch, inCity } from '../../state/config';
 import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
+import { lazily } from '../../ui/lazily';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
 import { Cards } from './cards';
+
+const PlaceSearch = lazily(async () => (await import('../../map/place-search')).PlaceSearch);
 
 /** What the map shows. */
 interface Area {
@@ -84,6 +86,8 @@ export function ReportsScreen() {
 function AreaMap({ filters }: { filters: Filters }) {
   const plot = useRef<Plot | null>(null);
   const [shown, setShown] = useState<Area>();
+  /** Whether there is a map to search: on a phone that shows the list there is none. */
+  const [drawn, setDrawn] = useState(false);
   const [found, setFound] = useState<MapPoints>();
   const [error, setError] = useState<unknown>();
   /** The device does not say where it is, or it is elsewhere. */
@@ -126,7 +130,7 @@ function AreaMap({ filters }: { filters: Filters }) {
   return (
     <>
       <div class="bar map-find">
-        {canSearch() && <PlaceSearch plot={plot} onFound={({ position }) => plot.current?.moveTo(position)} />}
+        {drawn && canSearch() && <PlaceSearch plot={plot} onFound={({ position }) => plot.current?.moveTo(position)} />}
         {'geolocation' in navigator && (
           <button type="button" onClick={nearMe}>
             <Icon name="here" /> {t('map.near-me')}
@@ -142,7 +146,10 @@ function AreaMap({ filters }: { filters: Filters }) {
         label={t('map.of-reports')}
         {...(points && { points })}
         {...(found && { clusters: found.clusters })}
-        onReady={(made) => (plot.current = made)}
+        onReady={(made) => {
+          plot.current = made;
+          setDrawn(true);
+        }}
         popup={describePoint}
         onMove={(bbox, zoom, byReader) => {
           setShown({ bbox, zoom });

@@ -439,7 +439,7 @@ func TestWaysOut(t *testing.T) {
 	}
 	want := map[string]string{
 		"city-report":       "53 5432 5672 15672 443 443",
-		"city-notification": "53 5432 5672 15672 443",
+		"city-notification": "53 5432 5672 15672 443 443",
 		"city-photo":        "53 5432 5672 15672 443 3310",
 		"city-delivery":     "anywhere",
 		"city-gateway":      "53 3003 3002",

@@ -90,6 +90,11 @@ func (c *canary) fileAnonymously() (want []sight) {
 	// Who follows a report is as private as who filed one.
 	bens := file(c.t, ben, "Followed")
 	follow(c.t, c.user, bens)
+	// So is who reports abuse.
+	abuse := map[string]string{"reason": "personal_data", "text": "It names somebody"}
+	if err := c.user.Do(c.t.Context(), http.MethodPost, "/reports/"+bens.ID.String()+"/abuse", abuse, nil); err != nil {
+		c.t.Fatalf("report abuse: %v", err)
+	}
 	want = append(want, move(c.t, olga, bens, "in_progress", "Seen"))
 	want = append(want, c.addPhoto(c.reports[2]))
 	c.screen.await(len(want))

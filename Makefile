@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  STACK=native|compose chooses the stack (Compose where a Docker engine answers),'
-	@echo '  REPLICAS=3 runs three of each service.'
+	@echo '  REPLICAS=3 runs three of each service, RABBITMQ_NODES=3 a RabbitMQ cluster.'
 
 up: ## start the stack: databases, broker, services, gateway
 	@scripts/stack up

@@ -3,7 +3,9 @@
 # part that reads them, so that no part sees another's:
 #
 #   secrets.sh DIR     (needs POSTGRES_ADDRESS, RABBITMQ_ADDRESS and
-#                       RABBITMQ_MANAGEMENT_ADDRESS, each host:port)
+#                       RABBITMQ_MANAGEMENT_ADDRESS, each host:port, or those of
+#                       several nodes of RabbitMQ with commas between them; the
+#                       queues are in RABBITMQ_VHOST, if that is given)
 #
 # What is there stays; what the environment gives is taken instead of a random
 # value. Nothing is printed.
@@ -36,6 +38,7 @@ for role in reports reports_owner notifications notifications_owner; do
   keep "postgres/${role}_password" '' "$(random 24)"
 done
 keep rabbitmq/password "${RABBITMQ_PASSWORD-}" "$(random 24)"
+keep rabbitmq/erlang_cookie '' "$(random 24)"
 keep rabbitmq/report_password '' "$(random 24)"
 keep rabbitmq/notification_password '' "$(random 24)"
 keep rabbitmq/photo_password '' "$(random 24)"
@@ -65,16 +68,16 @@ write migrate/notification_database_url \
 
 # broker_user SERVICE
 broker_user() { printf 'cityconnect_%s:%s' "$1" "$(read_secret "rabbitmq/$1_password")"; }
-write report/rabbitmq_url "${REPORT_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user report)@$RABBITMQ_ADDRESS/}}"
+write report/rabbitmq_url "${REPORT_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user report)@$RABBITMQ_ADDRESS/${RABBITMQ_VHOST-}}}"
 write notification/rabbitmq_url \
-  "${NOTIFICATION_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user notification)@$RABBITMQ_ADDRESS/}}"
+  "${NOTIFICATION_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user notification)@$RABBITMQ_ADDRESS/${RABBITMQ_VHOST-}}}"
 rm -f "$dir/report/rabbitmq_management_url" # as it was once
 # The photo worker is a part of report-service, and has queues of its own.
 cp "$dir/report/database_url" "$dir/photo/database_url"
-write photo/rabbitmq_url "${PHOTO_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user photo)@$RABBITMQ_ADDRESS/}}"
+write photo/rabbitmq_url "${PHOTO_RABBITMQ_URL:-${RABBITMQ_URL:-amqp://$(broker_user photo)@$RABBITMQ_ADDRESS/${RABBITMQ_VHOST-}}}"
 write photo/rabbitmq_management_url "${RABBITMQ_MANAGEMENT_URL:-http://$(broker_user photo)@$RABBITMQ_MANAGEMENT_ADDRESS}"
 # For operators, and for programs that act as one.
-write rabbitmq/rabbitmq_url "${RABBITMQ_URL:-amqp://cityconnect:$(read_secret rabbitmq/password)@$RABBITMQ_ADDRESS/}"
+write rabbitmq/rabbitmq_url "${RABBITMQ_URL:-amqp://cityconnect:$(read_secret rabbitmq/password)@$RABBITMQ_ADDRESS/${RABBITMQ_VHOST-}}"
 write notification/rabbitmq_management_url \
   "${RABBITMQ_MANAGEMENT_URL:-http://$(broker_user notification)@$RABBITMQ_MANAGEMENT_ADDRESS}"
 

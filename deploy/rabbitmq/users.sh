@@ -5,11 +5,14 @@
 #   users.sh HOST:PORT   (SECRETS is the folder of the passwords: password of the
 #                         administrator cityconnect, report_password,
 #                         notification_password and photo_password; TOPOLOGY_PREFIX
-#                         as for the services)
+#                         as for the services. With RABBITMQ_VHOST all is in that
+#                         virtual host, whose queues have a copy on each node of a
+#                         cluster)
 #
 # Running it again changes nothing but passwords and rights.
 set -euo pipefail
 host=${1%:*} port=${1##*:}
+vhost=${RABBITMQ_VHOST:-%2F}
 authorization=$(printf 'cityconnect:%s' "$(<"$SECRETS/password")" | base64 | tr -d '\n')
 
 # put PATH BODY: curl may be missing where this runs.
@@ -29,8 +32,15 @@ put() {
 # user NAME TAGS CONFIGURE WRITE READ: the rights are patterns of names.
 user() {
   put "users/cityconnect_$1" "{\"password\":\"$(<"$SECRETS/$1_password")\",\"tags\":\"$2\"}"
-  put "permissions/%2F/cityconnect_$1" "{\"configure\":\"$3\",\"write\":\"$4\",\"read\":\"$5\"}"
+  put "permissions/$vhost/cityconnect_$1" "{\"configure\":\"$3\",\"write\":\"$4\",\"read\":\"$5\"}"
 }
+
+if [[ -n ${RABBITMQ_VHOST:-} ]]; then
+  # Versions before 4 do not read the type of queues here, and need rabbitmqctl
+  # add_vhost before this.
+  put "vhosts/$vhost" '{"default_queue_type":"quorum"}'
+  put "permissions/$vhost/cityconnect" '{"configure":".*","write":".*","read":".*"}'
+fi
 
 prefix=^${TOPOLOGY_PREFIX:-}
 prefix=${prefix//./\\\\.} # a dot of the name, in a string of JSON
@@ -54,7 +64,7 @@ telling='cityconnect\\.(wake|progress)'
 user photo policymaker "$prefix($exchanges|$telling|$retry|$photos)\$" \
   "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$telling|$retry|$photos))\$" \
   "$prefix($exchanges|$retry|$photos)\$"
-put "topic-permissions/%2F/cityconnect_photo" \
+put "topic-permissions/$vhost/cityconnect_photo" \
   "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^report\\\\.photo\\\\.uploaded\$\"}"
 
 # notification-service owns the queues, applies policies to them, and sends

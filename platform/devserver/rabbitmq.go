@@ -1,15 +1,16 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,13 +22,20 @@ import (
 // rabbitmqAccount is the name that distributions give to RabbitMQ's account.
 const rabbitmqAccount = "rabbitmq"
 
-// A RabbitMQ is a node of its own, with its own port mapper.
+// A RabbitMQ is a node of its own, with its own port mapper, or one of a cluster
+// on this machine, whose nodes share one.
 type RabbitMQ struct {
 	Dir      string // all of it is the node's; Prepare makes it the real path
 	Ports    RabbitMQPorts
 	Password string // the superuser's
 	// StatisticsInterval is how old the counts of the management API can be.
 	StatisticsInterval time.Duration
+	// Node is the node's name, "cityconnect" if it is empty. Nodes has the names of
+	// all nodes of its cluster; without any it stays alone. Cookie is what they know
+	// each other by; a node alone makes its own.
+	Node   string
+	Nodes  []string
+	Cookie string
 	// TLS is served at ports of its own, beside the others.
 	TLS      TLS
 	TLSPorts struct{ AMQP, Management int }
@@ -86,6 +94,15 @@ management.ssl.certfile = %[2]s
 management.ssl.keyfile = %[3]s
 `, r.TLSPorts.AMQP, certificate, key, r.TLSPorts.Management)
 	}
+	if len(r.Nodes) > 1 {
+		conf += fmt.Sprintf("cluster_formation.peer_discovery_backend = classic_config\ncluster_formation.target_cluster_size_hint = %d\n", len(r.Nodes))
+		for i, node := range r.Nodes {
+			conf += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s\n", i+1, nodeName(node))
+		}
+		// A node without the others takes no clients. The others take a frozen one
+		// for dead after net_ticktime, and not after the minute of RabbitMQ's own.
+		conf += "cluster_partition_handling = pause_minority\nqueue_leader_locator = balanced\nnet_ticktime = 10\n"
+	}
 	plugins := "[rabbitmq_management]."
 	if r.Ports.Metrics != 0 {
 		conf += fmt.Sprintf("prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = %d\n", r.Ports.Metrics)
@@ -100,9 +117,11 @@ management.ssl.keyfile = %[3]s
 	}
 	cookie := filepath.Join(r.Dir, ".erlang.cookie")
 	if _, err := os.Stat(cookie); errors.Is(err, os.ErrNotExist) {
-		secret := make([]byte, 24)
-		_, _ = rand.Read(secret) // it never fails
-		if err := os.WriteFile(cookie, []byte(hex.EncodeToString(secret)), 0o400); err != nil {
+		secret := r.Cookie
+		if secret == "" {
+			secret = rand.Text()
+		}
+		if err := os.WriteFile(cookie, []byte(secret), 0o400); err != nil {
 			return err
 		}
 	}
@@ -183,7 +202,7 @@ func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*e
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + r.Dir,
 		// The script becomes the server instead of waiting for it: one pid for both.
 		"RUNNING_UNDER_SYSTEMD=1",
-		"RABBITMQ_NODENAME=cityconnect@localhost",
+		"RABBITMQ_NODENAME=" + nodeName(r.Node),
 		"RABBITMQ_NODE_PORT=" + strconv.Itoa(r.Ports.AMQP), "RABBITMQ_DIST_PORT=" + strconv.Itoa(r.Ports.Distribution),
 		"ERL_EPMD_PORT=" + strconv.Itoa(r.Ports.PortMapper), "ERL_EPMD_ADDRESS=127.0.0.1",
 		"RABBITMQ_CONF_ENV_FILE=" + in("rabbitmq-env.conf"), "RABBITMQ_CONFIG_FILE=" + in("rabbitmq.conf"),
@@ -193,6 +212,37 @@ func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*e
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 	}
 	return cmd, nil
+}
+
+// nodeName returns the whole name of a node of this machine.
+func nodeName(node string) string { return cmp.Or(node, "cityconnect") + "@localhost" }
+
+// AddVhost makes a virtual host whose queues have a copy on each node of the
+// cluster, dead-letter queues as well, unless it is there. Only rabbitmqctl
+// knows how to in versions before 4.
+func (r *RabbitMQ) AddVhost(ctx context.Context, name string) error {
+	list, err := r.Tool(ctx, "rabbitmqctl", "--quiet", "--no-table-headers", "list_vhosts", "name")
+	if err != nil {
+		return err
+	}
+	names, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("list virtual hosts: %w", err)
+	}
+	commands := [][]string{{"set_permissions", "-p", name, Superuser, ".*", ".*", ".*"}}
+	if !slices.Contains(strings.Fields(string(names)), name) {
+		commands = slices.Insert(commands, 0, []string{"add_vhost", name, "--default-queue-type", "quorum"})
+	}
+	for _, args := range commands {
+		ctl, err := r.Tool(ctx, "rabbitmqctl", append([]string{"--quiet"}, args...)...)
+		if err != nil {
+			return err
+		}
+		if out, err := ctl.CombinedOutput(); err != nil {
+			return fmt.Errorf("rabbitmqctl %s: %w: %s", args[0], err, out)
+		}
+	}
+	return nil
 }
 
 // String names the ports as Set reads them.

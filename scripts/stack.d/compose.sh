@@ -19,8 +19,16 @@ stack_kind() {
 
 docker_answers() { has docker && docker compose version && timeout 10 docker info; } >/dev/null 2>&1
 
-# compose runs docker compose on the project's file.
-compose() { (cd "$root" && docker compose "$@") 9>&-; }
+# compose runs docker compose on the project's file, and on that of a cluster.
+compose() {
+  (
+    cd "$root"
+    if is_cluster; then
+      set -- -f docker-compose.yml -f deploy/compose.cluster.yml "$@"
+    fi
+    docker compose "$@"
+  ) 9>&-
+}
 
 compose_up() {
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"

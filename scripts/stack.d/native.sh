@@ -38,9 +38,17 @@ native_build() {
 # native_servers starts PostgreSQL and RabbitMQ and makes what the services
 # need there.
 native_servers() {
+  local amqp management vhost=
   native_ports
-  POSTGRES_ADDRESS=127.0.0.1:$postgres_port RABBITMQ_ADDRESS=127.0.0.1:$amqp_port \
-    RABBITMQ_MANAGEMENT_ADDRESS=127.0.0.1:$management_port "$root/deploy/secrets.sh" "$native_dir/secrets"
+  if is_cluster; then
+    cluster_ports
+    amqp=$(node_addresses amqp) management=$(node_addresses management) vhost=$cluster_vhost
+    management_port=$(node_port 1 management)
+  else
+    amqp=127.0.0.1:$amqp_port management=127.0.0.1:$management_port
+  fi
+  POSTGRES_ADDRESS=127.0.0.1:$postgres_port RABBITMQ_ADDRESS=$amqp RABBITMQ_VHOST=$vhost \
+    RABBITMQ_MANAGEMENT_ADDRESS=$management "$root/deploy/secrets.sh" "$native_dir/secrets"
   local password=$native_dir/secrets/postgres/superuser_password
   if ! running "$native_dir/postgres.pid"; then
     say "starting PostgreSQL on port $postgres_port"
@@ -48,12 +56,15 @@ native_servers() {
   fi
   PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD=$(<"$password") \
     SECRETS=$native_dir/secrets/postgres PATH=$(servers find postgres):$PATH "$root/deploy/postgres/databases.sh" 9>&-
-  if ! running "$native_dir/rabbitmq.pid"; then
+  if is_cluster; then
+    rabbitmq_stop "$native_dir/rabbitmq" # the single node of before, if it runs
+    cluster_start "$native_dir/secrets/rabbitmq/password"
+  elif cluster_stop && ! running "$native_dir/rabbitmq.pid"; then
     say "starting RabbitMQ on port $amqp_port"
     rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
       "$native_dir/secrets/rabbitmq/password"
   fi
-  SECRETS=$native_dir/secrets/rabbitmq "$root/deploy/rabbitmq/users.sh" "127.0.0.1:$management_port" 9>&-
+  SECRETS=$native_dir/secrets/rabbitmq RABBITMQ_VHOST=$vhost "$root/deploy/rabbitmq/users.sh" "127.0.0.1:$management_port" 9>&-
 }
 
 # native_ports reads the servers' ports. They are chosen once, and again for a
@@ -106,12 +117,14 @@ native_stop() {
     gateway) gateway_down ;;
     mailbox) mailbox_down ;;
     postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
+    rabbitmq-[123]) node_stop "$native_dir/$1" ;;
     report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, mailbox, postgres, rabbitmq, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
+    *) die "stop: want gateway, mailbox, postgres, rabbitmq, rabbitmq-NUMBER, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
   esac
 }
 
 native_stop_servers() {
+  cluster_stop
   rabbitmq_stop "$native_dir/rabbitmq"
   postgres_stop "$native_dir/postgres"
 }
@@ -119,6 +132,7 @@ native_stop_servers() {
 # native_clean stops everything and removes the data.
 native_clean() {
   native_down
+  cluster_remove
   server_remove "$native_dir/rabbitmq"
   server_remove "$native_dir/postgres"
   rm -rf "$native_dir"

@@ -10,7 +10,14 @@ native_status() {
   fi
   printf '%-16s %-8s %-24s %s\n' NAME PID PORTS STATE
   status_line postgres "$postgres_port" || well=1
-  status_line rabbitmq "$amqp_port" "management $management_port" || well=1
+  if is_cluster; then
+    cluster_ports
+    for number in $(seq "$rabbitmq_nodes"); do
+      status_line "rabbitmq-$number" "$(node_port "$number" amqp)" "management $(node_port "$number" management)" || well=1
+    done
+  else
+    status_line rabbitmq "$amqp_port" "management $management_port" || well=1
+  fi
   for service in report notification; do
     for number in $(seq "$replicas"); do
       status_line "$service-$number" "$(replica_port "$service" "$number")" \

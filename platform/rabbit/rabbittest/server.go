@@ -51,21 +51,27 @@ func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
 	if err := s.own.Prepare(); err != nil {
 		t.Fatalf("rabbittest: %v", err)
 	}
+	s.startPortMapper()
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// startPortMapper runs the port mapper until the test ends.
+func (s *Server) startPortMapper() {
+	s.t.Helper()
 	mapper := s.run(s.own.PortMapper())
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		_ = mapper.Process.Kill()
 		_ = mapper.Wait()
 	})
 	for s.own.PortMapperReady() != nil {
 		select {
-		case <-t.Context().Done():
-			t.Fatal("rabbittest: epmd does not answer")
+		case <-s.t.Context().Done():
+			s.t.Fatal("rabbittest: epmd does not answer")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	t.Cleanup(s.Kill)
-	s.Start()
-	return s
 }
 
 // URL returns the AMQP URL of the node.
@@ -93,6 +99,12 @@ func (s *Server) ManagementURL() string { return s.own.ManagementURL() }
 func (s *Server) Start() {
 	s.t.Helper()
 	s.cmd = s.run(s.own.Command())
+	s.await()
+}
+
+// await returns once the node answers.
+func (s *Server) await() {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), setupTimeout)
 	defer cancel()
 	for {

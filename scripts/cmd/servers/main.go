@@ -7,6 +7,9 @@
 //	                                   of this process is then the server's
 //	servers ready postgres|epmd|rabbitmq [flags]
 //	                                   exits with 0 once it answers
+//	servers vhost rabbitmq -name NAME [flags]
+//	                                   makes a virtual host whose queues have copies
+//	                                   on all nodes
 package main
 
 import (
@@ -31,7 +34,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: servers find|run|ready postgres|rabbitmq|epmd [flags]")
+var errUsage = errors.New("usage: servers find|run|ready|vhost postgres|rabbitmq|epmd [flags]")
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) < 2 {
@@ -50,6 +53,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var ports devserver.RabbitMQPorts
 	flags.Var(&ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
 	statistics := flags.Duration("statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
+	node := flags.String("node", "", "`name` of the RabbitMQ node")
+	nodes := flags.String("nodes", "", "`names` of all nodes of its cluster, with commas")
+	cookieFile := flags.String("cookie", "", "`file` with what the nodes know each other by")
+	vhost := flags.String("name", "", "`name` of the virtual host")
 	if err := flags.Parse(args[2:]); err != nil {
 		return err
 	}
@@ -64,7 +71,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		Dir: *dir, Port: *port, Password: strings.TrimSpace(string(password)),
 		Settings: settings,
 	}
-	rabbitmq := &devserver.RabbitMQ{Dir: *dir, Ports: ports, Password: postgres.Password, StatisticsInterval: *statistics}
+	rabbitmq := &devserver.RabbitMQ{Dir: *dir, Ports: ports, Password: postgres.Password, StatisticsInterval: *statistics, Node: *node}
+	if *nodes != "" {
+		cookie, err := os.ReadFile(*cookieFile)
+		if err != nil {
+			return fmt.Errorf("read the nodes' cookie: %w", err)
+		}
+		rabbitmq.Nodes, rabbitmq.Cookie = strings.Split(*nodes, ","), strings.TrimSpace(string(cookie))
+	}
 	switch verb + " " + server {
 	case "ready postgres":
 		return postgres.Ready(ctx)
@@ -72,6 +86,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return rabbitmq.PortMapperReady()
 	case "ready rabbitmq":
 		return rabbitmq.Ready()
+	case "vhost rabbitmq":
+		if err := rabbitmq.Prepare(); err != nil { // it finds the real folder
+			return err
+		}
+		return rabbitmq.AddVhost(ctx, *vhost)
 	case "run postgres":
 		if err := postgres.Prepare(ctx); err != nil {
 			return err

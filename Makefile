@@ -6,7 +6,7 @@ SHELL := bash
 
 .PHONY: help up down status logs clean demo page screenshots build test test-quick \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
-  test-kubernetes chaos chaos-stream bench-compare
+  test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ test-kubernetes: ## whether a real API server, built from the module proxy, take
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh
+
+chaos-cluster: ## the same with the nodes of a RabbitMQ cluster, one at a time
+	@RABBITMQ_NODES=3 scripts/chaos.sh -kinds rabbitmq-kill,rabbitmq-stop,rabbitmq-pause,rabbitmq-cut -faults $${FAULTS:-130}
 
 chaos-stream: ## three minutes of kills, cuts and restarts under the live streams
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Breaks a stack of its own at random while people use it, and counts. Arguments
-# go to the program; scripts/chaos.sh -help prints them.
+# go to the program; scripts/chaos.sh -help prints them. With RABBITMQ_NODES=3 the
+# faults of rabbitmq hit one node of a cluster.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/stack.d/ports.sh

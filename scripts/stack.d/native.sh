@@ -44,6 +44,8 @@ native_servers() {
     cluster_ports
     amqp=$(node_addresses amqp) management=$(node_addresses management) vhost=$cluster_vhost
     management_port=$(node_port 1 management)
+    # For who cuts connections, and spares those to the port mapper.
+    sed -i "s/^epmd_port=.*/epmd_port=${node_ports[0]##*,}/" "$native_dir/ports"
   else
     amqp=127.0.0.1:$amqp_port management=127.0.0.1:$management_port
   fi

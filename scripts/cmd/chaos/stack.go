@@ -46,7 +46,7 @@ type fault func(ctx context.Context, s *stack, random *rand.Rand) error
 type target func(s *stack, random *rand.Rand) ([]int, error)
 
 // kinds has every kind of fault. "report", "notification" and "photo" are one
-// replica, chosen at random.
+// replica, chosen at random, and so is "rabbitmq" one node of a cluster.
 var kinds = map[string]fault{
 	"report-kill":            end("report", syscall.SIGKILL),
 	"report-stop":            end("report", syscall.SIGTERM),

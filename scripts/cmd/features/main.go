@@ -24,6 +24,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -105,7 +106,7 @@ func (w *walk) connect(ctx context.Context, getenv func(string) string, gateway 
 	if url == "" {
 		return errors.New("set RABBITMQ_URL to the stack's broker")
 	}
-	if w.broker, err = amqp.Dial(url); err != nil {
+	if w.broker, err = rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "features"}); err != nil {
 		return errors.New("the broker at RABBITMQ_URL cannot be reached") // the cause may show the password
 	}
 	if w.publisher, err = w.broker.Channel(); err != nil {

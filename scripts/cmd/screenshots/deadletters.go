@@ -9,11 +9,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // breakMessages sends messages that can never succeed, of two kinds.
 func (t *town) breakMessages(ctx context.Context, url string) error {
-	conn, err := amqp.Dial(url)
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "screenshots"})
 	if err != nil {
 		return fmt.Errorf("dial broker: %w", err)
 	}

@@ -21,6 +21,9 @@ missing_for_tests() {
   find_program convert >/dev/null || echo imagemagick
   find_program exiftool >/dev/null || echo libimage-exiftool-perl
   find_program clamd >/dev/null || echo clamav-daemon
+  # A mail server whose bounces come back. A machine has one at most.
+  find_program exim4 >/dev/null || find_program sendmail >/dev/null || echo exim4-daemon-light
+  find_program curl >/dev/null || echo curl
 }
 
 # find_program prints a program's path; administrators' folders are searched
@@ -108,6 +111,7 @@ keep_disabled() {
     case $package in
       rabbitmq-server | postgresql) systemctl disable "$package" ;;
       nginx-light) systemctl disable nginx ;;
+      exim4-daemon-light) systemctl disable exim4 ;;
     esac
   done >/dev/null 2>&1 9>&- || true
 }

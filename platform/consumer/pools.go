@@ -32,9 +32,6 @@ type Pool struct {
 	PerSecond   float64
 	ErrorRate   float64 // failed of handled, 0 to 1
 
-	// Handled and Failed are messages since the process started.
-	Handled, Failed int64
-
 	// HandlerP50 and HandlerP99 are how long a batch took, over about the last
 	// minute; zero if there was none. How long messages wait is not shown: their
 	// timestamps are those of the outbox, in whole seconds.
@@ -54,6 +51,17 @@ func (c *Consumer) Pools() []Pool {
 	return pools
 }
 
+// Counted returns how many messages of queue this replica has handled, and how
+// many failed, since it started.
+func (c *Consumer) Counted(queue string) (handled, failed int64) {
+	for _, q := range c.queues {
+		if q.queue == queue {
+			return q.stats.handled.total.Load(), q.stats.failed.total.Load()
+		}
+	}
+	return 0, 0
+}
+
 func (q *queueWorkers) pool() Pool {
 	settings, _ := q.current()
 	subscribed, stalled := q.count()
@@ -63,7 +71,6 @@ func (q *queueWorkers) pool() Pool {
 		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
 		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
 		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
-		Handled: q.stats.handled.total.Load(), Failed: q.stats.failed.total.Load(),
 		HandlerP50: p50, HandlerP99: p99,
 	}
 	if failed := q.stats.failed.perSecond(); failed > 0 {

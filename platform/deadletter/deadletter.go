@@ -139,6 +139,9 @@ type Selection struct {
 	// Text is part of an error, or all of a number, message id or report id.
 	// Otherwise no content of messages is searched: who is masked in them must
 	// not be found by it.
-	Text     string    `json:"text,omitempty"`
-	From, To time.Time `json:"-"` // of the failure, up to but not including To; the zero times bound nothing
+	Text string `json:"text,omitempty"`
+	// From and To bound when it failed, To not included; the zero times bound
+	// nothing.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
 }

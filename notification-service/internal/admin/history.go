@@ -28,8 +28,9 @@ func PoolFigures(c *consumer.Consumer) history.Figures {
 		if p.Elsewhere {
 			continue
 		}
-		f.Counters["handled_per_s "+p.Queue] = float64(p.Handled)
-		f.Counters["failed_per_s "+p.Queue] = float64(p.Failed)
+		handled, failed := c.Counted(p.Queue)
+		f.Counters["handled_per_s "+p.Queue] = float64(handled)
+		f.Counters["failed_per_s "+p.Queue] = float64(failed)
 		if p.HandlerP99 > 0 {
 			f.Levels["handler_p50_ms "+p.Queue] = milliseconds(p.HandlerP50)
 			f.Levels["handler_p99_ms "+p.Queue] = milliseconds(p.HandlerP99)

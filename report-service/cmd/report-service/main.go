@@ -12,8 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -78,11 +81,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
 	verifier.RefuseErased(eraser.Erased)
-	health := service.NewHealth(log, append(append(verifier.Checks(), storage...),
-		service.Check{Name: "database", Probe: pool.Ping},
-		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
-		service.Check{Name: "restore", Probe: watch.Probe},
-		service.Check{Name: "relay", Probe: publisher.Probe, Optional: true})...)
+	health := service.NewHealth(log, slices.Concat(verifier.Checks(), storage, checks(pool, watch, publisher))...)
 	handler, err := api.New(api.Config{
 		Store: store, Files: files, Outbox: messages, Relay: publisher,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
@@ -95,11 +94,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}
-	listener, err := service.Listen(ctx, cfg.Addr)
-	if err != nil {
-		return err
-	}
-	operations, err := service.Listen(ctx, cfg.Operations)
+	listener, operations, err := listen(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -112,24 +107,47 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		_ = watch.Await(writing) // it ends without only if there is nothing to write any more
 		return store.Run(writing)
 	})
-	background.Go(func() error {
-		read := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, messages, publisher) }
-		return history.NewRecorder(pool, read, log).Run(writing)
-	})
+	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, messages, publisher) }
+	background.Go(func() error { return history.NewRecorder(pool, figures, log).Run(writing) })
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return publisher.Run(ctx) })
-	g.Go(func() error { return store.RunDuplicates(ctx, log) })
-	g.Go(func() error { return schedules.Run(ctx) })
 	_ = eraser.Refresh(ctx) // Run goes on with it
-	g.Go(func() error { return eraser.Run(ctx) })
-	g.Go(func() error {
-		return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
-	})
-	g.Go(func() error { return service.ServeOperations(ctx, operations, metrics, health, log) })
+	g, ctx := errgroup.WithContext(ctx)
+	for _, part := range []func(context.Context) error{
+		publisher.Run, schedules.Run, eraser.Run,
+		func(ctx context.Context) error { return store.RunDuplicates(ctx, log) },
+		func(ctx context.Context) error {
+			return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
+		},
+		func(ctx context.Context) error { return service.ServeOperations(ctx, operations, metrics, health, log) },
+	} {
+		g.Go(func() error { return part(ctx) })
+	}
 	err = g.Wait()
 	end()
 	return errors.Join(err, background.Wait())
+}
+
+// checks are what the service needs to answer, and the relay, which is only
+// told of: changes are taken while the broker is away.
+func checks(pool *pgxpool.Pool, watch *restore.Watch, publisher *relay.Relay) []service.Check {
+	return []service.Check{
+		{Name: "database", Probe: pool.Ping},
+		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
+		{Name: "restore", Probe: watch.Probe},
+		{Name: "relay", Probe: publisher.Probe, Optional: true},
+	}
+}
+
+// listen opens the port of the API and the one of the operators.
+func listen(ctx context.Context, cfg config.Config) (requests, operations net.Listener, err error) {
+	if requests, err = service.Listen(ctx, cfg.Addr); err != nil {
+		return nil, nil, err
+	}
+	if operations, err = service.Listen(ctx, cfg.Operations); err != nil {
+		_ = requests.Close() // the process ends
+		return nil, nil, err
+	}
+	return requests, operations, nil
 }
 
 // openPhotos returns where photos are kept, with its health check, or nothing in

@@ -70,15 +70,18 @@ func Vhost() (broker string, drop func() error, err error) {
 		return "", nil, fmt.Errorf("management client: %w", err)
 	}
 	name := "bench-" + uuid.NewString()
-	if _, err := client.PutVhost(name, rabbithole.VhostSettings{}); err != nil {
+	res, err := client.PutVhost(name, rabbithole.VhostSettings{})
+	if err != nil {
 		return "", nil, fmt.Errorf("make virtual host: %w", err)
 	}
+	_ = res.Body.Close() // its status was all that counts
 	u.Path = "/" + name
 	drop = func() error {
-		if _, err := client.DeleteVhost(name); err != nil {
+		res, err := client.DeleteVhost(name)
+		if err != nil {
 			return fmt.Errorf("delete virtual host: %w", err)
 		}
-		return nil
+		return res.Body.Close()
 	}
 	return u.String(), drop, nil
 }

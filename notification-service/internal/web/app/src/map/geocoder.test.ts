@@ -13,7 +13,9 @@ beforeEach(() => {
 
 test('words and positions are asked of our own service', async () => {
   const get = serve(notificationService, 'GET', () => ok({ places: [salak] }));
-  expect(await findAddresses(' salak ')).toEqual([{ name: 'Jalan Salak 12', quarter: 'Babakan', position: { latitude: -6.59, longitude: 106.8 } }]);
+  expect(await findAddresses(' salak ')).toEqual([
+    { name: 'Jalan Salak 12', quarter: 'Babakan', position: { latitude: -6.59, longitude: 106.8 } },
+  ]);
   expect(await addressAt({ latitude: -6.59, longitude: 106.8 })).toBe('Jalan Salak 12, Babakan');
   expect(get.mock.calls.map(([path, options]) => [path, options.params?.['query']])).toEqual([
     ['/map/places', { q: 'salak', language: 'en' }],

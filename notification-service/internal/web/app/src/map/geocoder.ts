@@ -31,12 +31,18 @@ interface Answer {
 
 async function places(asked: Promise<Answer>): Promise<Found[]> {
   const { data } = await asked.catch((): Answer => ({}));
-  return (data?.places ?? []).map(({ name, context, latitude, longitude }) => ({ name, quarter: context, position: { latitude, longitude } }));
+  return (data?.places ?? []).map(({ name, context, latitude, longitude }) => ({
+    name,
+    quarter: context,
+    position: { latitude, longitude },
+  }));
 }
 
 /** What was found, and after it what others found beside it. */
 export function joined(found: Found[], others: Found[]): Found[] {
   const isNew = (place: Found) =>
-    !found.some((known) => known.name === place.name && distance(place.position, [[known.position.longitude, known.position.latitude]]) < SAME_M);
+    !found.some(
+      (known) => known.name === place.name && distance(place.position, [[known.position.longitude, known.position.latitude]]) < SAME_M,
+    );
   return [...found, ...others.filter(isNew)];
 }

@@ -45,7 +45,12 @@ export function DeadLetterList() {
         <Chosen
           ids={open.filter(({ id }) => chosen.has(id)).map(({ id }) => id)}
           all={open.length}
-          onAll={(on) => choose(open.map(({ id }) => id), on)}
+          onAll={(on) =>
+            choose(
+              open.map(({ id }) => id),
+              on,
+            )
+          }
           onDone={() => {
             setChosen(new Set());
             found.refresh();
@@ -143,7 +148,7 @@ export function Search({ query }: { query: Query }) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const entered = new FormData(event.currentTarget as HTMLFormElement);
-    const value = (name: string) => String(entered.get(name) ?? '').trim();
+    const value = (name: string) => (entered.get(name) as string).trim(); // of an input that is no file
     const time = (name: string) => (value(name) === '' ? '' : new Date(value(name)).toISOString());
     const wanted: Query = { ...query, state: query.state ?? 'all', text: value('text'), from: time('from'), to: time('to') };
     go('ops/dead-letters', Object.fromEntries(Object.entries(wanted).flatMap(([name, said]) => (said ? [[name, said]] : []))));

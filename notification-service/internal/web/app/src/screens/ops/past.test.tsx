@@ -13,7 +13,14 @@ const history = {
   replicas: [3, 3, 2],
   series: [
     { name: 'handled_per_s', queue: 'a', runs: [{ from: 0, values: [1, 2] }] },
-    { name: 'handled_per_s', queue: 'b', runs: [{ from: 0, values: [4] }, { from: 2, values: [1] }] },
+    {
+      name: 'handled_per_s',
+      queue: 'b',
+      runs: [
+        { from: 0, values: [4] },
+        { from: 2, values: [1] },
+      ],
+    },
     { name: 'depth', queue: 'a', runs: [{ from: 0, values: [0, 0, 7] }] },
   ],
 };

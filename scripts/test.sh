@@ -51,11 +51,6 @@ flags=(-race -timeout 1h -parallel 6 -vet=off -ldflags=-w)
 export GORACE="atexit_sleep_ms=20 ${GORACE:-}"
 failed=0
 
-# Whole processes and a browser take longer than all other packages but those
-# below together, and wait more: they run beside the rest.
-go test "${flags[@]}" -count=1 "$@" ./scripts/e2e >.stack/logs/e2e.log 2>&1 &
-e2e=$!
-
 # These depend on nothing but their own code, which is what Go looks at. All
 # others also read documents and programs that it does not know of. The longest
 # come first, so that none is left to run alone.
@@ -71,9 +66,9 @@ breaking=(
   ./notification-service/internal/broadcast
   ./report-service/internal/postgres
 )
-longest=(./notification-service/cmd/delivery-worker ./report-service/cmd/photo-worker)
+longest=(./scripts/e2e ./notification-service/cmd/delivery-worker ./report-service/cmd/photo-worker)
 mapfile -t others < <(go list "${longest[@]}" "${modules[@]/%//...}" |
-  grep -vxFf <(go list ./scripts/e2e "${breaking[@]}") | awk '!seen[$0]++')
+  grep -vxFf <(go list "${breaking[@]}") | awk '!seen[$0]++')
 
 # The page's unit tests need no server, and no browser. A test of the others
 # builds the page, with the packages that are installed here.
@@ -90,8 +85,6 @@ go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
 GOWORK=off go -C deploy/helm test -count=1 "$@" ./... || failed=1
 wait "$page" || failed=1
 cat .stack/logs/page.log
-wait "$e2e" || failed=1
-cat .stack/logs/e2e.log
 wait "$stacks" || {
   failed=1
   cat .stack/logs/demo.log .stack/logs/chaos.log

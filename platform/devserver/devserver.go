@@ -18,6 +18,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -116,9 +117,11 @@ func give(dir string, owner *syscall.Credential) error {
 
 // FreePorts returns n ports that were free a moment ago, below the range from
 // which the system takes the ports of outgoing connections: a server that is
-// stopped finds its port free when it starts again.
+// stopped finds its port free when it starts again. No other process gets them
+// from FreePorts before this one has ended: a broker on a busy machine listens
+// half a minute after it was given its port.
 func FreePorts(n int) ([]int, error) {
-	const first, count, attempts = 20000, 12000, 1000
+	const first, count, attempts = 26000, 6000, 1000 // stacks take theirs below
 	ports := make([]int, 0, n)
 	for range attempts {
 		if len(ports) == n {
@@ -130,9 +133,39 @@ func FreePorts(n int) ([]int, error) {
 			continue // it is taken
 		}
 		defer listener.Close() // held until all are found, so that they differ
-		ports = append(ports, port)
+		if mine, err := reserve(port); err != nil {
+			return nil, err
+		} else if mine {
+			ports = append(ports, port)
+		}
 	}
 	return nil, fmt.Errorf("find %d free ports: gave up after %d attempts", n, attempts)
+}
+
+// reserved are the files whose locks keep ports for this process.
+var reserved struct {
+	sync.Mutex
+	files []*os.File
+}
+
+// reserve reports whether port is kept for this process from now on, by a lock
+// that ends with it.
+func reserve(port int) (mine bool, err error) {
+	folder := filepath.Join(os.TempDir(), "cityconnect-ports")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return false, fmt.Errorf("reserve port: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return false, fmt.Errorf("reserve port: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return false, file.Close() // another process has it
+	}
+	reserved.Lock()
+	defer reserved.Unlock()
+	reserved.files = append(reserved.files, file)
+	return true, nil
 }
 
 // find returns the first of the folders that has the program, or the one on the

@@ -5,11 +5,12 @@
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # free_ports prints as many unused ports as asked for, below the range from
-# which the system takes the ports of outgoing connections.
+# which the system takes the ports of outgoing connections, and below that of
+# the tests' own servers.
 free_ports() {
   local count=$1 port given=' '
   while ((count > 0)); do
-    port=$((20000 + RANDOM % 12000))
+    port=$((20000 + RANDOM % 6000))
     if [[ $given != *" $port "* ]] && ! port_open "$port"; then
       given+="$port "
       echo "$port"

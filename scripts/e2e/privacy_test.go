@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 
@@ -54,7 +56,15 @@ func releaseCanary(t *testing.T) *canary {
 	t.Helper()
 	mark := func() string { b := make([]byte, 6); _, _ = rand.Read(b); return hex.EncodeToString(b) }
 	id, name, mail := "Id-"+mark()+"-Kanari", "Nama "+mark()+" Kanari", mark()+".kanari@surel.test"
-	c := &canary{stack: startStack(t), leaks: newLeakDetector(t, id, name, mail), address: mail}
+	c := &canary{stack: prepareStack(t), leaks: newLeakDetector(t, id, name, mail), address: mail}
+	geocoder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := httputil.DumpRequest(r, true) // a request without a body
+		c.leaks.check("the geocoder", asked)
+		_, _ = w.Write([]byte(`{"type":"FeatureCollection","features":[]}`)) // the client has left
+	}))
+	t.Cleanup(geocoder.Close)
+	c.notification.env["GEOCODER_URL"] = geocoder.URL + "/search"
+	c.start()
 	c.mails = c.openMailServer()
 	c.startPhotoWorker()
 	c.user = c.As(id, token(jwt.MapClaims{"sub": id, "name": name, "email": mail, "role": "resident"}))

@@ -5,14 +5,17 @@ import { t } from '../lang/i18n';
 import { config } from '../state/config';
 import { session } from '../state/session';
 import { Icon } from '../ui/icons';
+import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { createChoice, MAX_PHOTOS, ofReport } from './chosen';
 import { dropOutgoing, outgoing, type Outgoing } from './outgoing';
 import { createPhotos } from './photos';
 import { Picker } from './picker';
-import { Redact } from './redact';
 import { STAGES, stages } from './stages';
+
+// Officials alone redact, and rarely.
+const Redact = lazily(async () => (await import('./redact')).Redact);
 
 /** The photos of a report; whoever may add some can do so here. */
 export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {

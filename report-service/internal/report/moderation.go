@@ -1,11 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
@@ -82,19 +79,6 @@ func (f *Filing) Redact(r Rewording, now time.Time) error {
 	}
 	f.touch(now)
 	return nil
-}
-
-// Reference returns what people call the report on the telephone.
-func Reference(id uuid.UUID) string {
-	var bits uint64
-	for _, b := range id[len(id)-referenceLetters*5/8:] {
-		bits = bits<<8 | uint64(b)
-	}
-	letters := make([]byte, 0, referenceLetters)
-	for i := referenceLetters - 1; i >= 0; i-- {
-		letters = append(letters, referenceAlphabet[bits>>(5*i)&31])
-	}
-	return fmt.Sprintf("%s-%s", letters[:referenceLetters/2], letters[referenceLetters/2:])
 }
 
 // An AbuseReason says what is wrong with a report.

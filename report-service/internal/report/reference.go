@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // A report's reference is what people call it on the telephone, such as
@@ -14,6 +16,19 @@ const referenceAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // referenceLetters have five bits each.
 const referenceLetters = 8
+
+// Reference returns what people call the report on the telephone.
+func Reference(id uuid.UUID) string {
+	var bits uint64
+	for _, b := range id[len(id)-referenceLetters*5/8:] {
+		bits = bits<<8 | uint64(b)
+	}
+	letters := make([]byte, 0, referenceLetters)
+	for i := referenceLetters - 1; i >= 0; i-- {
+		letters = append(letters, referenceAlphabet[bits>>(5*i)&31])
+	}
+	return fmt.Sprintf("%s-%s", letters[:referenceLetters/2], letters[referenceLetters/2:])
+}
 
 // ReferenceOf returns the last ten hexadecimal digits of the ids that have the
 // reference which words are together, however it was split and written.

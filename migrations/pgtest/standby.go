@@ -28,10 +28,7 @@ func (s *Server) AwaitStandby() *Standby {
 			committed <- err
 		}()
 		if b.firstWaits(committed) {
-			b.GiveUp()
-			if err := <-committed; err != nil {
-				s.t.Fatalf("pgtest: commit that was given up: %v", err)
-			}
+			b.giveUpUntil(committed)
 			return b
 		}
 	}
@@ -52,6 +49,26 @@ func (b *Standby) Waits() (n int) {
 func (b *Standby) GiveUp() {
 	b.server.t.Helper()
 	b.exec(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+}
+
+// giveUpUntil gives up until a commit has ended: what waits at first may be
+// another's.
+func (b *Standby) giveUpUntil(committed <-chan error) {
+	b.server.t.Helper()
+	deadline := time.After(setupTimeout)
+	for {
+		b.GiveUp()
+		select {
+		case err := <-committed:
+			if err != nil {
+				b.server.t.Fatalf("pgtest: commit that was given up: %v", err)
+			}
+			return
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			b.server.t.Fatal("pgtest: a commit that was given up does not end")
+		}
+	}
 }
 
 // Release lets all commits end, those that wait and those to come.

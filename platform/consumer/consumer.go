@@ -136,49 +136,65 @@ const (
 // believed: one that subscribes just now is not counted yet.
 const maxMissing = 3
 
-// watchQueues follows depth and consumers of each queue on a channel of its
-// own. It ends the session if a queue has fewer consumers than this process
-// believes to have: a subscription that died in silence.
+// watchQueues looks at the queues until ctx ends or the connection does. A
+// broker that does not answer loses the connection, and so does one where a
+// queue has fewer consumers than this process believes to have: a subscription
+// that died in silence.
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
-	missing := make(map[*queueWorkers]int)
-	absent := make(map[*queueWorkers]time.Time) // until when it is not looked for
+	w := queueWatch{missing: make(map[*queueWorkers]int), absent: make(map[*queueWorkers]time.Time)}
 	for backoff.Sleep(ctx, queuePoll) == nil {
-		ch, err := conn.Channel()
-		if err != nil {
+		err := rabbit.Ask(conn, func() error { return c.lookAtQueues(conn, w) })
+		if err != nil && ctx.Err() == nil && !conn.IsClosed() {
+			c.log.Error().Err(err).Msg("a subscription died in silence, will reconnect")
+			_ = conn.CloseDeadline(time.Now().Add(time.Second)) // the supervisor opens another
+		}
+		if conn.IsClosed() {
 			return
 		}
-		for _, q := range c.queues {
-			if time.Now().Before(absent[q]) {
-				continue
-			}
-			state, err := ch.QueueDeclarePassive(q.queue, true, false, false, false, nil)
-			q.stats.exists.Store(err == nil)
-			if err != nil { // the channel is closed
-				if q.effect != nil {
-					break // the worker's own channel says why
-				}
-				absent[q] = time.Now().Add(absentPoll)
-				if ch, err = conn.Channel(); err != nil {
-					return
-				}
-				continue
-			}
-			q.stats.depth.Store(int64(state.Messages))
-			q.stats.consumers.Store(int64(state.Consumers))
-			q.metrics.depth.WithLabelValues(q.queue).Set(float64(state.Messages))
-			q.metrics.consumers.WithLabelValues(q.queue).Set(float64(state.Consumers))
-			if subscribed, _ := q.count(); state.Consumers >= subscribed {
-				missing[q] = 0
-				continue
-			}
-			if missing[q]++; missing[q] == maxMissing {
-				c.log.Error().Str("queue", q.queue).Int("consumers", state.Consumers).Msg("a subscription died in silence, will reconnect")
-				_ = conn.CloseDeadline(time.Now().Add(time.Second)) // the supervisor opens another
-				return
-			}
-		}
-		_ = ch.Close() // closed already if a queue is missing
 	}
+}
+
+// A queueWatch is what was seen of the queues on one connection.
+type queueWatch struct {
+	missing map[*queueWorkers]int       // how often in a row a consumer was
+	absent  map[*queueWorkers]time.Time // until when a queue is not looked for
+}
+
+// lookAtQueues notes depth and consumers of each queue, on a channel of its own.
+// Its error says which subscription has died, or that the connection has ended.
+func (c *Consumer) lookAtQueues(conn *amqp.Connection, w queueWatch) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ch.Close() }() // closed already if a queue is missing
+	for _, q := range c.queues {
+		if time.Now().Before(w.absent[q]) {
+			continue
+		}
+		state, err := ch.QueueDeclarePassive(q.queue, true, false, false, false, nil)
+		q.stats.exists.Store(err == nil)
+		if err != nil { // the channel is closed
+			if q.effect != nil {
+				return nil // the worker's own channel says why
+			}
+			w.absent[q] = time.Now().Add(absentPoll)
+			if ch, err = conn.Channel(); err != nil {
+				return err
+			}
+			continue
+		}
+		q.stats.depth.Store(int64(state.Messages))
+		q.stats.consumers.Store(int64(state.Consumers))
+		q.metrics.depth.WithLabelValues(q.queue).Set(float64(state.Messages))
+		q.metrics.consumers.WithLabelValues(q.queue).Set(float64(state.Consumers))
+		if subscribed, _ := q.count(); state.Consumers >= subscribed {
+			w.missing[q] = 0
+		} else if w.missing[q]++; w.missing[q] == maxMissing {
+			return fmt.Errorf("%s has %d consumers, want %d", q.queue, state.Consumers, subscribed)
+		}
+	}
+	return nil
 }
 
 // watchWorkers notices workers that make no progress.

@@ -33,6 +33,9 @@ type deadlineConn struct {
 	silence time.Duration // what a read waits
 	guard   func() error
 
+	reading sync.Mutex // of limit, and of the deadline of reads
+	limit   time.Time  // when reads end in any case; zero for never
+
 	mu      sync.Mutex
 	changed sync.Cond // room in pending, something in pending, or the end
 	pending []byte    // bounded: a writer waits while it is full
@@ -51,13 +54,27 @@ func newDeadlineConn(conn net.Conn, cfg Config) *deadlineConn {
 	return c
 }
 
-// SetDeadline sets both deadlines. Lifting them, as amqp091-go does after the
-// handshake while a read is under way, leaves the read its own.
+// SetDeadline limits all that is read and written until then, whatever comes in
+// meanwhile: a broker that hangs sends heartbeats. Without a time, which is what
+// amqp091-go sets after the handshake while a read is under way, each read has
+// its own limit again.
 func (c *deadlineConn) SetDeadline(t time.Time) error {
-	if err := c.Conn.SetDeadline(t); err != nil || !t.IsZero() {
+	if err := c.Conn.SetWriteDeadline(t); err != nil {
 		return err
 	}
-	return c.Conn.SetReadDeadline(time.Now().Add(c.silence))
+	return c.limitReads(func() { c.limit = t })
+}
+
+// limitReads sets the deadline of the read that is under way, and of the next.
+func (c *deadlineConn) limitReads(change func()) error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	change()
+	deadline := time.Now().Add(c.silence)
+	if !c.limit.IsZero() && c.limit.Before(deadline) {
+		deadline = c.limit
+	}
+	return c.Conn.SetReadDeadline(deadline)
 }
 
 // SetReadDeadline leaves the deadline as it is: see Read.
@@ -65,7 +82,7 @@ func (c *deadlineConn) SetReadDeadline(time.Time) error { return nil }
 
 // Read waits for as long as a living broker can be silent.
 func (c *deadlineConn) Read(p []byte) (int, error) {
-	if err := c.Conn.SetReadDeadline(time.Now().Add(c.silence)); err != nil {
+	if err := c.limitReads(func() {}); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)

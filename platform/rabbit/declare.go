@@ -95,12 +95,14 @@ func declare(conn *amqp.Connection, kind, name string, lookUp, create func(*amqp
 // onChannel gives do a channel of its own: the broker closes the channel on
 // which it refuses something.
 func onChannel(conn *amqp.Connection, do func(*amqp.Channel) error) error {
-	ch, err := conn.Channel()
-	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
-	defer ch.Close() // closed already if do failed
-	return do(ch)
+	return Ask(conn, func() error {
+		ch, err := conn.Channel()
+		if err != nil {
+			return fmt.Errorf("open channel: %w", err)
+		}
+		defer ch.Close() // closed already if do failed
+		return do(ch)
+	})
 }
 
 func isCode(err error, code int) bool {

@@ -79,13 +79,19 @@ type inFlight struct {
 // messages in flight. A window above 1,024 costs more than it gains: the
 // client's bookkeeping grows with it.
 func NewPublisher(conn *amqp.Connection, window int) (*Publisher, error) {
-	ch, err := conn.Channel()
+	var ch *amqp.Channel
+	err := Ask(conn, func() (err error) {
+		if ch, err = conn.Channel(); err != nil {
+			return fmt.Errorf("open publishing channel: %w", err)
+		}
+		if err := ch.Confirm(false); err != nil {
+			_ = ch.Close()
+			return fmt.Errorf("enter confirm mode: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("open publishing channel: %w", err)
-	}
-	if err := ch.Confirm(false); err != nil {
-		_ = ch.Close()
-		return nil, fmt.Errorf("enter confirm mode: %w", err)
+		return nil, err
 	}
 	p := &Publisher{
 		conn: conn,

@@ -35,6 +35,8 @@ const (
 	writeTimeout = 10 * time.Second
 	// closeTimeout bounds the closing of a connection whose broker may not answer.
 	closeTimeout = 2 * time.Second
+	// answerTimeout is far above what a cluster needs that has just lost a node.
+	answerTimeout = 15 * time.Second
 )
 
 // A Config says where to connect, and who observes the connection.
@@ -134,15 +136,26 @@ func properties(name string) amqp.Table {
 // handshake is over. Ending ctx interrupts the connecting.
 func dialSocket(ctx context.Context, cfg Config, network, addr string, timeout time.Duration) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: timeout}
-	conn, err := dialer.DialContext(ctx, network, addr)
+	socket, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
+	conn := newDeadlineConn(socket, cfg)
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	return newDeadlineConn(conn, cfg), nil
+	return conn, nil
+}
+
+// Ask calls ask, which waits for answers of the broker on conn, as each
+// declaration does. A broker that is there and answers nothing, as a node may
+// whose cluster has no majority, loses the connection after 15 s, which ends
+// ask: amqp091-go would wait without end.
+func Ask(conn *amqp.Connection, ask func() error) error {
+	cut := time.AfterFunc(answerTimeout, func() { closeWithin(conn, 0) })
+	defer cut.Stop()
+	return ask()
 }
 
 // closeWithin closes conn, and waits no longer than timeout for the broker's

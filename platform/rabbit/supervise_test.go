@@ -33,6 +33,43 @@ func TestBrokerFaults(t *testing.T) {
 	} {
 		t.Run(fault.name, func(t *testing.T) { testSuperviseOver(t, server, fault.break_, fault.fix) })
 	}
+	t.Run("hang", func(t *testing.T) { testHang(t, server) })
+}
+
+// testHang makes connections of the broker hang. They are given up: a publisher
+// that is closed has its outcome, and who asks gets an error.
+func testHang(t *testing.T, server *rabbittest.Server) {
+	cfg := rabbit.Config{URL: server.URL(), Name: t.Name(), Log: zerolog.Nop(), Heartbeat: time.Second}
+	var connections [2]*amqp.Connection
+	for i := range connections {
+		conn, err := rabbit.Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connections[i] = conn
+	}
+	declareQueue(t, connections[0], "hanging")
+	publisher := newPublisher(t, connections[0])
+	server.Hang()
+
+	outcome := make(chan rabbit.Outcome, 1)
+	if err := publisher.Publish("", "hanging", message("x"), func(o rabbit.Outcome) { outcome <- o }); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		publisher.Close()
+		close(closed)
+	}()
+	asked := make(chan error, 1)
+	go func() { asked <- rabbit.DeclareExchange(connections[1], "hanging", amqp.ExchangeFanout) }()
+	if o := receive(t, outcome); o.Result != rabbit.Lost {
+		t.Errorf("outcome %v, want lost", o)
+	}
+	receive(t, closed)
+	if err := receive(t, asked); err == nil {
+		t.Error("declared an exchange over a connection that hangs")
+	}
 }
 
 // testSuperviseOver breaks the broker: the session ends with the connection,

@@ -66,7 +66,11 @@ func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
 
 // receive delivers what the other replicas announce until ctx ends.
 func (b *Bus) receive(ctx context.Context, conn *amqp.Connection) error {
-	deliveries, err := b.subscribe(conn)
+	var deliveries <-chan amqp.Delivery
+	err := rabbit.Ask(conn, func() (err error) {
+		deliveries, err = b.subscribe(conn)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -65,9 +65,10 @@ func (s *Server) startPortMapper() {
 		_ = mapper.Process.Kill()
 		_ = mapper.Wait()
 	})
+	deadline := time.After(setupTimeout)
 	for s.own.PortMapperReady() != nil {
 		select {
-		case <-s.t.Context().Done():
+		case <-deadline:
 			s.t.Fatal("rabbittest: epmd does not answer")
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -148,6 +149,14 @@ func (s *Server) Pause() {
 // Resume lets a paused node go on.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
+// Hang makes each connection that the node has now hang: its heartbeats go on,
+// and nothing that its client sends is answered any more, not even its goodbye.
+// New connections work.
+func (s *Server) Hang() {
+	s.t.Helper()
+	s.eval("[catch sys:suspend(P) || P <- rabbit_networking:local_connections() ++ rabbit_channel:list_local()], ok.")
+}
+
 // SetDiskAlarm makes the node believe that its disk is full, or no longer so.
 // It blocks whoever publishes while the alarm is on. It returns once the alarm
 // is set or cleared.
@@ -157,24 +166,35 @@ func (s *Server) SetDiskAlarm(on bool) {
 	if on {
 		limit = "1000000000000000"
 	}
-	eval := fmt.Sprintf("rabbit_disk_monitor:set_disk_free_limit(%s), rabbit_alarm:get_alarms().", limit)
-	ctl, err := s.own.Tool(context.WithoutCancel(s.t.Context()), "rabbitmqctl", "--quiet", "eval", eval)
+	s.eval(fmt.Sprintf("rabbit_disk_monitor:set_disk_free_limit(%s), rabbit_alarm:get_alarms().", limit))
+}
+
+// eval has the node evaluate an expression of Erlang.
+func (s *Server) eval(expression string) {
+	s.t.Helper()
+	ctl, err := s.own.Tool(context.WithoutCancel(s.t.Context()), "rabbitmqctl", "--quiet", "eval", expression)
 	if err != nil {
 		s.t.Fatalf("rabbittest: %v", err)
 	}
 	if out, err := ctl.CombinedOutput(); err != nil {
-		s.t.Fatalf("rabbittest: set disk limit: %v\n%s", err, out)
+		s.t.Fatalf("rabbittest: evaluate %s: %v\n%s", expression, err, out)
 	}
 }
 
 // end signals the node and waits for it. Its exit code says only how we ended it.
 func (s *Server) end(signal syscall.Signal) {
+	s.t.Helper()
 	if s.cmd == nil {
 		return
 	}
 	s.signal(syscall.SIGCONT) // a paused process takes no SIGTERM
 	s.signal(signal)
+	patience := time.AfterFunc(setupTimeout, func() {
+		s.t.Errorf("rabbittest: the node does not end by %v", signal)
+		s.signal(syscall.SIGKILL)
+	})
 	_ = s.cmd.Wait()
+	patience.Stop()
 	s.cmd = nil
 }
 

@@ -75,6 +75,26 @@ func TestBrokerFaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("hanging", func(t *testing.T) { testHang(t, server) })
+}
+
+// A connection hangs: the broker sends heartbeats on it, and answers nothing. The
+// relay gives it up and goes on with another.
+func testHang(t *testing.T, server *rabbittest.Server) {
+	pool, url := pgtest.Report(t), server.Vhost()
+	bindQueue(t, url, event.VoteReceivedKey)
+	r := start(t, pool, url, func(c *relay.Config) { c.ConfirmTimeout = time.Second })
+	rows := newRows(10, 10)
+	insertMany(t, pool, rows)
+	waitEmpty(t, pool)
+	server.Hang()
+	later := newRows(10, 10)
+	insertMany(t, pool, later)
+	waitEmpty(t, pool)
+	receive(t, url, event.VoteReceivedKey).wait(t, append(rows, later...))
+	if n := r.State().Connects; n != 2 {
+		t.Errorf("%d connections, want the one that hung and another", n)
+	}
 }
 
 func isAway(s relay.State) bool { return !s.Connected }

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed by then, if all goes well
 	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
 		t.Fatal(err)
 	}

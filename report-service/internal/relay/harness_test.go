@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -149,10 +150,18 @@ func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Con
 	}()
 	stop := func() error {
 		cancel()
-		<-ended
-		return result
+		select {
+		case <-ended:
+			return result
+		case <-time.After(testTimeout):
+			return errors.New("the relay does not stop")
+		}
 	}
-	t.Cleanup(func() { _ = stop() })
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
 	return replica{r, metrics, stop}
 }
 

@@ -90,7 +90,12 @@ func (n *notifier) run(ctx context.Context, conn *amqp.Connection) {
 // exchangeWakeups sends and receives in turns. At most one wake-up is being
 // sent; what is committed meanwhile goes with the next.
 func (n *notifier) exchangeWakeups(ctx context.Context, conn *amqp.Connection) error {
-	ch, messages, err := n.subscribe(conn)
+	var ch *amqp.Channel
+	var messages <-chan amqp.Delivery
+	err := rabbit.Ask(conn, func() (err error) {
+		ch, messages, err = n.subscribe(conn)
+		return err
+	})
 	if err != nil {
 		return err
 	}

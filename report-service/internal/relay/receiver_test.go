@@ -36,7 +36,9 @@ func receive(t testing.TB, url string, key event.Key) *receiver {
 		defer close(done)
 		for ctx.Err() == nil {
 			if conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "receiver", Heartbeat: time.Second}); err == nil {
-				_ = c.consume(ctx, conn, event.Topology{}.Queue(key)) // it ends with the broker
+				cut := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now()) })
+				_ = c.consume(conn, event.Topology{}.Queue(key)) // it ends with the broker
+				cut()
 				_ = conn.CloseDeadline(time.Now().Add(time.Second))
 			}
 			select {
@@ -49,7 +51,7 @@ func receive(t testing.TB, url string, key event.Key) *receiver {
 	return c
 }
 
-func (c *receiver) consume(ctx context.Context, conn *amqp.Connection, queue string) error {
+func (c *receiver) consume(conn *amqp.Connection, queue string) error {
 	ch, err := conn.Channel()
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func (c *receiver) consume(ctx context.Context, conn *amqp.Connection, queue str
 	if err := ch.Qos(500, 0, false); err != nil {
 		return err
 	}
-	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,39 @@ func TestPageWorkbenchByKeyboard(t *testing.T) {
 	page.checkFaults()
 }
 
+// An official who goes on before a move is answered stays there: the answer
+// takes the focus nowhere, nor does the row that the event of the move, which may
+// be faster, took out of the list.
+func TestPageWorkbenchAnsweredLate(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range 3 {
+		file(t, ana, fmt.Sprintf("Report %d", i))
+	}
+	page := c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1280, 800), browser.InEachDocument(`
+		const send = globalThis.fetch;
+		const ended = new Promise((resolve) => { globalThis.answer = resolve; });
+		globalThis.fetch = async (request) => {
+			const response = await send(request);
+			if (request.method === 'PATCH') await ended;
+			return response;
+		};`))
+	inForm := browser.Until(`document.activeElement.matches('.desk-detail input[type=radio]')`)
+	page.do(
+		browser.See(".task", "Report 2"), browser.Press("j"), focusOn("Report 0"),
+		browser.Press("m"), inForm, browser.Press(" "), browser.Enter(),
+		browser.Until(`!document.querySelector('.desk-list').textContent.includes('Report 0')`),
+		browser.Until(`!document.activeElement.closest('.desk-list')`),
+		browser.Press("j"), focusOn("Report 1"), browser.Press("m"), inForm,
+		browser.Until(`globalThis.answer() || true`), browser.See(".desk-detail [role=status]", "Moved: Report 0"), inForm,
+		browser.See(".desk-detail h2", "Report 1"),
+		browser.Press(" "), browser.Enter(), focusOn("Report 2"),
+	)
+	c.checkStatuses("in_progress", 2)
+	page.checkFaults()
+}
+
 // All at once is five keys. What is refused is named with its reason, and stays
 // selected.
 func TestPageMovesMany(t *testing.T) {

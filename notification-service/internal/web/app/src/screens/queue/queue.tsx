@@ -103,6 +103,9 @@ function Workbench() {
   const wide = useMedia(WIDE);
   const opened = query.get('report') ?? undefined;
   const [current, setCurrent] = useState(opened);
+  /** The current row by the time that an act ends. */
+  const latest = useRef(current);
+  latest.current = current;
   const [dialog, setDialog] = useState<Dialog>();
   /** Whether a dialog was opened from where the focus was. */
   const fromFocus = useRef(false);
@@ -187,6 +190,8 @@ function Workbench() {
   /** The report was moved: on to the next, which has its place if it has left the list. */
   const advance = (title: string) => {
     setSaid(t('work.moved', { title }));
+    // The answer took its time: the reader has gone on meanwhile.
+    if (latest.current !== current) return;
     const list = queue.tasks.value;
     const stays = list.some(({ id }) => id === current);
     const next = list[Math.min(place.current + (stays ? 1 : 0), list.length - 1)];

@@ -214,12 +214,13 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
 function useKeptFocus(table: RefObject<HTMLDivElement | null>, tasks: Task[], at: number): void {
   const row = useRef<number | undefined>(undefined);
   useEffect(() => {
-    // Who clicks elsewhere has left the table.
+    // Who clicks elsewhere has left the table, and whoever has the focus elsewhere.
     const leave = ({ target }: Event) => {
       if (target instanceof Node && !table.current?.contains(target)) row.current = undefined;
     };
-    document.addEventListener('pointerdown', leave);
-    return () => document.removeEventListener('pointerdown', leave);
+    const ways = ['pointerdown', 'focusin'];
+    ways.forEach((way) => document.addEventListener(way, leave));
+    return () => ways.forEach((way) => document.removeEventListener(way, leave));
   }, []);
   useLayoutEffect(() => {
     if (row.current !== undefined && document.activeElement === document.body) {

@@ -94,16 +94,20 @@ type sum struct {
 	// unasked versions come from requests that were given up and repeated, and
 	// took effect all the same. Each was shown once like any other.
 	unasked int
-	// photos were accepted; those that are neither ready nor refused are lost.
-	photos, ready, refused int
-	streams                ssetest.Count
-	repeats                int
+	photos  verdicts
+	streams ssetest.Count
+	repeats int
 }
+
+// verdicts are what became of the photos that were accepted. Those that are
+// neither ready nor refused are lost. Misjudged are sound ones that were refused,
+// and others that were not.
+type verdicts struct{ accepted, ready, refused, misjudged int }
 
 // settle waits until everything is shown, and sums up. What has to be shown
 // follows from the versions that the reports have now.
 func (t *town) settle(ctx context.Context) (sum, error) {
-	ready, refused, err := t.settlePhotos(ctx)
+	photos, err := t.settlePhotos(ctx)
 	if err != nil {
 		return sum{}, err
 	}
@@ -121,7 +125,7 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 			// What comes twice may come late.
 			err := sleep(ctx, 2*calm)
 			s = t.sum(versions)
-			s.photos, s.ready, s.refused = len(t.photos), ready, refused
+			s.photos = photos
 			return s, err
 		}
 		if err := sleep(ctx, 200*time.Millisecond); err != nil {
@@ -132,10 +136,10 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 
 // settlePhotos waits until every photo has its verdict, and counts them. Each that
 // got ready is a change of its report.
-func (t *town) settlePhotos(ctx context.Context) (ready, refused int, err error) {
+func (t *town) settlePhotos(ctx context.Context) (verdicts, error) {
 	deadline := time.Now().Add(settleWithin)
 	for {
-		ready, refused = 0, 0
+		v := verdicts{accepted: len(t.photos)}
 		changes := make(map[*report]int64)
 		for _, r := range t.reports {
 			if r.photos == 0 {
@@ -148,27 +152,34 @@ func (t *town) settlePhotos(ctx context.Context) (ready, refused int, err error)
 				}
 			}
 			if err := t.official.Do(ctx, http.MethodGet, "/reports/"+r.id.String()+"/photos", nil, &list); err != nil {
-				return 0, 0, fmt.Errorf("list the photos of a report: %w", err)
+				return v, fmt.Errorf("list the photos of a report: %w", err)
 			}
-			for _, photo := range list.Photos {
+			for _, listed := range list.Photos {
+				sent := t.photos[listed.ID]
 				switch {
-				case t.photos[photo.ID] != r: // accepted by nobody
-				case photo.State == "ready":
-					ready++
+				case sent.report != r: // accepted by nobody
+					continue
+				case listed.State == "ready":
+					v.ready++
 					changes[r]++
-				case photo.State == "refused":
-					refused++
+				case listed.State == "refused":
+					v.refused++
+				default:
+					continue
+				}
+				if sent.sound != (listed.State == "ready") {
+					v.misjudged++
 				}
 			}
 		}
-		if ready+refused == len(t.photos) || time.Now().After(deadline) {
+		if v.ready+v.refused == v.accepted || time.Now().After(deadline) {
 			for r, n := range changes {
 				r.accepted += n
 			}
-			return ready, refused, nil
+			return v, nil
 		}
 		if err := sleep(ctx, time.Second); err != nil {
-			return 0, 0, err
+			return v, err
 		}
 	}
 }
@@ -210,14 +221,16 @@ func (t *town) sum(versions map[*report]int64) sum {
 
 // good reports whether the promise was kept.
 func (s sum) good() bool {
-	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.ready+s.refused == s.photos && s.doubled == 0 &&
+	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.doubled == 0 &&
+		s.photos.ready+s.photos.refused == s.photos.accepted && s.photos.misjudged == 0 &&
 		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0
 }
 
 // String returns the line that other programs read.
 func (s sum) String() string {
-	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d photos=%d ready=%d refused=%d",
-		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats, s.photos, s.ready, s.refused)
+	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d photos=%d ready=%d refused=%d misjudged=%d",
+		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats,
+		s.photos.accepted, s.photos.ready, s.photos.refused, s.photos.misjudged)
 }
 
 // printRecoveries prints the median and the longest of each kind.

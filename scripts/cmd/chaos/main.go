@@ -9,7 +9,7 @@
 // everybody's notifications arrive on live streams that reconnect as browsers do.
 // At the end each report's versions are compared with what its reporter was shown.
 // The program ends with 0 only if every accepted change was shown exactly once, and
-// every accepted photo is ready or refused.
+// every accepted photo is ready, or refused because it is none.
 //
 // The faults follow from -seed alone. The last line has the sums as name=value
 // pairs; above it stands, by kind of fault, how long it took until something new
@@ -36,7 +36,7 @@ import (
 
 // errPromise says that a change or a photo was lost, or a change shown twice; the
 // last line has the figures.
-var errPromise = errors.New("not every accepted change was shown exactly once, or not every photo was judged")
+var errPromise = errors.New("not every accepted change was shown exactly once, or not every photo was judged rightly")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -49,9 +49,9 @@ type town struct {
 	asking  map[*time.Time]struct{} // when the requests on their way were sent first
 	changes map[shown]*change
 	seen    map[shown]int
-	photos  map[uuid.UUID]*report // that were accepted, by their ids
-	lateAt  time.Time             // when the last notification that took long was shown
-	repeats int                   // requests that were sent again
+	photos  map[uuid.UUID]photo // that were accepted, by their ids
+	lateAt  time.Time           // when the last notification that took long was shown
+	repeats int                 // requests that were sent again
 }
 
 // A person watches a live stream.
@@ -89,7 +89,7 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	t := &town{
 		city: client.New(gateway), ended: make(chan error, residents+1),
 		asking: make(map[*time.Time]struct{}), changes: make(map[shown]*change), seen: make(map[shown]int),
-		photos: make(map[uuid.UUID]*report),
+		photos: make(map[uuid.UUID]photo),
 	}
 	signIn := func(name, role string) (*client.Client, error) {
 		user, err := t.city.SignIn(ctx, name, role, "")
@@ -288,14 +288,20 @@ func (t *town) addPhoto(ctx context.Context, r *report) {
 		by = r.owner
 	}
 	t.mu.Unlock()
-	id, file := uuid.New(), picture
-	if rand.IntN(10) == 0 {
+	id, file, sound := uuid.New(), picture, rand.IntN(10) != 0
+	if !sound {
 		file = []byte("BM is how bitmaps begin, which are not taken")
 	}
 	t.repeat(ctx, func(ctx context.Context) error { return by.AddPhoto(ctx, r.id, id, "A lamp", file) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.photos[id] = r
+	t.photos[id] = photo{r, sound}
+}
+
+// A photo was accepted. One that is not sound has to be refused.
+type photo struct {
+	report *report
+	sound  bool
 }
 
 // picture is a small one, so that the worker's share of the machine is small, too.

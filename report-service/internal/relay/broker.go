@@ -64,14 +64,16 @@ func (w *brokerWatch) await(ctx context.Context, conn *amqp.Connection) {
 // check reports whether messages may be published, and has done by then what
 // that takes.
 func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready bool, err error) {
-	there, err := rabbit.HasExchange(conn, w.exchange, amqp.ExchangeFanout)
-	if err != nil {
-		return false, err
-	}
+	// In this order: another replica that finds the broker new makes the exchange
+	// before it notes the broker.
 	var known bool
 	err = w.pool.QueryRow(ctx, `select exists (select from known_brokers where exchange = $1)`, w.exchange).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("read known brokers: %w", err)
+	}
+	there, err := rabbit.HasExchange(conn, w.exchange, amqp.ExchangeFanout)
+	if err != nil {
+		return false, err
 	}
 	if known && !there {
 		if !w.leases.Owns(cleanerShard) { // the one that does puts it back

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -78,6 +79,57 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 	waitEmpty(t, pool)
 	if _, doubled, inverted := arrived.figures(); doubled+inverted != 0 {
 		t.Errorf("%d messages came twice, %d out of order", doubled, inverted)
+	}
+}
+
+// Two replicas find a broker that is new to them at the same moment. One that
+// is a step behind does not take what the other has noted for a loss.
+func TestReplicasMeetANewBroker(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	insertMany(t, pool, newRows(10, 1))
+	if _, err := pool.Exec(t.Context(), `update outbox_messages set status = 'published', published_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	// What the other replica does, in one moment of the one that is started here.
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed by then, if all goes well
+	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
+		t.Fatal(err)
+	}
+	start(t, pool, url)
+	waitFor(t, "the replica looks for the broker", func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), `
+			select exists (select from pg_locks where relation = 'known_brokers'::regclass and not granted)`).Scan(&waits)
+		return err == nil && waits
+	})
+	exchange := event.Topology{}.OutboxExchange()
+	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "other replica"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := rabbit.DeclareExchange(conn, exchange, amqp.ExchangeFanout); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `insert into known_brokers (exchange) values ($1)`, exchange); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	row := newRow(uuid.New(), 1)
+	insert(t, pool, row)
+	arrived := receive(t, url, event.VoteReceivedKey)
+	arrived.wait(t, []outboxRow{row})
+	waitEmpty(t, pool)
+	if seen, _, _ := arrived.figures(); seen != 1 {
+		t.Errorf("%d messages were published, want the new one alone", seen)
 	}
 }
 

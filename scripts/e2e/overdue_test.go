@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
 // A report whose time is over is told to officials, at each level once and although
@@ -59,6 +61,14 @@ func TestOverdueReachesOfficialsAlone(t *testing.T) {
 	if len(queue.Reports) != 1 || queue.Reports[0].ID != report.ID.String() || queue.Reports[0].OverdueLevel != levels {
 		t.Errorf("the queue shows %+v, want the report on level %d", queue.Reports, levels)
 	}
+	file(t, ana, "Loose sign")
+	page := c.reader(olga).open("queue?status=all", browser.Width(1280, 800))
+	page.do(
+		browser.See(".task", "Loose sign"), browser.Choose("Overdue", "From level 3"),
+		browser.See(".task .overdue", "Overdue, level 3"), browser.Until(`document.querySelectorAll('.task').length === 1`),
+		browser.Until(`location.search.includes('overdue=3')`),
+	)
+	page.checkFaults()
 	eventually(t, "the outbox is empty", func(ctx context.Context) bool {
 		var statuses []string
 		err := c.reportDB.QueryRow(ctx, `select array_agg(distinct status) from outbox_messages`).Scan(&statuses)

@@ -20,7 +20,7 @@ const pending: QueueFilters = {
   bbox: '',
   from: '',
   to: '',
-  overdue: false,
+  overdue: 0,
   hidden: false,
 };
 

@@ -33,8 +33,8 @@ export interface QueueFilters {
   /** Days of filing in the reader's time zone, such as 2026-11-22; both are included. */
   from: string;
   to: string;
-  /** Only what is overdue. */
-  overdue: boolean;
+  /** Only what is overdue at this level or a higher one; 0 for all. */
+  overdue: number;
   /** Only what is hidden; without it none of that. */
   hidden: boolean;
 }
@@ -63,7 +63,7 @@ export function queryOf({ status, category, department, assignee, q, bbox, from,
     ...(bbox && { bbox }),
     ...(begin && { filed_from: begin }),
     ...(end && { filed_to: end }),
-    ...(overdue && { overdue: 1 }),
+    ...(overdue && { overdue }),
     ...(hidden && { hidden }),
   };
 }

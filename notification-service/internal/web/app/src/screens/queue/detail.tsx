@@ -10,7 +10,7 @@ import { Gallery } from '../../photos/gallery';
 import { templates } from '../../state/desk';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
-import { Badge } from '../../ui/badge';
+import { Badge, Overdue } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
@@ -150,7 +150,7 @@ function Due({ task: { status, due_at, overdue_level, waiting }, open }: { task:
     <>
       {isOpen && (
         <p class="bar">
-          {overdue_level > 0 && <strong class="overdue">{t('work.overdue')}</strong>}
+          <Overdue level={overdue_level} />
           {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
           {waiting && <span>{t('work.waits')}</span>}
           {waiting ? (

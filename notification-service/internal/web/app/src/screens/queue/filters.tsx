@@ -7,6 +7,7 @@ import { Map } from '../../map/map';
 import { categories } from '../../state/categories';
 import { departments, me } from '../../state/desk';
 import type { QueueFilters } from '../../state/queue';
+import { LEVELS } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { setQuery } from '../../ui/router';
 import { Search } from '../reports/filters';
@@ -28,7 +29,7 @@ interface Option {
 export function FilterBar({ filters, counts, children }: Props) {
   const { category, department, assignee, from, to, bbox, q, overdue, hidden } = filters;
   const more = from !== '' || to !== '' || bbox !== '';
-  const narrowed = more || overdue || hidden || q !== '' || assignee !== '' || category.length + department.length > 0;
+  const narrowed = more || overdue > 0 || hidden || q !== '' || assignee !== '' || category.length + department.length > 0;
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
   return (
@@ -73,10 +74,16 @@ export function FilterBar({ filters, counts, children }: Props) {
           ...others.map(({ id = '', name = id, count }) => ({ value: id, name, count })),
         ]}
       />
-      <label class="check">
-        <input type="checkbox" checked={overdue} onChange={(event) => setQuery({ overdue: event.currentTarget.checked ? '1' : '' })} />
-        {t('work.overdue')}
-      </label>
+      <Choice
+        name="overdue"
+        label={t('work.overdue')}
+        value={overdue ? String(overdue) : ''}
+        all={t('work.overdue.all')}
+        options={LEVELS.map((level) => ({
+          value: String(level),
+          name: level === 1 ? t('work.overdue.any') : t('work.overdue.from', { level: number(level) }),
+        }))}
+      />
       <label class="check">
         <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '' })} />
         {t('moderation.hidden')}

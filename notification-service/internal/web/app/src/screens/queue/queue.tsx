@@ -7,7 +7,7 @@ import { HeldPhotos } from '../../photos/held';
 import { config } from '../../state/config';
 import { loadDesk } from '../../state/desk';
 import { createQueue, ORDERS, type QueueFilters } from '../../state/queue';
-import { STATUSES } from '../../ui/badge';
+import { LEVELS, STATUSES } from '../../ui/badge';
 import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
 import { useMedia } from '../../ui/media';
@@ -87,7 +87,7 @@ function filtersOf(query: URLSearchParams): QueueFilters {
     bbox: query.get('bbox') ?? '',
     from: query.get('from') ?? '',
     to: query.get('to') ?? '',
-    overdue: query.has('overdue'),
+    overdue: LEVELS.find((level) => level === Number(query.get('overdue'))) ?? 0,
     hidden: query.has('hidden'),
   };
 }

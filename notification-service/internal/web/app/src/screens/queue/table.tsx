@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Task } from '../../api/client';
 import { number, t, tn, type Word } from '../../lang/i18n';
 import { FirstPhoto } from '../../photos/first-photo';
-import { Badge } from '../../ui/badge';
+import { Badge, Overdue } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
 
@@ -190,7 +190,7 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
         {task.address && <span class="where">{task.address}</span>}
         {task.duplicate_of && <span class="where">{t('work.is-duplicate')}</span>}
         {task.waiting && <span class="where">{t('work.waits')}</span>}
-        {task.overdue_level > 0 && <strong class="overdue">{t('work.overdue')}</strong>}
+        <Overdue level={task.overdue_level} />
       </span>
       <span {...cell('status')}>
         <Badge status={task.status} />

@@ -75,10 +75,11 @@ func (f *fixture) close() error {
 	return errors.Join(os.RemoveAll(filepath.Dir(f.program)), f.dropVhost(), f.dropDatabase())
 }
 
-// fresh empties the outbox and makes a new virtual host with the queue. What
-// the pass before left to be written is written now.
+// fresh empties the outbox and makes a new virtual host with the queue, which no
+// relay takes for the old one that has lost its messages. What the pass before
+// left to be written is written now.
 func (f *fixture) fresh(ctx context.Context) error {
-	for _, sql := range []string{`truncate outbox_messages`, `checkpoint`} {
+	for _, sql := range []string{`truncate outbox_messages, known_brokers`, `checkpoint`} {
 		if _, err := f.pool.Exec(ctx, sql); err != nil {
 			return err
 		}

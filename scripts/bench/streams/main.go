@@ -48,7 +48,7 @@ const (
 
 func main() {
 	var c crowd
-	streams := flag.Int("streams", 200_000, "how many streams")
+	streams := flag.Int("streams", 50_000, "how many streams")
 	flag.StringVar(&c.addr, "crowd", "", "be the clients of the replica at this address (used by the command itself)")
 	flag.IntVar(&c.first, "first", 0, "number of the first of them")
 	flag.IntVar(&c.perAddress, "per-address", 20_000, "how many connections one address may have")

@@ -57,6 +57,7 @@ type Consumer struct {
 	config   Config
 	topology *topology.Topology
 	queues   []*queueWorkers // by group, the most urgent one first
+	waiting  []*waitingQueue
 	store    *store
 	breaker  *databaseBreaker
 	rabbit   rabbit.Config
@@ -79,6 +80,7 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 			c.queues = append(c.queues, c.newQueueWorkers(d, g, queue, rank, priority))
 		}
 	}
+	c.waiting = waitingQueues(d.Topology)
 	return c, nil
 }
 
@@ -141,9 +143,9 @@ const maxMissing = 3
 // queue has fewer consumers than this process believes to have: a subscription
 // that died in silence.
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
-	w := queueWatch{missing: make(map[*queueWorkers]int), absent: make(map[*queueWorkers]time.Time)}
+	w := &queueWatch{conn: conn, missing: make(map[*queueWorkers]int), absent: make(map[string]time.Time)}
 	for backoff.Sleep(ctx, queuePoll) == nil {
-		err := rabbit.Ask(conn, func() error { return c.lookAtQueues(conn, w) })
+		err := rabbit.Ask(conn, func() error { return c.lookAtQueues(w) })
 		if err != nil && ctx.Err() == nil && !conn.IsClosed() {
 			c.log.Error().Err(err).Msg("a subscription died in silence, will reconnect")
 			_ = conn.CloseDeadline(time.Now().Add(time.Second)) // the supervisor opens another
@@ -154,34 +156,16 @@ func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// A queueWatch is what was seen of the queues on one connection.
-type queueWatch struct {
-	missing map[*queueWorkers]int       // how often in a row a consumer was
-	absent  map[*queueWorkers]time.Time // until when a queue is not looked for
-}
-
-// lookAtQueues notes depth and consumers of each queue, on a channel of its own.
-// Its error says which subscription has died, or that the connection has ended.
-func (c *Consumer) lookAtQueues(conn *amqp.Connection, w queueWatch) error {
-	ch, err := conn.Channel()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = ch.Close() }() // closed already if a queue is missing
+// lookAtQueues notes depth and consumers of each queue. Its error says which
+// subscription has died, or that the connection has ended.
+func (c *Consumer) lookAtQueues(w *queueWatch) error {
 	for _, q := range c.queues {
-		if time.Now().Before(w.absent[q]) {
-			continue
+		state, there, err := w.look(q.queue, q.effect == nil)
+		if err != nil {
+			return err
 		}
-		state, err := ch.QueueDeclarePassive(q.queue, true, false, false, false, nil)
-		q.stats.exists.Store(err == nil)
-		if err != nil { // the channel is closed
-			if q.effect != nil {
-				return nil // the worker's own channel says why
-			}
-			w.absent[q] = time.Now().Add(absentPoll)
-			if ch, err = conn.Channel(); err != nil {
-				return err
-			}
+		q.stats.exists.Store(there)
+		if !there { // what reads it here says why
 			continue
 		}
 		q.stats.depth.Store(int64(state.Messages))
@@ -194,7 +178,45 @@ func (c *Consumer) lookAtQueues(conn *amqp.Connection, w queueWatch) error {
 			return fmt.Errorf("%s has %d consumers, want %d", q.queue, state.Consumers, subscribed)
 		}
 	}
+	for _, q := range c.waiting {
+		state, there, err := w.look(q.Name, true)
+		if err != nil {
+			return err
+		}
+		if there {
+			q.depth.Store(int64(state.Messages))
+		}
+	}
 	return nil
+}
+
+// A queueWatch looks at queues over one connection, on a channel of its own.
+type queueWatch struct {
+	conn    *amqp.Connection
+	ch      *amqp.Channel
+	missing map[*queueWorkers]int // how often in a row a consumer was
+	absent  map[string]time.Time  // until when a queue is not looked for
+}
+
+// look asks for the state of a queue. There is false if it is missing; one that
+// another process declares is not asked for again for a while.
+func (w *queueWatch) look(queue string, others bool) (state amqp.Queue, there bool, err error) {
+	if time.Now().Before(w.absent[queue]) {
+		return state, false, nil
+	}
+	if w.ch == nil || w.ch.IsClosed() {
+		if w.ch, err = w.conn.Channel(); err != nil {
+			return state, false, err
+		}
+	}
+	state, err = w.ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil { // which closes the channel
+		if others {
+			w.absent[queue] = time.Now().Add(absentPoll)
+		}
+		return state, false, nil
+	}
+	return state, true, nil
 }
 
 // watchWorkers notices workers that make no progress.

@@ -3,12 +3,16 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // poolPoll is how often a replica reads the pools' settings: a change is to
@@ -49,6 +53,45 @@ func (c *Consumer) Pools() []Pool {
 		}
 	}
 	return pools
+}
+
+// A WaitingQueue is one in which messages wait that no worker reads: a retry
+// tier, or the dead-letter queue of another one.
+type WaitingQueue struct {
+	Name  string
+	Delay time.Duration // how long a message waits in a retry tier
+	Of    string        // the queue whose dead letters wait until they are archived
+	Depth int64
+}
+
+type waitingQueue struct {
+	WaitingQueue
+	depth atomic.Int64
+}
+
+// waitingQueues returns the retry tiers, the shortest first, and then the
+// dead-letter queues.
+func waitingQueues(t *topology.Topology) (queues []*waitingQueue) {
+	tiers, dead := t.RetryTiers(), t.DeadLetterQueues()
+	for _, delay := range slices.Sorted(maps.Keys(tiers)) {
+		queues = append(queues, &waitingQueue{WaitingQueue: WaitingQueue{Name: tiers[delay], Delay: delay}})
+	}
+	for _, queue := range slices.Sorted(maps.Keys(dead)) {
+		queues = append(queues, &waitingQueue{WaitingQueue: WaitingQueue{Name: dead[queue], Of: queue}})
+	}
+	return queues
+}
+
+// Waiting returns the retry tiers and the dead-letter queues, with how many
+// messages waited there when the broker was asked last.
+func (c *Consumer) Waiting() []WaitingQueue {
+	queues := make([]WaitingQueue, 0, len(c.waiting))
+	for _, q := range c.waiting {
+		seen := q.WaitingQueue
+		seen.Depth = q.depth.Load()
+		queues = append(queues, seen)
+	}
+	return queues
 }
 
 // Counted returns how many messages of queue this replica has handled, and how

@@ -1,8 +1,12 @@
 package consumer_test
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
@@ -65,6 +69,37 @@ func TestPausedPoolTakesNothing(t *testing.T) {
 	}
 	pause(c, false)
 	h.WaitEffects(21)
+}
+
+// What waits where no worker reads is seen: in the retry tiers, and as dead
+// letters that nobody archives.
+func TestWaitingQueues(t *testing.T) {
+	t.Parallel()
+	h := consumertest.New(t)
+	c, _ := h.Start()
+	h.WaitSubscribed(1)
+	unreadable := h.Vote("alice")
+	unreadable.ID = ""
+	h.Publish(unreadable)
+	queue, ch := h.Topology.Queue(event.VoteReceivedKey), h.Channel()
+	for range 3 {
+		if err := ch.PublishWithContext(t.Context(), h.Topology.Retry("30s"), queue, false, false, amqp.Publishing{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]int64{h.Topology.Retry("30s"): 3, h.Topology.DeadLetterQueue(queue): 1}
+	h.Eventually("what waits", func() string {
+		got := make(map[string]int64)
+		for _, q := range c.Waiting() {
+			if q.Depth > 0 {
+				got[q.Name] = q.Depth
+			}
+		}
+		if !maps.Equal(got, want) {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
 }
 
 func TestPoolOutOfRange(t *testing.T) {

@@ -67,6 +67,7 @@ type Topology struct {
 	Names event.Topology
 
 	groups    []Group
+	delays    []time.Duration // of the retry tiers, ascending
 	exchanges []exchangeSpec
 	queues    []queueSpec
 	bindings  []bindingSpec
@@ -76,9 +77,10 @@ type Topology struct {
 // New returns the topology of groups under names, in which messages can wait
 // for each of delays before another attempt.
 func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
-	t := &Topology{Names: names, groups: groups, policies: policies(names, groups), exchanges: []exchangeSpec{
-		{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic},
-	}}
+	t := &Topology{
+		Names: names, groups: groups, delays: tiers(delays), policies: policies(names, groups),
+		exchanges: []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}},
+	}
 	for _, q := range t.queuesOfGroups() {
 		queue := names.Named(q.Name)
 		dlq, dlqKey := names.DeadLetterQueue(queue), names.DeadLetterKey(queue)
@@ -94,7 +96,7 @@ func New(names event.Topology, delays []time.Duration, groups ...Group) *Topolog
 			t.bindings = append(t.bindings, bindingSpec{queue, names.Exchange(), string(key)})
 		}
 	}
-	for _, delay := range tiers(delays) {
+	for _, delay := range t.delays {
 		name := t.RetryExchange(delay)
 		t.exchanges = append(t.exchanges, exchangeSpec{name, amqp.ExchangeFanout})
 		// What expires goes to the default exchange under the key that it was
@@ -136,6 +138,16 @@ func (t *Topology) DeadLetterQueues() map[string]string {
 	for _, q := range t.queuesOfGroups() {
 		queue := t.Names.Named(q.Name)
 		queues[queue] = t.Names.DeadLetterQueue(queue)
+	}
+	return queues
+}
+
+// RetryTiers returns the queues in which messages wait for another attempt, by
+// how long they do.
+func (t *Topology) RetryTiers() map[time.Duration]string {
+	queues := make(map[time.Duration]string)
+	for _, delay := range t.delays {
+		queues[delay] = t.RetryExchange(delay)
 	}
 	return queues
 }

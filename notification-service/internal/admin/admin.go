@@ -53,6 +53,7 @@ type Delayed interface {
 // Pools are the worker pools.
 type Pools interface {
 	Pools() []consumer.Pool
+	Waiting() []consumer.WaitingQueue
 	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,6 +317,18 @@ func TestWorkerPools(t *testing.T) {
 	})
 	if idle := times.Items[0]; idle["handler_p50_ms"] != 0.0 || idle["handler_p99_ms"] != 0.0 {
 		t.Errorf("a queue that had nothing to do: %v", idle)
+	}
+	type waiting struct {
+		Queue  string
+		DelayS float64 `json:"delay_s"`
+		Of     string
+	}
+	var between struct{ Waiting []waiting }
+	c.call(http.MethodGet, "/admin/workers", "", http.StatusOK, &between)
+	for _, want := range []waiting{{"cityconnect.retry.5s", 5, ""}, {"queue.vote_received.dlq", 0, "queue.vote_received"}} {
+		if !slices.Contains(between.Waiting, want) {
+			t.Errorf("queues between %+v, want %+v among them", between.Waiting, want)
+		}
 	}
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":65}`, http.StatusBadRequest, nil)
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"prefetch":10.0}`, http.StatusBadRequest, nil)

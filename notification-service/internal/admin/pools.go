@@ -11,7 +11,8 @@ import (
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
 	return service.Encode(w, http.StatusOK, api.WorkerPools{
-		Items: each(a.pools.Pools(), poolOf), Findings: each(a.checker.Findings(), findingOf),
+		Items: each(a.pools.Pools(), poolOf), Waiting: each(a.pools.Waiting(), waitingQueueOf),
+		Findings: each(a.checker.Findings(), findingOf),
 	})
 }
 

@@ -1086,6 +1086,20 @@ type UnreadCount struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
+// WaitingQueue A queue that no worker reads: a retry tier, where each message waits for
+// the same time until it goes back to its queue, or a dead-letter queue.
+type WaitingQueue struct {
+	// DelayS Of a retry tier.
+	DelayS float64 `json:"delay_s,omitempty,omitzero"`
+
+	// Depth Messages that wait.
+	Depth int64 `json:"depth"`
+
+	// Of The queue whose dead letters wait until they are archived.
+	Of    string `json:"of,omitempty,omitzero"`
+	Queue string `json:"queue"`
+}
+
 // Webhook An endpoint that is sent events, and what became of them.
 type Webhook struct {
 	// Area Only reports between two meridians and two parallels, in degrees:
@@ -1474,8 +1488,9 @@ type WorkerPoolChange struct {
 
 // WorkerPools defines model for WorkerPools.
 type WorkerPools struct {
-	Findings []Finding    `json:"findings"`
-	Items    []WorkerPool `json:"items"`
+	Findings []Finding      `json:"findings"`
+	Items    []WorkerPool   `json:"items"`
+	Waiting  []WaitingQueue `json:"waiting"`
 }
 
 // PlaceLanguage defines model for PlaceLanguage.

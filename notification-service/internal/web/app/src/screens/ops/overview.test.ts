@@ -37,7 +37,7 @@ const pool: WorkerPool = {
   handler_p50_ms: 0,
   handler_p99_ms: 0,
 };
-const well: Reading = { workers: { items: [pool], findings: [] }, outbox, open: 0 };
+const well: Reading = { workers: { items: [pool], waiting: [], findings: [] }, outbox, open: 0 };
 
 const states = (reading: Reading, live = true) => Object.fromEntries(lightsOf(reading, live).map(({ part, state }) => [part, state]));
 const good: Record<string, State> = { relay: 'good', broker: 'good', consumers: 'good', dead: 'good', outbox: 'good', stream: 'good' };
@@ -53,10 +53,10 @@ test.each<[string, Partial<Reading>, Record<string, State>]>([
   ['a relay without the broker', { outbox: { ...outbox, relay: { ...relay, connected: false } } }, { relay: 'bad' }],
   ['a broker that takes nothing', { outbox: { ...outbox, relay: { ...relay, blocked: 'memory' } } }, { relay: 'bad' }],
   ['a queue that is missing', { outbox: { ...outbox, relay: { ...relay, held_back: { vote: 'no queue' } } } }, { relay: 'bad' }],
-  ['a queue without consumers', { workers: { items: [{ ...pool, consumers: 0 }], findings: [] } }, { consumers: 'bad' }],
-  ['a paused queue', { workers: { items: [{ ...pool, consumers: 0, paused: true }], findings: [] } }, { consumers: 'look' }],
-  ['a stalled worker', { workers: { items: [{ ...pool, stalled: 1 }], findings: [] } }, { consumers: 'bad' }],
-  ['another topology', { workers: { items: [pool], findings: [{ what: 'a', mend: 'b' }] } }, { broker: 'look' }],
+  ['a queue without consumers', { workers: { items: [{ ...pool, consumers: 0 }], waiting: [], findings: [] } }, { consumers: 'bad' }],
+  ['a paused queue', { workers: { items: [{ ...pool, consumers: 0, paused: true }], waiting: [], findings: [] } }, { consumers: 'look' }],
+  ['a stalled worker', { workers: { items: [{ ...pool, stalled: 1 }], waiting: [], findings: [] } }, { consumers: 'bad' }],
+  ['another topology', { workers: { items: [pool], waiting: [], findings: [{ what: 'a', mend: 'b' }] } }, { broker: 'look' }],
 ])('%s is seen', (_, part, want) => {
   expect(states({ ...well, ...part })).toEqual({ ...good, ...want });
 });

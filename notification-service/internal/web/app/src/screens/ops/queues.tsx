@@ -24,8 +24,28 @@ export function Queues({ reading: { workers }, refresh }: { reading: Reading; re
           <Pool key={pool.queue} pool={pool} past={past.value} onDone={refresh} />
         ))}
       </ul>
+      <Between queues={workers.waiting} />
       <Delayed />
     </div>
+  );
+}
+
+/** The queues that no worker reads: messages wait there for another attempt, or to be archived. */
+function Between({ queues }: { queues: WorkerPools['waiting'] }) {
+  return (
+    <section class="panel stack" aria-labelledby="between">
+      <h2 id="between">{t('queues.between')}</h2>
+      <dl class="figures">
+        {queues.map(({ queue, delay_s, of = '', depth }) => (
+          <Figure
+            key={queue}
+            label={delay_s ? t('queues.retry', { seconds: number(delay_s) }) : t('queues.dead', { queue: of })}
+            value={number(depth)}
+            warn={!delay_s && depth > 0}
+          />
+        ))}
+      </dl>
+    </section>
   );
 }
 

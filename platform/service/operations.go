@@ -24,15 +24,19 @@ const (
 // the state of all dependencies, and profiles, which have the names of functions
 // and no data. It asks nobody who they are, so it needs an address that only
 // operators reach: counters that move with each delivery tell whoever can cause
-// one, by a vote say, whether the recipient is listening.
+// one, by a vote say, whether the recipient is listening. It has the health
+// checks, too, because nobody else asks a worker anything. No operation takes a
+// body.
 func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	runtime.SetMutexProfileFraction(mutexFraction)
 	runtime.SetBlockProfileRate(blockNanoseconds)
 	r := chi.NewRouter()
-	r.Use(middleware.GetHead)
+	r.Use(middleware.GetHead, limitBody(maxBody, bodyTimeout, nil))
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 	r.Method(http.MethodGet, "/metrics", MetricsHandler(metrics))
+	r.Get("/livez", health.Live)
+	r.Get("/readyz", health.Ready)
 	r.Get("/health/detailed", health.Ready)
 	r.Get("/debug/pprof/profile", pprof.Profile)
 	r.Get("/debug/pprof/trace", pprof.Trace)

@@ -160,30 +160,45 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		}
 		return err
 	}))
+	limited := func(timeout time.Duration) http.Handler { return service.LimitBody(100, timeout, nil)(mux) }
+	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())
+	public, operations := service.NewRouter("1.0.0", zerolog.Nop(), metrics, health), service.NewOperations(metrics, health)
 	for _, tt := range []struct {
+		server  http.Handler
 		request string
-		timeout time.Duration
 		want    int
 	}{
-		{"GET /livez", time.Hour, http.StatusNoContent},
-		{"GET /nowhere", time.Hour, http.StatusNotFound},
-		{"POST /echo", 50 * time.Millisecond, http.StatusRequestTimeout},
+		{limited(time.Hour), "GET /livez", http.StatusNoContent},
+		{limited(time.Hour), "GET /nowhere", http.StatusNotFound},
+		{limited(50 * time.Millisecond), "POST /echo", http.StatusRequestTimeout},
+		{public, "GET /livez", http.StatusOK},
+		{public, "GET /nowhere", http.StatusNotFound},
+		{operations, "GET /livez", http.StatusOK},
+		{operations, "GET /readyz", http.StatusOK},
+		{operations, "GET /health/detailed", http.StatusOK},
+		{operations, "GET /metrics", http.StatusOK},
+		{operations, "GET /nowhere", http.StatusNotFound},
+		{operations, "POST /metrics", http.StatusMethodNotAllowed},
 	} {
-		srv := httptest.NewServer(service.LimitBody(100, tt.timeout, nil)(mux))
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: city.test\r\nContent-Length: 2\r\n\r\n")
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Errorf("%s: %v, want an answer", tt.request, err)
-		} else if _ = res.Body.Close(); res.StatusCode != tt.want {
-			t.Errorf("%s: status %d, want %d", tt.request, res.StatusCode, tt.want)
-		}
-		_ = conn.Close()
-		srv.Close()
+		t.Run(tt.request, func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(tt.server)
+			defer srv.Close()
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: city.test\r\nContent-Length: 2\r\n\r\n")
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("%v, want an answer", err)
+			}
+			if _ = res.Body.Close(); res.StatusCode != tt.want {
+				t.Errorf("status %d, want %d", res.StatusCode, tt.want)
+			}
+		})
 	}
 }
 

@@ -12,10 +12,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"runtime/debug"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -98,17 +96,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	g.Go(func() error { return announcer.Run(ctx) })
 	g.Go(func() error { return worker.RunUpkeep(ctx, cfg.Topology.Queue(event.PhotoUploadedKey)) })
 	g.Go(func() error {
-		return service.Serve(ctx, operations, handler(metrics, health), service.ServeOptions{Log: log, Health: health})
+		return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
 	})
 	return g.Wait()
-}
-
-// handler serves what operators and containers ask: nobody else asks a worker
-// anything.
-func handler(metrics *prometheus.Registry, health *service.Health) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", health.Live)
-	mux.HandleFunc("GET /readyz", health.Ready)
-	mux.Handle("/", service.NewOperations(metrics, health))
-	return mux
 }

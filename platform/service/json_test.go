@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -44,5 +46,24 @@ func TestRetryAfter(t *testing.T) {
 	service.WriteProblem(w, httptest.NewRequest(http.MethodGet, "/", nil), service.Unavailable.New("away"))
 	if got := w.Header().Get("Retry-After"); got != "2" {
 		t.Errorf("Retry-After %q, want 2", got)
+	}
+}
+
+// Each answer is a line, so that in a terminal what follows begins at the left.
+func TestJSONEndsItsLine(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"an answer": func(w http.ResponseWriter) { _ = service.Encode(w, http.StatusOK, pool{Prefetch: 1}) },
+		"a problem": func(w http.ResponseWriter) { service.NotFoundHandler(w, r) },
+		"a health check": func(w http.ResponseWriter) {
+			service.NewHealth(zerolog.Nop()).Ready(w, r)
+		},
+	} {
+		w := httptest.NewRecorder()
+		answer(w)
+		if body := w.Body.String(); !strings.HasSuffix(body, "}\n") || strings.Count(body, "\n") != 1 {
+			t.Errorf("%s is %q, want one line", name, body)
+		}
 	}
 }

@@ -116,7 +116,8 @@ var methods = []string{
 // MethodNotAllowedHandler answers every request with the problem
 // MethodNotAllowed and the methods that chi's routes have for the path. Where a
 // fixed route and one with a parameter match, the path is the fixed one's:
-// /notifications/stream is no /notifications/{id}.
+// /notifications/stream is no /notifications/{id}. Where no method has a route, it
+// answers NotFound.
 func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
 	if rc := chi.RouteContext(r.Context()); rc != nil && rc.Routes != nil {
 		var fixed, withParameter []string
@@ -133,6 +134,10 @@ func MethodNotAllowedHandler(w http.ResponseWriter, r *http.Request) {
 		allowed := fixed
 		if len(fixed) == 0 {
 			allowed = withParameter
+		}
+		if len(allowed) == 0 { // chi does not know the method, and nothing is there for others
+			NotFoundHandler(w, r)
+			return
 		}
 		for _, m := range allowed {
 			w.Header().Add("Allow", m)

@@ -33,4 +33,11 @@ func TestMethodNotAllowed(t *testing.T) {
 			t.Errorf("OPTIONS %s: status %d, Allow %q; want 405 and %q", path, w.Code, got, want)
 		}
 	}
+	for _, path := range []string{"*", "/nowhere"} { // such as the preface of HTTP/2
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "PRI", path, nil))
+		if w.Code != 404 || w.Header().Get("Allow") != "" {
+			t.Errorf("PRI %s: status %d, Allow %q; want 404: there is nothing that other methods could do", path, w.Code, w.Header().Get("Allow"))
+		}
+	}
 }

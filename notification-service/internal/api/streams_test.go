@@ -35,12 +35,13 @@ func expiredToken(since time.Duration) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// The cursor is bounded, and a longer one is an error of the client.
-func TestCursorTooLong(t *testing.T) {
+// The cursor is a bounded text, and anything else an error of the client.
+func TestBadCursor(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ann := s.token("ann", "resident")
 	s.do(call{method: "GET", path: "/notifications/stream?last_event_id=" + strings.Repeat("x", 1025), token: ann}, 400, nil)
 	s.do(call{method: "GET", path: "/notifications/stream", token: ann,
 		headers: map[string]string{"Last-Event-ID": strings.Repeat("x", 1025)}}, 400, nil)
+	s.do(call{method: "GET", path: "/notifications/stream?last_event_id=v1.%00", token: ann}, 400, nil)
 }

@@ -138,6 +138,49 @@ test('what comes is announced while the page is looked at, and not twice', () =>
   expect(toasts.value).toHaveLength(1);
 });
 
+describe('a status that a later one has replaced', () => {
+  const status = (n: number, report_version: number, part = {}) => ({
+    id: `n${n}`,
+    type: 'report.status.updated' as const,
+    status: 'in_progress' as const,
+    report_version,
+    ...part,
+  });
+
+  test('is neither announced nor put above it', () => {
+    const announced = () => toasts.value.map(({ text }) => text);
+    arrives(1, { type: 'report.created', report_version: 1 });
+    arrives(2, { report_version: 9 }); // a vote replaces no status
+    arrives(3, status(3, 4, { status: 'resolved' }));
+    expect([shown(), announced()]).toEqual([['n3', 'n2', 'n1'], ['Dark crossing: Now: Resolved']]);
+    arrives(4, status(4, 3));
+    expect([shown(), announced()]).toEqual([['n3', 'n4', 'n2', 'n1'], ['Dark crossing: Now: Resolved']]);
+    arrives(5, status(5, 5));
+    expect([shown(), announced()]).toEqual([['n5', 'n3', 'n4', 'n2', 'n1'], ['Dark crossing: Now: In progress']]);
+    arrives(6, status(6, 2, { report_id: 'r2' }));
+    expect([shown()[0], announced().length]).toEqual(['n6', 2]);
+    expect(page.unread.value).toBe(6);
+  });
+
+  test('stands behind it also where the list has it first', async () => {
+    const first = [status(4, 3), status(3, 4)];
+    const second = [status(2, 5), status(1, 1)];
+    serve(service, 'GET', (_, { params }) =>
+      ok({
+        notifications: (params?.query?.cursor ? second : first).map(notification),
+        unread_count: 0,
+        last_event_id: 'v1.a.4',
+        only_own: false,
+        next_cursor: 'c2',
+      }),
+    );
+    await page.loadNotifications();
+    expect(shown()).toEqual(['n3', 'n4']);
+    await page.loadOlder();
+    expect(shown()).toEqual(['n2', 'n3', 'n4', 'n1']);
+  });
+});
+
 test('an official whom new reports do not concern is not told of them', async () => {
   const get = serve(service, 'GET', () => listed([], 0, 'v1.a.1'));
   const put = serve(service, 'PUT', () => ok({ unread_count: 0 }));

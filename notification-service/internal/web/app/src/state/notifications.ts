@@ -13,7 +13,7 @@ import { toast } from './toasts';
 const MAX_SHOWN = 200;
 const PAGE_SIZE = 50;
 
-/** Newest first. */
+/** Newest first, but for a status that a later one has replaced. */
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
 /** What the stream of all officials has; the others concern the user. */
@@ -35,7 +35,7 @@ export async function loadNotifications(): Promise<void> {
   const arrivals: Arrival[] = (arrivedMeanwhile = []);
   const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE_SIZE } } }));
   batch(() => {
-    notifications.value = page.notifications;
+    notifications.value = inOrder(page.notifications);
     older.value = page.next_cursor;
     onlyOwn.value = page.only_own;
     setUnread(page.unread_count, page.last_event_id);
@@ -55,7 +55,7 @@ export async function loadOlder(): Promise<void> {
   if (!cursor) return;
   const page = await must(notificationService.GET('/notifications', { params: { query: { limit: PAGE_SIZE, cursor } } }));
   if (older.value !== cursor) return; // pressed twice, or the list was loaded again
-  notifications.value = [...notifications.value, ...page.notifications];
+  notifications.value = inOrder([...notifications.value, ...page.notifications]);
   older.value = notifications.value.length < MAX_SHOWN ? page.next_cursor : undefined;
 }
 
@@ -93,6 +93,22 @@ export async function setOnlyOwn(only: boolean): Promise<void> {
   announceChange('notifications');
 }
 
+/** A status may come after one that has replaced it: the workers of a queue do not wait for each other. */
+const replaces = (later: Notification, n: Notification) =>
+  later.type === 'report.status.updated' &&
+  n.type === later.type &&
+  n.report_id === later.report_id &&
+  later.report_version > n.report_version;
+
+/** The list with one more, which comes first, or behind what has replaced it. */
+function withOneMore(list: Notification[], n: Notification): Notification[] {
+  const place = list.findLastIndex((other) => replaces(other, n)) + 1;
+  return [...list.slice(0, place), n, ...list.slice(place)];
+}
+
+/** The list as it would be, had each come while the page was open. */
+const inOrder = (list: Notification[]) => list.reduceRight(withOneMore, [] as Notification[]);
+
 /** Adds a notification unless it is shown already, and counts it unless it was counted. */
 function add({ notification, id }: Arrival): boolean {
   const concerns = !onlyOwn.value || !OF_OFFICIALS.includes(notification.type);
@@ -102,7 +118,7 @@ function add({ notification, id }: Arrival): boolean {
   }
   if (!concerns) return false;
   if (notifications.value.some((n) => n.id === notification.id)) return false;
-  notifications.value = [notification, ...notifications.value].slice(0, MAX_SHOWN);
+  notifications.value = withOneMore(notifications.value, notification).slice(0, MAX_SHOWN);
   if (notifications.value.length === MAX_SHOWN) older.value = undefined;
   return true;
 }
@@ -113,6 +129,7 @@ function receive(arrival: Arrival): void {
   if (!add(arrival) || document.visibilityState !== 'visible') return;
   // Officials get one for every new report of the city; the bell counts them.
   if (notification.type === 'report.created') return;
+  if (notifications.value.some((other) => replaces(other, notification))) return; // it is not so any more
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 

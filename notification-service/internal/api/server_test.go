@@ -183,6 +183,11 @@ func TestEmbeddedDocumentIsTheSource(t *testing.T) {
 	document.CheckCopy(t, "openapi.yaml")
 }
 
+func TestDocumentObeysTheRules(t *testing.T) {
+	t.Parallel()
+	document.CheckRules(t)
+}
+
 func TestServedDocumentIsWhole(t *testing.T) {
 	t.Parallel()
 	var served json.RawMessage

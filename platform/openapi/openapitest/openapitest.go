@@ -4,7 +4,9 @@ package openapitest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/oasdiff/yaml"
 )
 
 // A Document is what the answers are held to. Every object in it is closed:
@@ -110,4 +113,93 @@ func (d *Document) CheckServed(t testing.TB, served []byte) {
 		t.Errorf("served is version %s with %d paths and %d schemas; want %s with %d and %d", got.OpenAPI,
 			got.Paths.Len(), len(got.Components.Schemas), want.OpenAPI, want.Paths.Len(), len(want.Components.Schemas))
 	}
+}
+
+// CheckRules holds each operation of the document to what governments ask of an
+// API: it says which version answers, and whether that may be kept; it says that
+// a request can be wrong; it changes things by merge patches (RFC 7396), tells of
+// errors by problem details (RFC 9457), and how large a number may be. Generators of
+// clients need names that differ.
+func (d *Document) CheckRules(t testing.TB) {
+	t.Helper()
+	spec, err := openapi3.NewLoader().LoadFromFile(d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			name := method + " " + path
+			takes := len(item.Parameters)+len(op.Parameters) > 0 || op.RequestBody != nil
+			if takes && op.Responses.Value("400") == nil {
+				t.Errorf("%s takes parameters or a body, and has no 400", name)
+			}
+			if method == http.MethodPatch && (op.RequestBody == nil || op.RequestBody.Value.Content["application/merge-patch+json"] == nil) {
+				t.Errorf("%s takes no application/merge-patch+json", name)
+			}
+			for status, answer := range op.Responses.Map() {
+				for _, fault := range faultsOf(path, status, answer.Value) {
+					t.Errorf("%s, %s: %s", name, status, fault)
+				}
+			}
+		}
+	}
+	for scheme := range spec.Components.SecuritySchemes {
+		for schema := range spec.Components.Schemas {
+			if strings.EqualFold(scheme, schema) {
+				t.Errorf("%s is a security scheme and a schema: generators of clients name both alike", scheme)
+			}
+		}
+	}
+
+	text, err := os.ReadFile(d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := yaml.YAMLToJSON(text)
+	var all any
+	if err := errors.Join(err, json.Unmarshal(encoded, &all)); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range withoutFormat("#", all) {
+		t.Errorf("%s is a number without a format", place)
+	}
+}
+
+// faultsOf returns what an answer breaks. Whether a service is ready is said in
+// the same words in both cases; and who has a picture already is sent nothing.
+func faultsOf(path, status string, answer *openapi3.Response) (faults []string) {
+	switch {
+	case strings.HasPrefix(status, "2"):
+		if answer.Headers["API-Version"] == nil {
+			faults = append(faults, "has no header API-Version")
+		}
+		if len(answer.Content) > 0 && answer.Headers["Cache-Control"] == nil {
+			faults = append(faults, "has no header Cache-Control")
+		}
+	case status == "304", status == "503" && (path == "/readyz" || path == "/health"):
+	case len(answer.Content) != 1 || answer.Content["application/problem+json"] == nil:
+		faults = append(faults, "is not application/problem+json alone")
+	}
+	return faults
+}
+
+// withoutFormat returns the places below value of schemas that are numbers of any
+// size.
+func withoutFormat(at string, value any) (places []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		kinds := fmt.Sprint(value["type"]) // a name or a list of them; in properties a schema
+		_, named := value["type"].(map[string]any)
+		if !named && value["format"] == nil && (strings.Contains(kinds, "integer") || strings.Contains(kinds, "number")) {
+			places = append(places, at)
+		}
+		for name, inner := range value {
+			places = append(places, withoutFormat(at+"/"+name, inner)...)
+		}
+	case []any:
+		for i, inner := range value {
+			places = append(places, withoutFormat(fmt.Sprint(at, "/", i), inner)...)
+		}
+	}
+	return places
 }

@@ -15,6 +15,11 @@ func TestEmbeddedDocumentIsTheSource(t *testing.T) {
 	document.CheckCopy(t, "openapi.yaml")
 }
 
+func TestDocumentObeysTheRules(t *testing.T) {
+	t.Parallel()
+	document.CheckRules(t)
+}
+
 func TestServedDocumentIsWhole(t *testing.T) {
 	t.Parallel()
 	a := newServer(t).do(call{method: "GET", path: "/openapi.json"})

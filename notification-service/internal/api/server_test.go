@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
@@ -48,7 +49,11 @@ const bounceSecret = "a secret of thirty-two characters"
 
 func newServer(t *testing.T, settings ...func(*api.Config)) *testServer {
 	t.Helper()
-	pool := pgtest.Notification(t)
+	return newServerOn(t, pgtest.Notification(t), settings...)
+}
+
+func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)) *testServer {
+	t.Helper()
 	ring, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
 		t.Fatal(err)
@@ -193,4 +198,34 @@ func TestServedDocumentIsWhole(t *testing.T) {
 	var served json.RawMessage
 	newServer(t).do(call{method: "GET", path: "/openapi.json"}, 200, &served)
 	document.CheckServed(t, served)
+}
+
+// While its database is away, the service says so, and when to come back.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	server := pgtest.StartServer(t)
+	pool, err := pgxpool.New(context.WithoutCancel(t.Context()), server.Create(migrations.Notification))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := newServerOn(t, pool)
+	ann, pavel := s.token("ann", auth.Resident), s.token("pavel", auth.Operator)
+	calls := []call{
+		{method: "GET", path: "/notifications", token: ann}, {method: "GET", path: "/notifications/unread-count", token: ann},
+		{method: "GET", path: "/admin/dlq/stats", token: pavel},
+	}
+	for _, c := range calls {
+		s.do(c, 200, nil)
+	}
+	server.Stop()
+	for range 2 { // with the connections of before, and with none
+		for _, c := range calls {
+			var problem struct{ Type string }
+			header := s.do(c, 503, &problem)
+			if problem.Type != service.Unavailable.URI() || header.Get("Retry-After") == "" {
+				t.Errorf("%s: problem %s, Retry-After %q; want %s and some seconds", c.path, problem.Type, header.Get("Retry-After"), service.Unavailable.URI())
+			}
+		}
+	}
 }

@@ -97,6 +97,7 @@ type sum struct {
 	photos  verdicts
 	streams ssetest.Count
 	repeats int
+	errors  []error // answers with status 500
 }
 
 // verdicts are what became of the photos that were accepted. Those that are
@@ -187,7 +188,7 @@ func (t *town) settlePhotos(ctx context.Context) (verdicts, error) {
 func (t *town) sum(versions map[*report]int64) sum {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := sum{repeats: t.repeats}
+	s := sum{repeats: t.repeats, errors: t.errors}
 	expect := func(what shown) {
 		s.expected++
 		switch n := t.seen[what]; n {
@@ -223,13 +224,13 @@ func (t *town) sum(versions map[*report]int64) sum {
 func (s sum) good() bool {
 	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.doubled == 0 &&
 		s.photos.ready+s.photos.refused == s.photos.accepted && s.photos.misjudged == 0 &&
-		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0
+		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0 && len(s.errors) == 0
 }
 
 // String returns the line that other programs read.
 func (s sum) String() string {
-	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d photos=%d ready=%d refused=%d misjudged=%d",
-		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats,
+	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d errors_500=%d photos=%d ready=%d refused=%d misjudged=%d",
+		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats, len(s.errors),
 		s.photos.accepted, s.photos.ready, s.photos.refused, s.photos.misjudged)
 }
 

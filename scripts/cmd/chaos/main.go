@@ -8,8 +8,9 @@
 // Residents file reports and vote, officials move reports, both add photos, and
 // everybody's notifications arrive on live streams that reconnect as browsers do.
 // At the end each report's versions are compared with what its reporter was shown.
-// The program ends with 0 only if every accepted change was shown exactly once, and
-// every accepted photo is ready, or refused because it is none.
+// The program ends with 0 only if every accepted change was shown exactly once,
+// every accepted photo is ready, or refused because it is none, and no request was
+// answered with 500: what is away for a while is answered with 502, 503 or 504.
 //
 // The faults follow from -seed alone. The last line has the sums as name=value
 // pairs; above it stands, by kind of fault, how long it took until something new
@@ -34,9 +35,9 @@ import (
 	"time"
 )
 
-// errPromise says that a change or a photo was lost, or a change shown twice; the
-// last line has the figures.
-var errPromise = errors.New("not every accepted change was shown exactly once, or not every photo was judged rightly")
+// errPromise says that a change or a photo was lost, a change shown twice, or a
+// request answered with 500; the last line has the figures.
+var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, or a request was answered with 500")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -145,6 +146,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	printRecoveries(out, recoveries)
+	for _, err := range sum.errors[:min(5, len(sum.errors))] {
+		fmt.Fprintln(out, "answered:", err)
+	}
 	fmt.Fprintf(out, "%s failed_starts=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, len(recoveries), o.seed, time.Since(began).Seconds())
 	if !sum.good() {
 		return errPromise

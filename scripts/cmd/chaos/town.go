@@ -10,6 +10,7 @@ import (
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type town struct {
 	photos  map[uuid.UUID]photo // that were accepted, by their ids
 	lateAt  time.Time           // when the last notification that took long was shown
 	repeats int                 // requests that were sent again
+	errors  []error             // answers with status 500, which no fault excuses
 }
 
 // A person watches a live stream.
@@ -363,6 +365,9 @@ func (t *town) repeat(ctx context.Context, request func(context.Context) error) 
 		}
 		t.mu.Lock()
 		t.repeats++
+		if client.StatusOf(err) == http.StatusInternalServerError {
+			t.errors = append(t.errors, err)
+		}
 		t.mu.Unlock()
 		_ = sleep(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
 	}

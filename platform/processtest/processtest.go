@@ -11,6 +11,7 @@ package processtest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -37,6 +38,14 @@ func Main(m *testing.M, program func()) {
 	}
 	program()
 	os.Exit(0)
+}
+
+// Command returns the program as a command that does what args ask and ends. Of
+// the test's own environment it has nothing but the PATH.
+func Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append([]string{marker + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=20"}, env...)
+	return cmd
 }
 
 // A Config is what a program is told.
@@ -86,10 +95,7 @@ func Start(t testing.TB, cfg Config) *Process {
 // Start starts it again and returns once it is ready.
 func (p *Process) Start() {
 	p.t.Helper()
-	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append([]string{
-		marker + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=20", p.cfg.Address + "=" + p.addr,
-	}, p.cfg.Env...)
+	p.cmd = Command(context.WithoutCancel(p.t.Context()), append([]string{p.cfg.Address + "=" + p.addr}, p.cfg.Env...))
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test, however that ends
 	if err := p.cmd.Start(); err != nil {

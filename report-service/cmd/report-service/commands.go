@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -75,9 +77,31 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 	if window.Since.IsZero() || flags.NArg() > 0 {
 		return usage
 	}
-	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, _ zerolog.Logger) error {
+	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
+		// No row says who did it, as one does of what the console does: whoever may run
+		// this could write such rows.
+		who := "uid " + strconv.Itoa(os.Getuid())
+		if account, err := user.Current(); err == nil {
+			who = account.Username
+		}
+		told := log.With().Str("actor", who).Time("since", window.Since)
+		if !window.Until.IsZero() {
+			told = told.Time("until", window.Until)
+		}
+		log = told.Logger()
+		log.Info().Msg("an operator has what was published put back")
 		messages := outbox.NewStore(pool, func(shards.Set) {}) // the relay finds them by itself
-		return messages.Republish(ctx, window, func(done, total int64) { fmt.Fprintf(out, "%d of %d messages put back\n", done, total) })
+		var put int64
+		err := messages.Republish(ctx, window, func(done, total int64) {
+			put = done
+			fmt.Fprintf(out, "%d of %d messages put back\n", done, total)
+		})
+		if err != nil {
+			log.Info().Int64("messages", put).Msg("putting back has ended early, and can be asked for again")
+			return err
+		}
+		log.Info().Int64("messages", put).Msg("what was published is put back")
+		return nil
 	})
 }
 

@@ -47,6 +47,7 @@ func TestPrivacyCanary(t *testing.T) {
 	c.searchWebhooks()
 	c.searchMails()
 	c.searchWires()
+	c.awaitPushes()
 	c.searchTables()
 	c.searchProcesses()
 	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
@@ -75,6 +76,14 @@ func releaseCanary(t *testing.T) *canary {
 	c.other = openOtherSystem(t)
 	c.other.register(c.stack, c.userOf("operator", "operator"))
 	c.mails.giveAddress(c.user, mail)
+	// A push service sees whose browser it is: its address has his id.
+	browser := map[string]any{
+		"endpoint": "https://" + pushHost + "/" + id, "language": "en",
+		"keys": map[string]string{"p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "auth": "BTBZMqHH6r4Tts7J_aSIgg"},
+	}
+	if err := c.user.Do(t.Context(), http.MethodPost, "/me/push", browser, nil); err != nil {
+		t.Fatalf("ask for pushes: %v", err)
+	}
 	return c
 }
 
@@ -325,6 +334,20 @@ func (c *canary) searchWires() {
 			c.searchDelivery("through "+d.Exchange, d)
 		}
 	}
+}
+
+// awaitPushes returns when a push about each of the canary's reports was tried, which
+// no push service takes.
+func (c *canary) awaitPushes() {
+	c.t.Helper()
+	execute(c.t, c.notificationDB, `update deliveries set due_at = now() where channel = 'push' and state = 'waiting'`)
+	eventually(c.t, "pushes are tried", func(ctx context.Context) bool {
+		var tried, waiting int
+		err := c.notificationDB.QueryRow(ctx, `
+			select count(*) filter (where attempts > 0), count(*) filter (where attempts = 0 and state = 'waiting') from deliveries where channel = 'push'`).
+			Scan(&tried, &waiting)
+		return err == nil && tried > 0 && waiting == 0
+	})
 }
 
 // checkOutboxPublished returns when the relay has sent everything.

@@ -23,6 +23,8 @@ const (
 	issuer   = "https://id.e2e.test"
 	audience = "cityconnect"
 	secret   = "e2e-secret-e2e-secret-e2e-secret"
+	pushKey  = "ZTJlLXB1c2gtZTJlLXB1c2gtZTJlLXB1c2gtZTJlLXA"
+	pushHost = "push.test"
 )
 
 // A stack is both services with their workers, their databases, their broker and a gateway, of one test.
@@ -68,6 +70,8 @@ func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, not
 		// People may ask for mails, which come at once; the worker sends them where a test has a mail server.
 		"MAIL_FROM": "CityConnect <no-reply@city.test>", "MAIL_READ_FIRST": "0s",
 		"PUBLIC_URL": "https://city.test", "MAIL_BOUNCE_DOMAIN": "bounces.city.test", "DIGEST_SPREAD": "0s",
+		// People may ask for pushes; there is no such push service.
+		"PUSH_VAPID_KEY": pushKey, "PUSH_CONTACT": "mailto:operations@city.example.org", "PUSH_ALLOW_HOSTS": pushHost,
 		// Tests do in seconds what people do in hours.
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,

@@ -99,7 +99,7 @@ replica_up() {
 service_environment() {
   local secrets name
   secrets=$(secrets_folder "$1")
-  for name in AUTH_JWT_SECRET POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
+  for name in AUTH_JWT_SECRET PUSH_VAPID_KEY POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
     {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL PHOTO_RABBITMQ_URL; do
     printf '%s=\n' "$name"
   done
@@ -113,6 +113,10 @@ service_environment() {
     "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}" "PHOTO_STORE=${PHOTO_STORE-file://$native_dir/photos}"
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
     printf '%s\n' "WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true}" "WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-127.0.0.0/8}"
+  fi
+  if [[ -e $secrets/push_vapid_key ]]; then # of which the worker's folder is the service's
+    printf '%s\n' "PUSH_VAPID_KEY_FILE=${PUSH_VAPID_KEY_FILE-$secrets/push_vapid_key}" \
+      "PUSH_CONTACT=${PUSH_CONTACT-mailto:operations@city.example.org}"
   fi
   if own_mailbox; then
     printf '%s\n' "MAIL_URL=smtp+insecure://127.0.0.1:$mailbox_smtp_port" "PUBLIC_URL=${PUBLIC_URL:-http://localhost:$gateway_port}" \

@@ -118,7 +118,7 @@ type system struct {
 	receiver  *receiver
 	publisher *rabbit.Publisher
 	published []string
-	mail      []string // environment of the worker about mails
+	env       []string // of the worker, beside what all have
 }
 
 func newSystem(t *testing.T) *system {
@@ -203,7 +203,7 @@ func (s *system) start() *processtest.Process {
 	return processtest.Start(s.t, processtest.Config{Address: "OPERATIONS_ADDR", Env: append([]string{
 		"DATABASE_URL=" + s.pool.Config().ConnString(), "RABBITMQ_URL=" + s.rabbit, "RECIPIENT_KEY=" + s.key,
 		"WEBHOOK_ALLOW_HTTP=true", "WEBHOOK_ALLOW_NETWORKS=127.0.0.1/32", "LOG_LEVEL=warn",
-	}, s.mail...)})
+	}, s.env...)})
 }
 
 // A receiver has all endpoints, one path each.

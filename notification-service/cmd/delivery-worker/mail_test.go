@@ -31,7 +31,7 @@ func TestKillsWhileMailing(t *testing.T) {
 	}
 	s := newSystem(t)
 	box := newMailbox(t)
-	s.mail = []string{
+	s.env = []string{
 		"MAIL_URL=smtp+insecure://" + box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
 		"MAIL_RATE=10000", "MAIL_TIMEOUT=5s",
 	}

@@ -1,6 +1,6 @@
 // Command delivery-worker tells those outside what happened. It takes the events
 // from queue.webhooks and sends them to the endpoints that operators registered,
-// and it sends mails to residents who asked for them. It is the only process of CityConnect that makes
+// and it sends mails and pushes to residents who asked for them. It is the only process of CityConnect that makes
 // connections to addresses from outside, so that all the others can do without
 // a way out of their network.
 //
@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/group"
@@ -79,6 +80,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 			return fmt.Errorf("set up digests: %w", err)
 		}
 		background = append(background, ledger.New(cfg.Mail.Ledger(), mails, postgres.Ledger{Store: store}, metrics, log).Run, digests.Run)
+	}
+	if cfg.Push.Enabled() {
+		pushes := push.NewSender(&cfg.Push, store, push.NewKeys(cfg.Keys), client, metrics, log)
+		background = append(background, ledger.New(cfg.Push.Ledger(), pushes, postgres.Ledger{Store: store}, metrics, log).Run)
 	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},

@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
@@ -77,6 +78,11 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		}
 		mail = api.Mail{Store: store, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret}
 	}
+	pushes := api.Push{}
+	if cfg.Push.Enabled() {
+		store.WritePush()
+		pushes = api.Push{Store: store, Keys: push.NewKeys(cfg.Keys), Config: &cfg.Push}
+	}
 	var err error
 	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
@@ -100,7 +106,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
-	cfg.Page.Mails = cfg.Mail.Enabled()
+	cfg.Page.Mails, cfg.Page.Push = cfg.Mail.Enabled(), cfg.Push.Enabled()
 	var places api.Geocoder
 	if cfg.Geocoder.URL != nil {
 		places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
@@ -119,7 +125,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
 	a.handler, err = api.New(api.Config{
-		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Places: places, Log: log,
+		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Push: pushes, Places: places, Log: log,
 		Admin: operations, Problems: problems,
 	})
 	if err != nil {

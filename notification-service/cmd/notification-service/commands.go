@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -19,7 +20,7 @@ import (
 )
 
 // commands are what operators do beside a running service, or without one.
-var commands = map[string]service.Command{"erase": erase, "restored": restored}
+var commands = map[string]service.Command{"erase": erase, "restored": restored, "vapid-key": vapidKey}
 
 // erase erases the person whose id it reads; docs/privacy.md says what that is.
 func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
@@ -44,6 +45,16 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 		}
 		return err
 	})
+}
+
+// vapidKey prints a fresh key that signs pushes, and what is public of it.
+func vapidKey(_ context.Context, args []string, _ func(string) string, _ io.Reader, out io.Writer) error {
+	if len(args) > 0 {
+		return errors.New("usage: notification-service vapid-key")
+	}
+	private, public := push.NewKey()
+	_, err := fmt.Fprintf(out, "PUSH_VAPID_KEY=%s\n# public: %s\n", private, public)
+	return err
 }
 
 // withDatabase runs do with the service's configuration.

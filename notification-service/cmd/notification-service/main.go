@@ -3,8 +3,8 @@
 //
 // It is configured by its environment alone, see docs/configuration.md. With
 // the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell. With erase or restored it does what commands.go
-// says, and exits.
+// containers without a shell. With erase, restored or vapid-key it does what
+// commands.go says, and exits.
 package main
 
 import (

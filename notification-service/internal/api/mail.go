@@ -18,7 +18,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -32,7 +31,6 @@ type MailStore interface {
 	SetMailPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error)
 	DigestSettings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error)
 	SetDigest(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error
-	SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
 	Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error)
 	Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error)
 	MailBounced(ctx context.Context, b email.Bounce) error
@@ -66,11 +64,8 @@ func (s *server) mailHandlers() openapi.Handlers {
 		"removeContact":   s.removeContact,
 		"sendContactCode": s.sendContactCode,
 		"verifyContact":   s.verifyContact,
-		"readPreferences": s.readPreferences,
-		"setPreferences":  s.setPreferences,
 		"readDigest":      s.readDigest,
 		"setDigest":       s.setDigest,
-		"setMailConsent":  s.setMailConsent,
 	}
 	for name, h := range handlers {
 		if s.Mail.Store == nil {
@@ -172,70 +167,6 @@ func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
 	return s.answerContact(w, c)
 }
 
-// answerPreferences answers with what a reader is mailed at once.
-func answerPreferences(w http.ResponseWriter, c email.Contact) error {
-	answer := Preferences{Email: []MailKind{}}
-	for _, kind := range c.Kinds {
-		answer.Email = append(answer.Email, MailKind(kind))
-	}
-	if c.Quiet != nil {
-		answer.QuietHours = QuietHours{From: schedule.Clock(c.Quiet.From).String(), To: schedule.Clock(c.Quiet.To).String()}
-	}
-	return service.Encode(w, http.StatusOK, answer)
-}
-
-// readPreferences handles GET /me/preferences.
-func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	c, err := s.Mail.Store.Contact(r.Context(), who)
-	if err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
-		return err
-	}
-	return answerPreferences(w, c)
-}
-
-// setPreferences handles PUT /me/preferences.
-func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[Preferences](r)
-	if err != nil {
-		return err
-	}
-	kinds := make([]string, 0, len(request.Email))
-	for _, kind := range request.Email {
-		kinds = append(kinds, string(kind))
-	}
-	var quiet *email.Quiet
-	if request.QuietHours != (QuietHours{}) {
-		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
-		if err != nil {
-			return err
-		}
-		to, err := clockOf("/quiet_hours/to", request.QuietHours.To)
-		if err != nil {
-			return err
-		}
-		if from == to {
-			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be mailed nothing at once, leave email empty")
-		}
-		quiet = &email.Quiet{From: int(from), To: int(to)}
-	}
-	who, _ := reader(r)
-	c, err := s.Mail.Store.SetMailPreferences(r.Context(), who, kinds, quiet)
-	if err != nil {
-		return err
-	}
-	return answerPreferences(w, c)
-}
-
-// clockOf reads a time of the day that the document let pass.
-func clockOf(field, text string) (schedule.Clock, error) {
-	clock, err := schedule.ParseClock(text)
-	if err != nil {
-		return 0, &fault.Error{Kind: fault.Invalid, Field: field, Msg: "want a time of the day, such as 07:00", Err: err}
-	}
-	return clock, nil
-}
-
 // weekdays are the days of the week as the document names them.
 var weekdays = []DigestSettingsWeekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
@@ -278,21 +209,6 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return answerDigest(w, d)
-}
-
-// setMailConsent handles PUT /me/mail-consents. The report is in the body, because
-// paths are in logs, beside an address.
-func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[MailConsent](r)
-	if err != nil {
-		return err
-	}
-	who, _ := reader(r)
-	if err := s.Mail.Store.SetMailConsent(r.Context(), who, request.ReportID, request.Mail); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // bounceHeader is the header that has the secret of whoever passes bounces on.

@@ -42,6 +42,7 @@ type Store interface {
 	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
 	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
 	Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
+	SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
 }
 
 // Streams answers with live streams.
@@ -63,6 +64,7 @@ type Config struct {
 	// have, as the client sees them.
 	Problems map[fault.Kind]service.ProblemType
 	Mail     Mail
+	Push     Push
 	Places   Geocoder // nil in a city without one
 	Log      zerolog.Logger
 }
@@ -88,6 +90,8 @@ func New(cfg Config) (http.Handler, error) {
 
 	handlers := s.handlers()
 	maps.Copy(handlers, s.mailHandlers())
+	maps.Copy(handlers, s.pushHandlers())
+	maps.Copy(handlers, s.preferenceHandlers())
 	maps.Copy(handlers, s.placeHandlers())
 	maps.Copy(handlers, cfg.Admin)
 	r.Group(func(r chi.Router) {

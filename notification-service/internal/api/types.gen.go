@@ -546,6 +546,32 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
+// Device defines model for Device.
+type Device struct {
+	CreatedAt time.Time `json:"created_at"`
+	ID        uuid.UUID `json:"id"`
+
+	// Label The browser and its system, such as "Firefox, Android".
+	Label string `json:"label"`
+
+	// LastUsedAt When something was last sent to it, to the hour; absent before that.
+	LastUsedAt time.Time `json:"last_used_at,omitempty,omitzero"`
+}
+
+// DeviceKeys defines model for DeviceKeys.
+type DeviceKeys struct {
+	// Auth The browser's secret of 16 bytes, in base64url.
+	Auth string `json:"auth"`
+
+	// P256Dh The browser's public key of P-256, uncompressed, in base64url.
+	P256Dh string `json:"p256dh"`
+}
+
+// Devices defines model for Devices.
+type Devices struct {
+	Devices []Device `json:"devices"`
+}
+
 // DigestSettings defines model for DigestSettings.
 type DigestSettings struct {
 	// At Examples: 07:00
@@ -721,6 +747,14 @@ type NewContact struct {
 	Zone string `json:"zone"`
 }
 
+// NewDevice defines model for NewDevice.
+type NewDevice struct {
+	// Endpoint The https address at a push service that this city sends to.
+	Endpoint string       `json:"endpoint"`
+	Keys     DeviceKeys   `json:"keys"`
+	Language MailLanguage `json:"language"`
+}
+
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	// Area Only reports between two meridians and two parallels, in degrees:
@@ -883,7 +917,13 @@ type Preferences struct {
 	// Email The types of notifications that one is mailed at once.
 	Email []MailKind `json:"email"`
 
-	// QuietHours When one is not mailed at once, in one's own zone; it may pass midnight.
+	// Push The types of notifications that one's devices are told about at once; an
+	// answer without it says none. Of an anonymous report, only if one asked for it
+	// when one filed it.
+	Push []MailKind `json:"push,omitempty,omitzero"`
+
+	// QuietHours When one is told nothing at once, in the zone of one's contact; it may pass
+	// midnight.
 	QuietHours QuietHours `json:"quiet_hours,omitempty,omitzero"`
 }
 
@@ -897,7 +937,14 @@ type Problem struct {
 	Type    string  `json:"type"`
 }
 
-// QuietHours When one is not mailed at once, in one's own zone; it may pass midnight.
+// PushKey defines model for PushKey.
+type PushKey struct {
+	// Key A public key of P-256, uncompressed, in base64url.
+	Key string `json:"key"`
+}
+
+// QuietHours When one is told nothing at once, in the zone of one's contact; it may pass
+// midnight.
 type QuietHours struct {
 	// From Examples: 07:00
 	From TimeOfDay `json:"from"`

@@ -9,6 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -31,6 +32,7 @@ type Config struct {
 	Geocoder      geocoder.Config
 	Webhooks      webhook.Rules // for the addresses that operators register
 	Mail          email.Intake
+	Push          push.Config
 }
 
 // An Address is where notification-service listens, and where it does for
@@ -60,7 +62,7 @@ func Addr(getenv func(string) string) (string, error) {
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
-		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Geocoder.Validate(), c.Webhooks.Validate(), c.Mail.Validate()))
+		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Geocoder.Validate(), c.Webhooks.Validate(), c.Mail.Validate(), c.Push.Validate()))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	return faults
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -19,6 +20,7 @@ type Worker struct {
 	Consumer      consumer.Config
 	Webhook       webhook.Config
 	Mail          email.Config
+	Push          push.Config
 	Retention     time.Duration `env:"DELIVERY_RETENTION" envDefault:"720h"`
 }
 
@@ -46,7 +48,7 @@ func WorkerAddr(getenv func(string) string) (string, error) {
 
 func (c *Worker) validate() []config.Fault {
 	faults := config.Faults(slices.Concat(config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
-		c.Service.Validate(), c.Consumer.Validate(), c.Webhook.Validate(), c.Mail.Validate()))
+		c.Service.Validate(), c.Consumer.Validate(), c.Webhook.Validate(), c.Mail.Validate(), c.Push.Validate()))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	faults.Check(c.Retention >= minRetention, "DELIVERY_RETENTION", "336h or more, such as 720h")
 	return faults

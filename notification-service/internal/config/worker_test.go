@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/config/configtest"
 )
@@ -54,6 +55,7 @@ func TestWorkerWrongValues(t *testing.T) {
 		"MAIL_OFFICIALS":          {"geheim", "Officials <a@geheim.example.org>"},
 		"MAIL_OPERATORS":          {"geheim@localhost"},
 		"MAIL_NOTICES_LANGUAGE":   {"fr"},
+		"PUSH_ALLOW_HOSTS":        {"https://geheim.example.org", "*", "fcm.googleapis.com,*geheim.example.org"},
 	} {
 		for _, value := range values {
 			env := configtest.Environment()
@@ -106,6 +108,48 @@ func TestWorkerMail(t *testing.T) {
 	}
 }
 
+// A key to push with needs a contact that push services can reach, in both programs.
+// Nothing that is wrong is shown.
+func TestPush(t *testing.T) {
+	t.Parallel()
+	key, _ := push.NewKey()
+	for program, load := range map[string]func(getenv func(string) string) (*push.Config, error){
+		"notification-service": func(getenv func(string) string) (*push.Config, error) {
+			cfg, err := config.Load(getenv)
+			return &cfg.Push, err
+		},
+		"delivery-worker": func(getenv func(string) string) (*push.Config, error) {
+			cfg, err := config.LoadWorker(getenv)
+			return &cfg.Push, err
+		},
+	} {
+		with := func(name, value string) (*push.Config, error) {
+			env := configtest.Environment()
+			env["PUSH_VAPID_KEY"], env["PUSH_CONTACT"] = key, "mailto:operations@city.example.org"
+			env[name] = value
+			return load(func(name string) string { return env[name] })
+		}
+		cfg, err := with("", "")
+		if err != nil || !cfg.Enabled() || len(cfg.AllowHosts) != 4 || len(cfg.PublicKey()) != 87 {
+			t.Errorf("%s: config %+v, %v", program, cfg, err)
+		}
+		if cfg, err := with("PUSH_VAPID_KEY", ""); err != nil || cfg.Enabled() {
+			t.Errorf("%s: pushes without a key, %v", program, err)
+		}
+		for name, values := range map[string][]string{
+			"PUSH_VAPID_KEY": {"geheim", key[1:], key + "AAAA"},
+			"PUSH_CONTACT":   {"", "geheim", "mailto:geheim@localhost", "http://geheim.example.org"},
+		} {
+			for _, value := range values {
+				_, err := with(name, value)
+				if err == nil || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "geheim") {
+					t.Errorf("%s: %s=%q: error %v, want one that names it alone", program, name, value, err)
+				}
+			}
+		}
+	}
+}
+
 // The manual has each variable of the sending with its default.
 func TestWorkerManual(t *testing.T) {
 	t.Parallel()
@@ -114,7 +158,7 @@ func TestWorkerManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(manual), "## delivery-worker\n")
-	for _, of := range []reflect.Type{reflect.TypeFor[webhook.Config](), reflect.TypeFor[email.Config](), reflect.TypeFor[config.Worker]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[webhook.Config](), reflect.TypeFor[email.Config](), reflect.TypeFor[push.Config](), reflect.TypeFor[config.Worker]()} {
 		for f := range of.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("env"), ",")
 			want := "`" + name + "`"

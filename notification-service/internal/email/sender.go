@@ -29,8 +29,8 @@ type DraftStore interface {
 	// UnsubscribeToken keeps a sealed token and its hash for the contact and
 	// kind, unless there is one, and returns the one that is kept.
 	UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error)
-	// CancelMail cancels a delivery that waits, for the reason.
-	CancelMail(ctx context.Context, delivery int64, reason string) error
+	// CancelDelivery cancels a delivery that waits, for the reason.
+	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
 	// MailBounced notes that the address takes nothing any more, as the code says.
 	MailBounced(ctx context.Context, b Bounce) error
 }
@@ -158,7 +158,7 @@ func codeOf(a ledger.Answer) string {
 
 // cancel cancels a delivery. The ledger changes nothing about what is cancelled.
 func (s *Sender) cancel(ctx context.Context, d *ledger.Delivery, reason string) ledger.Answer {
-	if err := s.store.CancelMail(ctx, d.ID, reason); err != nil {
+	if err := s.store.CancelDelivery(ctx, Channel, d.ID, reason); err != nil {
 		return s.unsent(ctx, "database", "cancelling a mail failed, will retry", err)
 	}
 	s.cancelled.WithLabelValues(reason).Inc()

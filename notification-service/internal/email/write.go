@@ -114,6 +114,24 @@ func (t *mailText) add(item Item) error {
 	return nil
 }
 
+// Brief returns what a mail about one notification says, in a few words: of which
+// report, and what is new. Of one that is withheld it says that there is news.
+func Brief(language Language, item Item) (title, text string, err error) {
+	t := mailText{Language: language, Zone: time.UTC}
+	if item.Withheld {
+		title, err = t.say(Anonymous+".heading", nil)
+		return title, "", err
+	}
+	if err := t.add(item); err != nil {
+		return "", "", err
+	}
+	text = t.Items[0].Text
+	if note := t.Items[0].Note; note != "" {
+		text += "\n" + note
+	}
+	return t.Items[0].Title, text, nil
+}
+
 // addNotice adds what officials or operators are told: a line for each category,
 // or the endpoint.
 func (t *mailText) addNotice(n *Notice) error {

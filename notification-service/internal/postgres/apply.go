@@ -34,12 +34,20 @@ import (
 // between what this statement reads and what it writes.
 //
 // applyNoticeSQL tells officials by mail besides: few messages are about what
-// needs it, and the others pay nothing for it.
+// needs it, and the others pay nothing for it. Where notifications are pushed, each
+// has pushSQL, too.
 const (
 	applySQL       = applyEffect + applyNumbers
 	applyMailSQL   = applyEffect + mailSQL + applyNumbers
 	applyNoticeSQL = applyEffect + mailSQL + noticeSQL + applyNumbers
+
+	applyPushSQL       = applyEffect + pushSQL + applyNumbers
+	applyMailPushSQL   = applyEffect + mailSQL + pushSQL + applyNumbers
+	applyNoticePushSQL = applyEffect + mailSQL + noticeSQL + pushSQL + applyNumbers
 )
+
+// pushing leads from a statement to the one that also pushes.
+var pushing = map[string]string{applySQL: applyPushSQL, applyMailSQL: applyMailPushSQL, applyNoticeSQL: applyNoticePushSQL}
 
 const applyEffect = `
 with fresh as (
@@ -112,6 +120,21 @@ const noticeSQL = `, noticed as (
   where o.state = 'waiting'
 )`
 
+// pushSQL writes a delivery for each device of a reader who wants to be told there.
+// What holds for the rows of mails holds for these. It has no parameters, whose
+// numbers would depend on what comes before it; a test compares what it says with
+// package push.
+const pushSQL = `, pushed as (
+  insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
+  select 'push', p.lane, p.id::text, d.id::text, case when d.withheld then 'anonymous' else d.type end, ''::bytea,
+    now() + interval '30 seconds', now() + interval '24 hours'
+  from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
+  join push_subscriptions p on p.stream_id = n.stream_id
+  where d.type = any(w.kinds) and (not d.withheld or d.type = 'report.status.updated' and exists (
+    select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
+  order by d.place, p.id
+)`
+
 const applyNumbers = `
 select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth,
   exists (select from moderated m where m.message_id = f.message_id), case when d.moderated then d.data end
@@ -152,6 +175,9 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 			sql, values = applyNoticeSQL, append(values,
 				email.NoticeLane, email.Officials, email.Overdue, email.NoticeAfter, string(event.ReportOverdueKey), email.OverdueLevel)
 		}
+	}
+	if s.push {
+		sql = pushing[sql]
 	}
 	rows, err := s.pool.Query(ctx, sql, values...)
 	if err != nil {

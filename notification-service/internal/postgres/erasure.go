@@ -18,14 +18,15 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// ErasureSteps returns how a person is erased here: his address goes first, then
-// his stream, with all that is in it, all that he has read and all that he
+// ErasureSteps returns how a person is erased here: his address and his devices go
+// first, then his stream, with all that is in it, all that he has read and all that he
 // follows, and his name from dead letters and from what operators did. A dead
 // letter about his report stays, because others
 // are told of it, and is for nobody any more.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
 		{Name: "contact", Do: eraseContact},
+		{Name: "devices", Do: eraseDevices},
 		{Name: "notifications", Do: eraseNotifications},
 		{Name: "stream", Do: eraseStream},
 		{Name: "dead_letters", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
@@ -84,6 +85,34 @@ func eraseContact(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (
 		tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
 		if err != nil {
 			return "", 0, fmt.Errorf("delete contact: %w", err)
+		}
+		removed += tag.RowsAffected()
+	}
+	return "", removed, nil
+}
+
+// eraseDevices removes his devices with what waits for them.
+func eraseDevices(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	err = tx.QueryRow(ctx, `
+		with pushes as (
+		  delete from deliveries where id = any(array(
+		    select d.id from deliveries d join push_subscriptions p on d.channel = 'push' and d.target = p.id::text
+		    join streams s on s.id = p.stream_id where s.name = $1 limit $2))
+		  returning id
+		), attempts as (
+		  delete from delivery_attempts where delivery_id in (select id from pushes)
+		)
+		select count(*) from pushes`, notification.UserStream(userID), limit).Scan(&removed)
+	if err != nil {
+		return "", 0, fmt.Errorf("delete pushes: %w", err)
+	}
+	if removed == int64(limit) {
+		return "more", removed, nil
+	}
+	for _, table := range []string{"push_subscriptions", "push_preferences"} {
+		tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
+		if err != nil {
+			return "", 0, fmt.Errorf("delete devices: %w", err)
 		}
 		removed += tag.RowsAffected()
 	}

@@ -80,27 +80,36 @@ left join read_marks m on m.reader = n.stream_id and m.stream_id = n.stream_id
 left join notification_reads r on r.reader = n.stream_id and r.stream_id = n.stream_id and r.seq = n.seq
 where n.stream_id = $1 and n.type <> 'report.moderated' and `
 
-// addNotification adds the one notification that a delivery is about.
+// addNotification adds the one notification that a mail is about.
 func (s *Store) addNotification(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
-	var kind string
-	var item email.Item
-	var data json.RawMessage
-	var allowed bool
-	err := s.pool.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
-		Scan(nil, &kind, &data, &item.Withheld, &item.Read, nil, &allowed)
+	kind, item, err := s.item(ctx, stream, d)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return email.ErrEmpty
 	case err != nil:
-		return fmt.Errorf("read notification: %w", err)
-	case item.Read:
-		return email.ErrRead
-	case !allowed, item.Withheld != (d.Kind == email.Anonymous), !item.Withheld && !draft.Contact.Wants(kind):
+		return err
+	case !item.Withheld && !draft.Contact.Wants(kind):
 		return email.ErrUnwanted
 	}
-	item.Data = data
 	draft.Items, draft.Total = []email.Item{item}, 1
 	return nil
+}
+
+// item returns the one notification that a delivery is about, unless its reader has
+// read it or does not allow for it any more.
+func (s *Store) item(ctx context.Context, stream int64, d *ledger.Delivery) (kind string, item email.Item, err error) {
+	var allowed bool
+	err = s.pool.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
+		Scan(nil, &kind, &item.Data, &item.Withheld, &item.Read, nil, &allowed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", item, email.ErrEmpty
+	case err != nil:
+		return "", item, fmt.Errorf("read notification: %w", err)
+	case item.Read:
+		return "", item, email.ErrRead
+	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
+		return "", item, email.ErrUnwanted
+	}
+	return kind, item, nil
 }
 
 // addWindow adds what a digest is about: the notifications in its range of
@@ -156,13 +165,13 @@ func (s *Store) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind st
 	return kept, nil
 }
 
-// CancelMail cancels a delivery that waits, for the reason.
-func (s *Store) CancelMail(ctx context.Context, delivery int64, reason string) error {
+// CancelDelivery cancels a delivery that waits, for the reason.
+func (s *Store) CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error {
 	_, err := s.pool.Exec(ctx, `
-		update deliveries set state = 'cancelled', last_class = $2, done_at = now()
-		where id = $1 and channel = 'email' and state = 'waiting'`, delivery, reason)
+		update deliveries set state = 'cancelled', last_class = $3, done_at = now()
+		where id = $1 and channel = $2 and state = 'waiting'`, delivery, channel, reason)
 	if err != nil {
-		return fmt.Errorf("cancel mail: %w", err)
+		return fmt.Errorf("cancel delivery: %w", err)
 	}
 	return nil
 }

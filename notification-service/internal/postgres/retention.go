@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
@@ -27,6 +28,7 @@ func (r Retention) Tasks() []retention.Task {
 		{Kind: "read_marks", Keep: r.ReadMarks, Remove: removeReaders},
 		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
 		{Kind: "unverified_addresses", Keep: retention.Period(email.UnverifiedFor), Remove: removeUnverified},
+		{Kind: "unused_devices", Keep: retention.Period(push.UnusedFor), Remove: removeUnusedDevices},
 	}
 }
 
@@ -173,7 +175,8 @@ func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep tim
 
 // removeUnverified forgets addresses that nobody has proven, and what was to be
 // written there: somebody else's address may be among them. While a code waits to
-// be typed they stay.
+// be typed they stay. That one wants to hear of an anonymous report stays for one's
+// devices.
 func removeUnverified(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
 	err = tx.QueryRow(ctx, `
 		with gone as (
@@ -186,12 +189,29 @@ func removeUnverified(ctx context.Context, tx pgx.Tx, keep time.Duration, after 
 		  delete from digests using gone where digests.stream_id = gone.stream_id
 		), consents_gone as (
 		  delete from mail_consents using gone where mail_consents.stream_id = gone.stream_id
+		    and not exists (select from push_subscriptions p where p.stream_id = gone.stream_id)
 		)
 		select count(*) from gone`, keep, limit).Scan(&removed)
 	if err != nil {
 		return 0, 0, fmt.Errorf("delete unverified addresses: %w", err)
 	}
 	if removed == int64(limit) {
+		next = after + 1 // the oldest of those that are left
+	}
+	return next, removed, nil
+}
+
+// removeUnusedDevices forgets devices that nothing was sent to for long: the browser
+// may not be there any more, and nobody would ever hear of it.
+func removeUnusedDevices(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		delete from push_subscriptions where id = any(array(
+		  select id from push_subscriptions where coalesce(last_ok_at, created_at) < now() - $1::interval
+		  order by coalesce(last_ok_at, created_at) limit $2 for update skip locked))`, keep, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete unused devices: %w", err)
+	}
+	if removed = tag.RowsAffected(); removed == int64(limit) {
 		next = after + 1 // the oldest of those that are left
 	}
 	return next, removed, nil

@@ -18,6 +18,7 @@ type Store struct {
 	// Who wants mail gets it, after so long; nil where there is no mail server.
 	mailAfter *time.Duration
 	notices   map[string]bool // whether officials and operators are mailed, by target
+	push      bool            // whether notifications are pushed
 
 	// Who was erased, and the keys of the recipients; nil until RefuseErased.
 	erased *erasure.Eraser
@@ -31,6 +32,10 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 // in which they may read it on the page. It is called before the store is used,
 // where there is a mail server.
 func (s *Store) WriteMail(after time.Duration) { s.mailAfter = &after }
+
+// WritePush has Apply write deliveries for the devices of those who want to be
+// told there. It is called before the store is used, where there is a key.
+func (s *Store) WritePush() { s.push = true }
 
 // WriteNotices has deliveries written for targets of notices, such as
 // email.Officials. It is called before the store is used, for those that the city

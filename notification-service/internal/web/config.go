@@ -30,6 +30,8 @@ type Config struct {
 	// Mails says that there is a mail server, so that people may be asked for an
 	// address.
 	Mails bool
+	// Push says that notifications are pushed to devices.
+	Push bool
 }
 
 // Validate returns everything that is wrong with c.
@@ -48,6 +50,7 @@ type settings struct {
 	Auth   signIn  `json:"auth"`
 	Map    cityMap `json:"map"`
 	Mails  bool    `json:"mails,omitempty"`
+	Push   bool    `json:"push,omitempty"`
 	Photos bool    `json:"photos,omitempty"`
 }
 
@@ -70,7 +73,7 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Photos: c.PhotoStore != ""}
+	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != ""}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

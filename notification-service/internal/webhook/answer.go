@@ -20,7 +20,7 @@ import (
 //	410                      gone: the endpoint is disabled
 //	any other                refused: this event will never be taken
 func verdict(status int, header http.Header, now time.Time) (ledger.Verdict, time.Duration) {
-	after, asked := retryAfter(header.Get("Retry-After"), now)
+	after, asked := RetryAfter(header.Get("Retry-After"), now)
 	switch {
 	case status >= 200 && status < 300:
 		return ledger.Delivered, 0
@@ -40,9 +40,9 @@ func verdict(status int, header http.Header, now time.Time) (ledger.Verdict, tim
 	return ledger.Refused, 0
 }
 
-// retryAfter reads the header of that name (RFC 9110 section 10.2.3): seconds,
+// RetryAfter reads the header of that name (RFC 9110 section 10.2.3): seconds,
 // or a date.
-func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
+func RetryAfter(value string, now time.Time) (after time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
 		return time.Duration(seconds) * time.Second, true

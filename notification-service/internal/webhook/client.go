@@ -92,11 +92,11 @@ func (r Rules) guard() func(network, address string, c syscall.RawConn) error {
 	}
 }
 
-// classify returns the class of the error of a request, and a text for operators
+// Classify returns the class of the error of a request, and a text for operators
 // that names no address.
-func classify(ctx context.Context, err error) (class, text string) {
+func Classify(ctx context.Context, err error) (class, text string) {
 	if errors.Is(err, errRefused) {
-		return classRefused, errRefused.Error()
+		return ClassAddressRefused, errRefused.Error()
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "dns", "the name of the host could not be resolved"
@@ -114,5 +114,5 @@ func classify(ctx context.Context, err error) (class, text string) {
 	return "connection", "the connection could not be made, or broke"
 }
 
-// classRefused is the class of an address that was refused.
-const classRefused = "address_refused"
+// ClassAddressRefused is the class of an address that may not be sent to.
+const ClassAddressRefused = "address_refused"

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// preferenceHandlers has a handler for each operation about what readers want to be
+// told, by mail and on their devices alike.
+func (s *server) preferenceHandlers() openapi.Handlers {
+	handlers := openapi.Handlers{
+		"readPreferences": s.readPreferences,
+		"setPreferences":  s.setPreferences,
+		"setMailConsent":  s.setMailConsent,
+	}
+	for name, h := range handlers {
+		if s.Mail.Store == nil && s.Push.Store == nil {
+			h = func(http.ResponseWriter, *http.Request) error { return errNoMail }
+		}
+		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	}
+	return handlers
+}
+
+// answerPreferences answers with what a reader is told at once.
+func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
+	answer := Preferences{Email: mailKinds(c.Kinds)}
+	if s.Push.Store != nil {
+		who, _ := reader(r)
+		kinds, err := s.Push.Store.PushKinds(r.Context(), who)
+		if err != nil {
+			return err
+		}
+		answer.Push = mailKinds(kinds)
+	}
+	if c.Quiet != nil {
+		answer.QuietHours = QuietHours{From: schedule.Clock(c.Quiet.From).String(), To: schedule.Clock(c.Quiet.To).String()}
+	}
+	return service.Encode(w, http.StatusOK, answer)
+}
+
+// mailKinds returns kinds as the document has them.
+func mailKinds(kinds []string) []MailKind {
+	list := make([]MailKind, len(kinds))
+	for i, kind := range kinds {
+		list[i] = MailKind(kind)
+	}
+	return list
+}
+
+// readPreferences handles GET /me/preferences.
+func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
+	var c email.Contact
+	if s.Mail.Store != nil {
+		who, _ := reader(r)
+		var err error
+		if c, err = s.Mail.Store.Contact(r.Context(), who); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
+			return err
+		}
+	}
+	return s.answerPreferences(w, r, c)
+}
+
+// setPreferences handles PUT /me/preferences.
+func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[Preferences](r)
+	if err != nil {
+		return err
+	}
+	var quiet *email.Quiet
+	if request.QuietHours != (QuietHours{}) {
+		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
+		if err != nil {
+			return err
+		}
+		to, err := clockOf("/quiet_hours/to", request.QuietHours.To)
+		if err != nil {
+			return err
+		}
+		if from == to {
+			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be told nothing at once, leave email and push empty")
+		}
+		quiet = &email.Quiet{From: int(from), To: int(to)}
+	}
+	who, _ := reader(r)
+	var c email.Contact
+	err = errNoMail
+	if s.Mail.Store != nil {
+		c, err = s.Mail.Store.SetMailPreferences(r.Context(), who, names(request.Email), quiet)
+	}
+	pushed := s.Push.Store != nil && request.Push != nil
+	if err != nil && !(pushed && len(request.Email) == 0 && quiet == nil && fault.KindOf(err) == fault.NotFound) { // he wants no mails
+		return err
+	}
+	if pushed {
+		if err := s.Push.Store.SetPushKinds(r.Context(), who, names(request.Push)); err != nil {
+			return err
+		}
+	}
+	return s.answerPreferences(w, r, c)
+}
+
+// names returns kinds as they are kept.
+func names(kinds []MailKind) []string {
+	list := make([]string, len(kinds))
+	for i, kind := range kinds {
+		list[i] = string(kind)
+	}
+	return list
+}
+
+// clockOf reads a time of the day that the document let pass.
+func clockOf(field, text string) (schedule.Clock, error) {
+	clock, err := schedule.ParseClock(text)
+	if err != nil {
+		return 0, &fault.Error{Kind: fault.Invalid, Field: field, Msg: "want a time of the day, such as 07:00", Err: err}
+	}
+	return clock, nil
+}
+
+// setMailConsent handles PUT /me/mail-consents. The report is in the body, because
+// paths are in logs, beside an address.
+func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[MailConsent](r)
+	if err != nil {
+		return err
+	}
+	who, _ := reader(r)
+	if err := s.Store.SetMailConsent(r.Context(), who, request.ReportID, request.Mail); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A PushStore keeps on which devices readers are told what.
+type PushStore interface {
+	Devices(ctx context.Context, reader notification.Reader) ([]push.Device, error)
+	AddDevice(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error)
+	RemoveDevice(ctx context.Context, reader notification.Reader, id uuid.UUID) error
+	PushKinds(ctx context.Context, reader notification.Reader) ([]string, error)
+	SetPushKinds(ctx context.Context, reader notification.Reader, kinds []string) error
+}
+
+// A Push is what the API does about devices; it pushes nothing. Without a Store the
+// city has no key to push with.
+type Push struct {
+	Store  PushStore
+	Keys   *push.Keys
+	Config *push.Config
+}
+
+// errNoPush answers everything about devices where nothing is pushed.
+var errNoPush = fault.New(fault.NotFound, "this city sends nothing to devices")
+
+// pushHandlers has a handler for each operation about devices.
+func (s *server) pushHandlers() openapi.Handlers {
+	handlers := openapi.Handlers{
+		"readPushKey":  s.readPushKey,
+		"listDevices":  s.listDevices,
+		"addDevice":    s.addDevice,
+		"removeDevice": s.removeDevice,
+	}
+	for name, h := range handlers {
+		if s.Push.Store == nil {
+			h = func(http.ResponseWriter, *http.Request) error { return errNoPush }
+		}
+		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	}
+	return handlers
+}
+
+// readPushKey handles GET /push/key.
+func (s *server) readPushKey(w http.ResponseWriter, _ *http.Request) error {
+	return service.Encode(w, http.StatusOK, PushKey{Key: s.Push.Config.PublicKey()})
+}
+
+// listDevices handles GET /me/push.
+func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
+	who, _ := reader(r)
+	list, err := s.Push.Store.Devices(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	body := Devices{Devices: make([]Device, len(list))}
+	for i, d := range list {
+		body.Devices[i] = describeDevice(d)
+	}
+	return service.Encode(w, http.StatusOK, body)
+}
+
+// describeDevice returns a device as its owner sees it: never what is sent to.
+func describeDevice(d push.Device) Device {
+	described := Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC()}
+	if d.LastUsedAt != nil {
+		described.LastUsedAt = d.LastUsedAt.UTC()
+	}
+	return described
+}
+
+// addDevice handles POST /me/push.
+func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[NewDevice](r)
+	if err != nil {
+		return err
+	}
+	subscription := push.Subscription{Endpoint: request.Endpoint, P256DH: request.Keys.P256Dh, Auth: request.Keys.Auth}
+	host, err := s.Push.Config.CheckEndpoint(subscription.Endpoint)
+	if err != nil {
+		return err
+	}
+	if err := subscription.Check(); err != nil {
+		return err
+	}
+	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: email.Language(request.Language), Label: push.Label(r.UserAgent())}
+	d.Endpoint, d.Keys = s.Push.Keys.Seal(d.ID, subscription)
+	who, _ := reader(r)
+	kept, added, err := s.Push.Store.AddDevice(r.Context(), who, d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if added {
+		status = http.StatusCreated
+	}
+	return service.Encode(w, status, describeDevice(kept))
+}
+
+// removeDevice handles DELETE /me/push/{id}.
+func (s *server) removeDevice(w http.ResponseWriter, r *http.Request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("id that the document let pass: %w", err)
+	}
+	who, _ := reader(r)
+	if err := s.Push.Store.RemoveDevice(r.Context(), who, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+)
+
+const deviceColumns = `p.id, p.lane, p.language, p.user_agent, p.created_at, p.last_ok_at`
+
+// scanDevice reads deviceColumns, and what follows them into more.
+func scanDevice(row pgx.CollectableRow, more ...any) (d push.Device, err error) {
+	err = row.Scan(append([]any{&d.ID, &d.Lane, &d.Language, &d.Label, &d.CreatedAt, &d.LastUsedAt}, more...)...)
+	return d, err
+}
+
+func readDevices(rows pgx.Rows, err error) ([]push.Device, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read devices: %w", err)
+	}
+	devices, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Device, error) { return scanDevice(row) })
+	if err != nil {
+		return nil, fmt.Errorf("read devices: %w", err)
+	}
+	return devices, nil
+}
+
+// Devices returns the devices of reader, the newest first, without what is sent
+// to.
+func (s *Store) Devices(ctx context.Context, reader notification.Reader) ([]push.Device, error) {
+	return readDevices(s.pool.Query(ctx, `
+		select `+deviceColumns+` from push_subscriptions p join streams s on s.id = p.stream_id
+		where s.name = $1 order by p.created_at desc, p.id`, reader.Own()))
+}
+
+// AddDevice keeps d as a device of reader, and reports whether it is a new one. One
+// of the hashes knows it again: then it keeps its id, and only what it is called
+// and its language change. A device of somebody else becomes his: the browser is
+// used by him now. The error is push.ErrTooManyDevices if he has as many as he may
+// have.
+func (s *Store) AddDevice(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error) {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return push.Device{}, false, err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		stream, err := lockStream(ctx, tx, reader)
+		if err != nil {
+			return err
+		}
+		known, err := readDevices(tx.Query(ctx, `
+			update push_subscriptions p set language = $3, user_agent = $4 where stream_id = $1 and endpoint_mac = any($2::bytea[])
+			returning `+deviceColumns, stream, hashes, d.Language, d.Label))
+		if err != nil {
+			return err
+		}
+		if len(known) > 0 {
+			kept = known[0]
+			return nil
+		}
+		var has int
+		err = tx.QueryRow(ctx, `select count(*) from push_subscriptions where stream_id = $1`, stream).Scan(&has)
+		if err != nil {
+			return fmt.Errorf("count devices: %w", err)
+		}
+		if has >= push.MaxDevices {
+			return push.ErrTooManyDevices
+		}
+		// Under an earlier key the row of somebody else has another hash.
+		if _, err := tx.Exec(ctx, `delete from push_subscriptions where endpoint_mac = any($1::bytea[])`, hashes); err != nil {
+			return fmt.Errorf("take over device: %w", err)
+		}
+		inserted, err := readDevices(tx.Query(ctx, `
+			insert into push_subscriptions as p (id, stream_id, endpoint, endpoint_mac, keys, lane, language, user_agent)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)
+			on conflict (endpoint_mac) do update set id = excluded.id, stream_id = excluded.stream_id, endpoint = excluded.endpoint,
+			  keys = excluded.keys, lane = excluded.lane, language = excluded.language, user_agent = excluded.user_agent,
+			  created_at = excluded.created_at, last_ok_at = null
+			returning `+deviceColumns,
+			d.ID, stream, d.Endpoint, hashes[0], d.Keys, d.Lane, d.Language, d.Label))
+		if err != nil {
+			return err
+		}
+		kept, added = inserted[0], true
+		_, err = tx.Exec(ctx, `insert into push_preferences (stream_id, kinds) values ($1, $2) on conflict do nothing`, stream, push.DefaultKinds)
+		if err != nil {
+			return fmt.Errorf("keep what devices are told about: %w", err)
+		}
+		return nil
+	})
+	return kept, added, err
+}
+
+// RemoveDevice forgets a device of reader's, if he has it. What waits for it is
+// cancelled when it is due.
+func (s *Store) RemoveDevice(ctx context.Context, reader notification.Reader, id uuid.UUID) error {
+	_, err := s.pool.Exec(ctx, `
+		delete from push_subscriptions where id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), id)
+	if err != nil {
+		return fmt.Errorf("remove device: %w", err)
+	}
+	return nil
+}
+
+// PushKinds returns what reader's devices are told about.
+func (s *Store) PushKinds(ctx context.Context, reader notification.Reader) ([]string, error) {
+	var kinds []string
+	err := s.pool.QueryRow(ctx, `
+		select w.kinds from push_preferences w join streams s on s.id = w.stream_id where s.name = $1`, reader.Own()).Scan(&kinds)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("read what devices are told about: %w", err)
+	}
+	return kinds, nil
+}
+
+// SetPushKinds keeps what reader's devices are told about.
+func (s *Store) SetPushKinds(ctx context.Context, reader notification.Reader, kinds []string) error {
+	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+		return err
+	}
+	_, err := s.pool.Exec(ctx, `
+		insert into push_preferences (stream_id, kinds) select id, $2 from streams where name = $1
+		on conflict (stream_id) do update set kinds = excluded.kinds`, reader.Own(), kinds)
+	if err != nil {
+		return fmt.Errorf("keep what devices are told about: %w", err)
+	}
+	return nil
+}
+
+// PushDraft returns what a delivery is about now: whether the device is there, what
+// its reader wants and has read.
+func (s *Store) PushDraft(ctx context.Context, d *ledger.Delivery) (push.Draft, error) {
+	id, err := uuid.Parse(d.Target)
+	if err != nil {
+		return push.Draft{}, push.ErrNoDevice
+	}
+	rows, err := s.pool.Query(ctx, `
+		select `+deviceColumns+`, p.endpoint, p.keys, p.stream_id, coalesce(w.kinds, '{}'), now(), coalesce(c.zone, ''), c.quiet_from, c.quiet_to
+		from push_subscriptions p left join push_preferences w on w.stream_id = p.stream_id left join contacts c on c.stream_id = p.stream_id
+		where p.id = $1`, id)
+	if err != nil {
+		return push.Draft{}, fmt.Errorf("read device: %w", err)
+	}
+	var stream int64
+	var kinds []string
+	draft, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (draft push.Draft, err error) {
+		var endpoint, keys string
+		var from, to *int
+		draft.Device, err = scanDevice(row, &endpoint, &keys, &stream, &kinds, &draft.Now, &draft.Zone, &from, &to)
+		draft.Device.Endpoint, draft.Device.Keys = endpoint, keys
+		if from != nil && to != nil {
+			draft.Quiet = &email.Quiet{From: *from, To: *to}
+		}
+		return draft, err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return push.Draft{}, push.ErrNoDevice
+	}
+	if err != nil {
+		return push.Draft{}, fmt.Errorf("read device: %w", err)
+	}
+	kind, item, err := s.item(ctx, stream, d)
+	if err != nil {
+		return push.Draft{}, err
+	}
+	if !slices.Contains(kinds, kind) {
+		return push.Draft{}, email.ErrUnwanted
+	}
+	draft.Item = item
+	return draft, nil
+}
+
+// DeviceUsed notes that something was sent to a device.
+func (s *Store) DeviceUsed(ctx context.Context, device uuid.UUID) error {
+	if _, err := s.pool.Exec(ctx, `update push_subscriptions set last_ok_at = now() where id = $1`, device); err != nil {
+		return fmt.Errorf("note use of a device: %w", err)
+	}
+	return nil
+}
+
+// DropDevice removes a device whose push service does not know it any more.
+func (s *Store) DropDevice(ctx context.Context, device uuid.UUID) error {
+	if _, err := s.pool.Exec(ctx, `delete from push_subscriptions where id = $1`, device); err != nil {
+		return fmt.Errorf("remove device: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+// Package push shows residents on their devices what happened, while no page is
+// open there: Web Push (RFC 8030), encrypted for the browser (RFC 8291) and
+// signed (RFC 8292). It is a channel of the ledger.
+//
+// It promises:
+//
+//   - No device is told anything until its owner asked for it there.
+//   - A push says no more than a mail about the same would; of an anonymous
+//     report that there is news, and only if its reporter chose so. The vendor of
+//     the browser, whose service passes it on, cannot read it.
+//   - Who has read it on the page is not told. What a push says is read when it is
+//     sent.
+//   - A push that is sent twice is shown once: the later one takes the place of
+//     the other.
+//   - Nothing is connected to but the push services that the configuration names.
+package push
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// Channel is the channel of the ledger whose deliveries are pushes. The lane of
+// each is the host of the device's push service, the target the id of a Device;
+// kind and message id are those of a mail about the same notification.
+const Channel = "push"
+
+// Times and limits that no operator needs to change.
+const (
+	// ReadFirst is how long a notification has to be read on the page before it
+	// is pushed.
+	ReadFirst = 30 * time.Second
+	// Lifetime is for how long a push is tried, and kept by the push service for a
+	// device that is off: what is older is no news.
+	Lifetime = 24 * time.Hour
+	// MaxDevices is how many devices a reader has.
+	MaxDevices = 20
+	// UnusedFor is how long a device is kept that nothing was sent to.
+	UnusedFor = 365 * 24 * time.Hour
+)
+
+// DefaultKinds are what a reader's devices are told about until he says
+// otherwise.
+var DefaultKinds = []string{string(event.StatusUpdatedKey)}
+
+// A Device is a browser that asked for notifications.
+type Device struct {
+	ID         uuid.UUID
+	Endpoint   string // sealed, see Keys
+	Keys       string // sealed
+	Lane       string
+	Language   email.Language
+	Label      string // what its owner knows it by, such as "Firefox, Android"
+	CreatedAt  time.Time
+	LastUsedAt *time.Time // when the push service took something for it, to the hour
+}
+
+// A Draft is what a delivery is about at the moment of sending.
+type Draft struct {
+	Device Device
+	Item   email.Item
+	Now    time.Time    // by the database
+	Quiet  *email.Quiet // of the reader's contact, if he has one
+	Zone   string       // likewise
+}
+
+// Reasons not to send what waits, beside those of package email.
+var (
+	// ErrNoDevice: the device is removed.
+	ErrNoDevice = errors.New("there is no such device any more")
+	// errHost: its push service is not one of those that the configuration names.
+	errHost = errors.New("the push service is not allowed any more")
+)
+
+// ErrTooManyDevices says that the reader has as many devices as he may have.
+var ErrTooManyDevices error = fault.New(fault.Conflict, fmt.Sprintf("you have %d devices already; remove one first", MaxDevices))

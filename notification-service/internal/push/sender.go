@@ -1,0 +1,281 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+)
+
+const (
+	// recordSize is what every push is padded to: its length tells nothing, and no
+	// push service refuses it. They take 4,096 bytes (RFC 8030 section 7.2), of
+	// which some count more than others.
+	recordSize = 3072
+	// maxTitle and maxBody are how many characters are shown of what people wrote.
+	// Both together fit into a record, whatever the letters are.
+	maxTitle, maxBody = 120, 300
+	// localPause is the pause after a failure of our own: the database is away, or
+	// what is sealed does not open with the configured keys.
+	localPause = time.Minute
+	// maxRead is how much of an answer is read, so that its connection can be used
+	// again.
+	maxRead = 4 << 10
+)
+
+// Classes of answers, for metrics and the operators' log.
+const (
+	classVAPID   = "vapid"   // the push service does not take our key
+	classRefused = "refused" // nor this push, for good
+	classStopped = "stopped" // this process ends
+)
+
+// A Store is what a Sender asks of the database.
+type Store interface {
+	// PushDraft returns what a delivery is about now. The error is ErrNoDevice, or
+	// one of email.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	PushDraft(ctx context.Context, d *ledger.Delivery) (Draft, error)
+	// DeviceUsed notes that something was sent to a device.
+	DeviceUsed(ctx context.Context, device uuid.UUID) error
+	// DropDevice removes a device whose push service does not know it any more.
+	DropDevice(ctx context.Context, device uuid.UUID) error
+	// CancelDelivery cancels a delivery that waits, for the reason.
+	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
+}
+
+// A Sender sends the deliveries of the ledger that are pushes. It is a
+// ledger.Channel.
+type Sender struct {
+	config *Config
+	store  Store
+	keys   *Keys
+	client *http.Client
+	log    zerolog.Logger
+
+	cancelled *prometheus.CounterVec
+	refused   *prometheus.CounterVec
+}
+
+// NewSender returns a Sender whose requests client makes.
+func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg prometheus.Registerer, log zerolog.Logger) *Sender {
+	factory := promauto.With(reg)
+	s := &Sender{config: cfg, store: store, keys: keys, client: client, log: log}
+	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "pushes_cancelled_total", Help: "Pushes that nobody wants any more, by the reason: read on the page, ended, no such device, its push service does not know it or is not allowed any more, or nothing left to tell.",
+	}, []string{"reason"})
+	s.refused = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "pushes_refused_total", Help: "Pushes that a push service refused. Those of class vapid are for operators to look at: it does not take the city's key.",
+	}, []string{"class"})
+	for _, reason := range reasons {
+		s.cancelled.WithLabelValues(reason) // 0 is a value to compare with
+	}
+	for _, class := range []string{classVAPID, classRefused} {
+		s.refused.WithLabelValues(class)
+	}
+	return s
+}
+
+// errGone says that a push service does not know a device any more.
+var errGone = errors.New("the push service does not know the device any more")
+
+// reasons are the words for why a push is cancelled.
+var reasons = map[error]string{
+	ErrNoDevice: "no_device", errGone: "gone", errHost: "host",
+	email.ErrUnwanted: "unwanted", email.ErrRead: "read", email.ErrEmpty: "empty",
+}
+
+// Name returns Channel.
+func (s *Sender) Name() string { return Channel }
+
+// Lanes lets every lane send.
+func (s *Sender) Lanes(_ context.Context, names []string) (map[string]ledger.Lane, error) {
+	lanes := make(map[string]ledger.Lane, len(names))
+	for _, name := range names {
+		lanes[name] = ledger.Lane{Hold: ledger.Open, InFlight: perLane, Send: s.Send}
+	}
+	return lanes, nil
+}
+
+// Disable does nothing: a push service is never given up.
+func (s *Sender) Disable(context.Context, string, bool) error { return nil }
+
+// Send writes the push that a delivery is about now, and hands it over.
+func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
+	draft, err := s.store.PushDraft(ctx, d)
+	if err != nil {
+		return s.unsent(ctx, d, err)
+	}
+	if zone, err := time.LoadLocation(draft.Zone); err == nil { // it was checked when it was given; lists of zones change
+		if quiet := draft.Quiet.Until(draft.Now.In(zone)); quiet > 0 {
+			return ledger.Answer{Verdict: ledger.Unsent, After: quiet, Class: "quiet_hours"}
+		}
+	}
+	subscription, err := s.keys.open(&draft.Device)
+	if err != nil {
+		return s.unsent(ctx, d, err)
+	}
+	if _, err := s.config.CheckEndpoint(subscription.Endpoint); err != nil {
+		return s.unsent(ctx, d, errHost)
+	}
+	text, topic, err := s.compose(&draft, d.Kind)
+	if err != nil {
+		return s.unsent(ctx, d, err)
+	}
+	res, err := webpush.SendNotificationWithContext(ctx, text, subscription, &webpush.Options{
+		HTTPClient: s.client, RecordSize: recordSize, Topic: topic, TTL: int(d.Remaining.Seconds()), Urgency: webpush.UrgencyNormal,
+		Subscriber:     strings.TrimPrefix(s.config.Contact, "mailto:"), // which the library puts before it
+		VAPIDPublicKey: s.config.PublicKey(), VAPIDPrivateKey: strings.TrimRight(s.config.VAPIDKey, "="),
+	})
+	if err != nil {
+		return s.failed(ctx, d, err)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRead)) // what it says more than its status is for nobody
+	_ = res.Body.Close()
+	answer := answerOf(res.StatusCode, res.Header)
+	switch {
+	case answer.Verdict == ledger.Gone:
+		if err := s.store.DropDevice(ctx, draft.Device.ID); err != nil {
+			return s.unsent(ctx, d, err)
+		}
+		return s.unsent(ctx, d, errGone)
+	case answer.Class == classVAPID:
+		s.refused.WithLabelValues(classVAPID).Inc()
+		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).
+			Msg("a push service does not take our signature, check PUSH_VAPID_KEY, PUSH_CONTACT and the clock; devices of an earlier key must be added again")
+	case answer.Verdict == ledger.Refused:
+		s.refused.WithLabelValues(classRefused).Inc()
+		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).Msg("a push service refuses a push, it is given up")
+	case answer.Verdict == ledger.Delivered:
+		if used := draft.Device.LastUsedAt; used == nil || draft.Now.Sub(*used) > time.Hour {
+			if err := s.store.DeviceUsed(ctx, draft.Device.ID); err != nil {
+				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("noting that a device was sent something failed, the next push does it")
+			}
+		}
+	}
+	return answer
+}
+
+// answerOf returns what follows from a status of HTTP (RFC 8030 section 5, RFC 8292
+// section 4.2).
+//
+//	2xx                   delivered
+//	404, 410              gone: the device is removed
+//	401, 403              postponed: our key is not taken, and operators have to act
+//	429, 503 with a time  too many: sent again then, or by the schedule, and slower
+//	408, other 5xx, 3xx   failed: sent again by the schedule
+//	any other             refused: this push will never be taken
+//
+// A key that is not taken counts nothing against the push service: whoever gives
+// the address of a device that asked with another key would stop everybody's.
+func answerOf(status int, header http.Header) ledger.Answer {
+	a := ledger.Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
+	after, asked := webhook.RetryAfter(header.Get("Retry-After"), time.Now())
+	switch {
+	case status >= 200 && status < 300:
+		a.Verdict = ledger.Delivered
+	case status == http.StatusNotFound, status == http.StatusGone:
+		a.Verdict = ledger.Gone
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		a.Verdict, a.Class = ledger.Postponed, classVAPID
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && asked:
+		a.Verdict, a.After = ledger.TooMany, after
+	case status >= 500, status >= 300 && status < 400, status == http.StatusRequestTimeout:
+		a.Verdict = ledger.Failed
+	default:
+		a.Verdict, a.Class = ledger.Refused, classRefused
+	}
+	return a
+}
+
+// failed returns what follows from a request without an answer. No error is passed
+// on: it quotes the address.
+func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledger.Answer {
+	if _, sent := errors.AsType[*url.Error](err); !sent {
+		return s.unsent(ctx, d, errors.New("encrypt a push"))
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
+	}
+	class, text := webhook.Classify(ctx, err)
+	if class == webhook.ClassAddressRefused {
+		s.refused.WithLabelValues(classRefused).Inc()
+		return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
+	}
+	return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
+}
+
+// unsent cancels a delivery that is not wanted any more, and leaves it as it is
+// after a failure of our own.
+func (s *Sender) unsent(ctx context.Context, d *ledger.Delivery, err error) ledger.Answer {
+	for reason, word := range reasons {
+		if !errors.Is(err, reason) {
+			continue
+		}
+		if err = s.store.CancelDelivery(ctx, Channel, d.ID, word); err == nil {
+			s.cancelled.WithLabelValues(word).Inc()
+			return ledger.Answer{Verdict: ledger.Unsent, Class: word}
+		}
+		break
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
+	}
+	s.log.Warn().Str("error", pgpool.LogText(err)).Msg("preparing a push failed, will retry")
+	return ledger.Answer{Verdict: ledger.Unsent, After: localPause, Class: "own", Error: "a failure of our own"}
+}
+
+// A message is what the page's service worker is sent. It shows it as it is.
+type message struct {
+	Title string         `json:"title"`
+	Body  string         `json:"body"`
+	Lang  email.Language `json:"lang"`
+	Tag   string         `json:"tag"` // what the same tag has is replaced
+	URL   string         `json:"url"` // a path of the page
+}
+
+// compose writes the push about a notification.
+func (s *Sender) compose(draft *Draft, kind string) (text []byte, topic string, err error) {
+	var about notification.Data
+	if err := json.Unmarshal(draft.Item.Data, &about); err != nil {
+		return nil, "", fmt.Errorf("read notification: %w", err)
+	}
+	m := message{Lang: draft.Device.Language, Tag: s.keys.Topic(draft.Device.ID, about.ReportID, kind), URL: "/mine"}
+	title, body, err := email.Brief(draft.Device.Language, draft.Item)
+	if err != nil {
+		return nil, "", err
+	}
+	m.Title, m.Body = cut(title, maxTitle), cut(body, maxBody)
+	if !draft.Item.Withheld {
+		m.URL = "/reports/" + about.ReportID.String()
+	}
+	if text, err = json.Marshal(m); err != nil {
+		return nil, "", fmt.Errorf("encode push: %w", err)
+	}
+	return text, m.Tag, nil
+}
+
+// cut returns at most so many characters of a text.
+func cut(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}

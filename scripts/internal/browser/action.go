@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -175,6 +177,26 @@ func Freeze(frozen bool) Action {
 		state = page.SetWebLifecycleStateStateFrozen
 	}
 	return Command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
+}
+
+// Permission sets what the reader has answered to a question of his browser:
+// granted, denied or prompt, to one about notifications, for instance.
+func Permission(name, setting string) Action {
+	return Action{name + " " + setting, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.CallBrowser(ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			Permission: &cdpbrowser.PermissionDescriptor{Name: name}, Setting: cdpbrowser.PermissionSetting(setting),
+			BrowserContextID: chromedp.FromContext(ctx).BrowserContextID,
+		})
+		return chromedp.Void{}, err
+	}}
+}
+
+// Push hands a push to the service worker of the page at origin, which
+// Tab.ServiceWorker has named, as the browser's push service does.
+func Push(origin, worker, data string) Action {
+	return Command(serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{
+		Origin: origin, RegistrationID: serviceworker.RegistrationID(worker), Data: data,
+	})
 }
 
 // Command sends the browser a command of its own protocol.

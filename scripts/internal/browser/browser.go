@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 )
 
@@ -131,6 +132,28 @@ addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirecti
 
 // Faults returns what went wrong in the page since it was loaded.
 func (t *Tab) Faults() ([]string, error) { return Ask[[]string](t, "globalThis.faults ?? []") }
+
+// ServiceWorker returns what the browser calls the service worker of the page at
+// origin, which the tab shows.
+func (t *Tab) ServiceWorker(origin string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	events := chromedp.Events(ctx, serviceworker.WorkerRegistrationUpdated)
+	if _, err := chromedp.Call(ctx, serviceworker.Enable, cdp.Empty{}); err != nil {
+		return "", fmt.Errorf("watch service workers: %w", err)
+	}
+	for ev, err := range events {
+		if err != nil {
+			return "", fmt.Errorf("wait for the service worker: %w", err)
+		}
+		for _, r := range ev.Registrations {
+			if r.ScopeURL == origin+"/" && !r.IsDeleted {
+				return r.RegistrationID.String(), nil
+			}
+		}
+	}
+	return "", ctx.Err()
+}
 
 // Do does what a person does, one after the other, and waits for each.
 func (t *Tab) Do(actions ...Action) error {

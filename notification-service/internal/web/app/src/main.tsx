@@ -9,7 +9,7 @@ import { sendKept } from './photos/outgoing';
 import { subscribeToStages } from './photos/stages';
 import { preloadReports } from './screens/reports/reports';
 import { loadCategories } from './state/categories';
-import { loadConfig } from './state/config';
+import { config, loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
 import { shareFollowed } from './state/followed';
 import { subscribeToNotifications, loadNotifications } from './state/notifications';
@@ -43,6 +43,8 @@ async function start(): Promise<void> {
     subscribeToNotifications();
     subscribeToStages();
     void sendKept();
+    if (config.push && 'Notification' in window && Notification.permission === 'granted')
+      import('./state/device').then(({ endOthers }) => endOthers()).catch(() => {});
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});
   }

@@ -1,6 +1,6 @@
 /**
  * The service worker: the page starts without a network, and says then what it
- * lacks. It keeps the page's own files and nothing else. What the services
+ * lacks; and what is pushed is shown while nobody looks at the page. It keeps the page's own files and nothing else. What the services
  * answer is never kept here: it may be somebody's, and it may be old.
  */
 export {};
@@ -33,6 +33,39 @@ self.addEventListener('fetch', (event) => {
   else if (pathname.startsWith('/assets/')) event.respondWith(kept(pathname));
   else event.respondWith(fetch(request).catch(() => kept(pathname)));
 });
+
+/** What a push says; notification-service's package push writes it. */
+interface News {
+  title: string;
+  body: string;
+  lang: string;
+  /** What has the same one is replaced. */
+  tag: string;
+  /** A path of the page. */
+  url: string;
+}
+
+self.addEventListener('push', (event) => {
+  if (event.data) event.waitUntil(show(event.data.json() as News));
+});
+
+/** Who looks at the page sees it there. Browsers forbid to show nothing otherwise. */
+async function show({ title, body, lang, tag, url }: News): Promise<void> {
+  const windows = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  if (windows.some(({ focused }) => focused)) return;
+  await self.registration.showNotification(title, { body, lang, tag, icon: '/icon.svg', data: url });
+}
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close();
+  event.waitUntil(open(event.notification.data as string));
+});
+
+async function open(url: string): Promise<void> {
+  const windows = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  const there = windows.find((page) => new URL(page.url).pathname === url);
+  await (there ? there.focus() : self.clients.openWindow(url));
+}
 
 async function kept(path: string): Promise<Response> {
   const cache = await caches.open(KEPT);

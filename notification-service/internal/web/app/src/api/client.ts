@@ -50,6 +50,7 @@ export type Contact = NotificationSchemas['schemas']['Contact'];
 export type MailLanguage = NotificationSchemas['schemas']['MailLanguage'];
 export type MailKind = NotificationSchemas['schemas']['MailKind'];
 export type Preferences = NotificationSchemas['schemas']['Preferences'];
+export type Device = NotificationSchemas['schemas']['Device'];
 export type DigestSettings = NotificationSchemas['schemas']['DigestSettings'];
 export type EmailStatus = NotificationSchemas['schemas']['EmailStatus'];
 export type Problem = ReportSchemas['schemas']['Problem'];

@@ -34,6 +34,8 @@ function Account({ onClose }: { onClose(): void }) {
   }
   const signOut = async () => {
     try {
+      // What is pushed here is for nobody else. The session ends also if that fails.
+      if (config.push) await import('../state/device').then(({ leaveDevice }) => leaveDevice()).catch(() => {});
       await closeSession();
       announceChange('session');
       location.replace('/');
@@ -48,7 +50,7 @@ function Account({ onClose }: { onClose(): void }) {
         <br />
         <span class="quiet">{t(`role.${who.role}`)}</span>
       </span>
-      {config.mails && (
+      {(config.mails || config.push) && (
         <a class="button" href={href('settings')} onClick={onClose}>
           {t('settings')}
         </a>

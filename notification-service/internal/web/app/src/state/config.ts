@@ -18,6 +18,8 @@ export interface Config {
   };
   /** Whether the city has a mail server, so that people may be asked for an address. */
   mails?: boolean;
+  /** Whether notifications are pushed to devices. */
+  push?: boolean;
 }
 
 export let config: Config = { auth: { mode: 'none' }, map: {} };

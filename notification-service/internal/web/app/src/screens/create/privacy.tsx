@@ -49,7 +49,7 @@ export function Privacy() {
         )}
         {chosen === 'anonymous' && position && <p>{t('privacy.place')}</p>}
       </div>
-      {chosen === 'anonymous' && config.mails && (
+      {chosen === 'anonymous' && (config.mails || config.push) && (
         <label class="option">
           <input type="checkbox" checked={mail} onChange={() => updateDraft({ mail: !mail })} />
           <span>

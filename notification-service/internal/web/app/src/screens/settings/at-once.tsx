@@ -4,13 +4,20 @@ import { must, notificationService, type MailKind, type Preferences } from '../.
 import { t } from '../../lang/i18n';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
+import { say } from './devices';
 
 const KINDS: MailKind[] = ['report.status.updated', 'report.vote.received'];
 /** What is offered to whoever wants quiet hours. */
 const NIGHT = { from: '21:00', to: '07:00' };
 
-/** What the reader is written about at once, and when not. */
-export function AtOnce() {
+interface Props {
+  /** Whether there is an address to write to, and a device to tell. */
+  mails: boolean;
+  devices: boolean;
+}
+
+/** What the reader is told about at once, by which way, and when not. */
+export function AtOnce({ mails, devices }: Props) {
   const [wanted, setWanted] = useState<Preferences>();
   const [error, setError] = useState<unknown>();
   const load = () =>
@@ -21,9 +28,11 @@ export function AtOnce() {
   useEffect(() => void load(), []);
   if (!wanted) return <Fault error={error} retry={load} />;
 
-  const { email, quiet_hours: quiet } = wanted;
-  const toggle = (kind: MailKind) => setWanted({ ...wanted, email: KINDS.filter((each) => (each === kind) !== email.includes(each)) });
-  const setQuiet = (hours: typeof quiet) => setWanted({ email, ...(hours && { quiet_hours: hours }) });
+  const { email, push, quiet_hours: quiet } = wanted;
+  const ways = [mails && ('email' as const), devices && ('push' as const)].filter((way) => way !== false);
+  const toggle = (way: 'email' | 'push', kind: MailKind) =>
+    setWanted({ ...wanted, [way]: KINDS.filter((each) => (each === kind) !== wanted[way]?.includes(each)) });
+  const setQuiet = (hours: typeof quiet) => setWanted({ email, ...(push && { push }), ...(hours && { quiet_hours: hours }) });
   const submit = async (event: Event) => {
     event.preventDefault();
     try {
@@ -38,20 +47,25 @@ export function AtOnce() {
     <form class="panel stack" onSubmit={submit} aria-labelledby="at-once">
       <h2 id="at-once">{t('settings.at-once')}</h2>
       <p class="quiet">{t('settings.at-once.hint')}</p>
-      <div>
-        {KINDS.map((kind) => (
-          <div key={kind}>
-            <label class="check">
-              <input type="checkbox" checked={email.includes(kind)} onChange={() => toggle(kind)} />
-              {t(`settings.kind.${kind}`)}
-            </label>
-          </div>
-        ))}
+      {ways.map((way) => (
+        <fieldset key={way} class="bare">
+          <legend>{say(way)}</legend>
+          {KINDS.map((kind) => (
+            <div key={kind}>
+              <label class="check">
+                <input type="checkbox" checked={wanted[way]?.includes(kind) ?? false} onChange={() => toggle(way, kind)} />
+                {t(`settings.kind.${kind}`)}
+              </label>
+            </div>
+          ))}
+        </fieldset>
+      ))}
+      {mails && (
         <label class="check">
           <input type="checkbox" checked={quiet !== undefined} onChange={() => setQuiet(quiet ? undefined : NIGHT)} />
           {t('settings.quiet')}
         </label>
-      </div>
+      )}
       {quiet && (
         <div class="bar">
           {(['from', 'to'] as const).map((end) => (

@@ -1,18 +1,20 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { Failure, must, notificationService, type Contact } from '../../api/client';
+import { Failure, must, notificationService, type Contact, type Device } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { config } from '../../state/config';
 import { Fault } from '../../ui/problem';
 import { NoPage } from '../no-page';
 import { Address } from './address';
 import { AtOnce } from './at-once';
+import { Devices } from './devices';
 import { Summary } from './summary';
 
-/** Where, about what and when one is written to. Nothing is sent until it is asked for here. */
+/** Where, about what and when one is written to or notified. Nothing is sent until it is asked for here. */
 export function SettingsScreen() {
   // Absent until it is read; null is no address.
   const [contact, setContact] = useState<Contact | null>();
+  const [devices, setDevices] = useState<Device[]>();
   const [error, setError] = useState<unknown>();
   const load = () =>
     readContact().then((found) => {
@@ -22,19 +24,19 @@ export function SettingsScreen() {
   useEffect(() => {
     if (config.mails) void load();
   }, []);
-  if (!config.mails) return <NoPage title="no-page" text="settings.no-mails" />;
+  if (!config.mails && !config.push) return <NoPage title="no-page" text="settings.no-mails" />;
+  const mails = contact?.state === 'active';
+  const notified = devices !== undefined && devices.length > 0;
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>{t('settings')}</h1>
       <p class="quiet">{t('settings.off')}</p>
       <Fault error={error} retry={load} />
       {contact !== undefined && <Address contact={contact} onChange={setContact} />}
-      {contact?.state === 'active' && (
-        <>
-          <AtOnce />
-          <Summary zone={contact.zone} />
-        </>
-      )}
+      {config.push && <Devices devices={devices} onChange={setDevices} />}
+      {/* With the first device the server has chosen something. */}
+      {(mails || notified) && <AtOnce key={String(notified)} mails={mails} devices={notified} />}
+      {mails && <Summary zone={contact.zone} />}
     </div>
   );
 }

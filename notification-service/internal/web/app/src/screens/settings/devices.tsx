@@ -1,0 +1,106 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import { Failure, must, notificationService, type Device } from '../../api/client';
+import { language } from '../../lang/i18n';
+import { addThisDevice, canBeNotified, forgetThisDevice, removeDevice, thisDevice } from '../../state/device';
+import { toast } from '../../state/toasts';
+import { Fault } from '../../ui/problem';
+import { Time } from '../../ui/time';
+import en from './devices.en.json';
+import id from './devices.id.json';
+
+/** Words of this part alone: nobody else has to load them. */
+const words: Record<string, typeof en> = { en, id };
+
+export function say(key: keyof typeof en, device = ''): string {
+  return (words[language.value] ?? en)[key].replace('{device}', device);
+}
+
+interface Props {
+  /** Absent until they are read. */
+  devices: Device[] | undefined;
+  onChange(devices: Device[]): void;
+}
+
+/** The browsers that the reader is notified on. The browser asks for permission when he asks to be notified, and not before. */
+export function Devices({ devices, onChange }: Props) {
+  const [can, setCan] = useState(canBeNotified);
+  const [error, setError] = useState<unknown>();
+  const attempt = async (work: () => Promise<void>) => {
+    try {
+      await work();
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const read = async () => {
+    const { devices: found } = await must(notificationService.GET('/me/push'));
+    const here = found.some(({ id }) => id === thisDevice.value);
+    onChange(found);
+    if (!thisDevice.value || can !== 'yes') return;
+    // It may have been removed from elsewhere; and if not, have another language now.
+    await (here && Notification.permission === 'granted' ? addThisDevice() : forgetThisDevice()).catch(() => {});
+  };
+  useEffect(() => void attempt(read), []);
+
+  const add = () =>
+    attempt(async () => {
+      const added = await addThisDevice();
+      setCan(canBeNotified());
+      if (!added) return;
+      onChange([added, ...(devices ?? []).filter(({ id }) => id !== added.id)]);
+      toast(say('added'));
+    });
+  const remove = (gone: Device) =>
+    attempt(async () => {
+      await removeDevice(gone.id);
+      onChange((devices ?? []).filter(({ id }) => id !== gone.id));
+    });
+
+  const here = devices?.some(({ id }) => id === thisDevice.value);
+  return (
+    <section class="panel stack" aria-labelledby="devices">
+      <h2 id="devices">{say('devices')}</h2>
+      <p class="quiet">{say('hint')}</p>
+      {devices && devices.length > 0 && (
+        <ul class="rows">
+          {devices.map((device) => (
+            <li key={device.id}>
+              <strong>{device.label}</strong>
+              <span class="meta">
+                {device.id === thisDevice.value && <span>{say('this')}</span>}
+                <span>
+                  {say('since')} <Time at={device.created_at} />
+                </span>
+                {device.last_used_at && (
+                  <span>
+                    {say('used')} <Time at={device.last_used_at} />
+                  </span>
+                )}
+                <button type="button" class="link" aria-label={say('remove-device', device.label)} onClick={() => void remove(device)}>
+                  {say('remove')}
+                </button>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {can !== 'yes' && <p class="note">{say(can)}</p>}
+      {can === 'yes' && devices && !here && (
+        <div class="bar">
+          <button type="button" class="primary" onClick={() => void add()}>
+            {say('add')}
+          </button>
+        </div>
+      )}
+      {error instanceof Failure || !error ? (
+        <Fault error={error} {...(!devices && { retry: () => void attempt(read) })} />
+      ) : (
+        <p class="fault" role="alert">
+          {say('failed')}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,72 @@
+/**
+ * This browser, as one of the user's devices that notifications are pushed to. It
+ * is loaded only where somebody asked for that.
+ *
+ *     not asked ──asks, allows──▶ a device ──signs out, removes it──▶ not asked
+ *                                    │
+ *                                    └──another signs in here──▶ not asked
+ */
+import { must, notificationService, type Device, type MailLanguage } from '../api/client';
+import { language } from '../lang/i18n';
+import { userData } from './storage';
+
+/** The id that the server knows this browser by; empty unless its user asked for notifications here. */
+export const thisDevice = userData('device', () => '');
+
+/** Whether this browser can be notified. Where that is denied it does not ask any more. */
+export function canBeNotified(): 'yes' | 'denied' | 'unsupported' {
+  if (!('PushManager' in window && 'Notification' in window && 'serviceWorker' in navigator)) return 'unsupported';
+  return Notification.permission === 'denied' ? 'denied' : 'yes';
+}
+
+/**
+ * Makes this browser a device, or says again that it is one: its language or the
+ * city's key may have changed. Returns undefined if the reader does not allow it,
+ * who is asked by the browser: only at a click.
+ */
+export async function addThisDevice(): Promise<Device | undefined> {
+  if ((await Notification.requestPermission()) !== 'granted') return undefined;
+  const { key } = await must(notificationService.GET('/push/key'));
+  const { pushManager } = await navigator.serviceWorker.ready;
+  let subscription = await pushManager.getSubscription();
+  if (subscription && keyOf(subscription) !== key) {
+    await subscription.unsubscribe();
+    subscription = null;
+  }
+  subscription ??= await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+  const { endpoint = '', keys: { p256dh = '', auth = '' } = {} } = subscription.toJSON();
+  const asked: MailLanguage = language.value === 'id' ? 'id' : 'en';
+  const device = await must(notificationService.POST('/me/push', { body: { endpoint, keys: { p256dh, auth }, language: asked } }));
+  thisDevice.value = device.id;
+  return device;
+}
+
+/** Removes a device of the user's, this one or another. */
+export async function removeDevice(id: string): Promise<void> {
+  await must(notificationService.DELETE('/me/push/{id}', { params: { path: { id } } }));
+  if (id === thisDevice.value) await forgetThisDevice();
+}
+
+/** Ends what is pushed here. The push service tells the server so when it sends the next time. */
+export async function forgetThisDevice(): Promise<void> {
+  thisDevice.value = '';
+  const registration = await navigator.serviceWorker.getRegistration();
+  await (await registration?.pushManager.getSubscription())?.unsubscribe();
+}
+
+/** Before the user signs out. */
+export async function leaveDevice(): Promise<void> {
+  const id = thisDevice.value;
+  if (id) await removeDevice(id).catch(forgetThisDevice);
+}
+
+/** Ends what is pushed here for somebody else, whose session ended by itself. */
+export async function endOthers(): Promise<void> {
+  if (!thisDevice.value) await forgetThisDevice();
+}
+
+/** The key that a browser asked its push service with, in base64url. */
+function keyOf({ options: { applicationServerKey } }: PushSubscription): string {
+  const bytes = String.fromCharCode(...new Uint8Array(applicationServerKey ?? new ArrayBuffer(0)));
+  return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}

@@ -45,6 +45,7 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "downvote")
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
+	c.askForMails(anonymous)
 	eventually(t, "he has his notifications", func(ctx context.Context) bool {
 		page, err := c.user.Notifications(ctx, "", 10)
 		return err == nil && len(page.Notifications) == 3
@@ -84,6 +85,11 @@ func TestErasureCanary(t *testing.T) {
 		}
 	}
 
+	done = c.awaitErasure(pavel, "/admin/notifications/erasures", func(e erasure) bool { return e.State == "done" })
+	if done.Removed["contact"] != 5 || done.Removed["delayed_messages"] != 1 {
+		t.Errorf("removed %v, want his address with a digest, a consent, a code and its mail, and a message that waits", done.Removed)
+	}
+
 	eventually(t, "everything has arrived", func(ctx context.Context) bool {
 		waiting, letters := 0, 0
 		for _, q := range c.queues() {
@@ -109,6 +115,29 @@ func TestErasureCanary(t *testing.T) {
 	c.searchPlainAnswers()
 	c.searchProcesses()
 	t.Logf("searched %d places for %d forms", c.leaks.calls, len(c.leaks.forms))
+}
+
+// askForMails gives the canary's address, to which a mail with a code waits to be
+// sent, as nothing sends mails here; a message that speaks of him waits, too.
+func (c *canary) askForMails(report client.Report) {
+	c.t.Helper()
+	for _, asked := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPut, "/me/contact", map[string]string{"address": c.address, "language": "id", "zone": "Asia/Jakarta"}},
+		{http.MethodPost, "/me/contact/code", nil},
+		{http.MethodPut, "/me/digest", map[string]string{"frequency": "daily"}},
+		{http.MethodPut, "/me/mail-consents", map[string]any{"report_id": report.ID, "mail": true}},
+	} {
+		if err := c.user.Do(c.t.Context(), asked.method, asked.path, asked.body, nil); err != nil {
+			c.t.Fatalf("ask for mails: %s: %v", asked.path, err)
+		}
+	}
+	execute(c.t, c.notificationDB, `
+		insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
+		values ($1, 'waits', $2, now() + interval '1 day', convert_to('{"voter_id": ' || $3::text, 'utf8'), '{}', '{}')`,
+		topology.Queue(event.VoteReceivedKey), event.VoteReceivedKey, c.user.ID)
 }
 
 // eraseByCommand erases the canary from the notifications database.
@@ -183,7 +212,8 @@ func releaseLoneCanary(t *testing.T) *canary {
 	mark := strings.ReplaceAll(uuid.NewString(), "-", "")
 	c := &canary{stack: startStack(t)}
 	id, name := "Id-"+mark[:12]+"-Kanari", "Nama "+mark[12:24]+" Kanari"
-	c.leaks = newLeakDetector(t, id, name)
+	c.address = mark[24:] + ".kanari@surel.test"
+	c.leaks = newLeakDetector(t, id, name, c.address)
 	c.user = c.As(id, token(map[string]any{"sub": id, "name": name, "role": "resident"}))
 	return c
 }

@@ -184,12 +184,8 @@ func eraseFromDeadLetters(ctx context.Context, tx pgx.Tx, keys *event.Keyring, u
 	if err != nil {
 		return "", 0, fmt.Errorf("read dead letters: %w", err)
 	}
-	him := func(id string) bool { return id == userID }
 	for _, l := range letters {
-		body, headers, changed := scrubLetter(keys, l.Body, l.Headers, him)
-		if !json.Valid(body) && bytes.Contains(body, []byte(userID)) { // not even in quotes
-			body, changed = bytes.ReplaceAll(body, []byte(userID), []byte(erasure.Someone)), true
-		}
+		body, headers, changed := eraseFromLetter(keys, l.Body, l.Headers, userID)
 		tag, err := tx.Exec(ctx, `
 			update dead_letters set body = $2, headers = $3, close_reason = case when close_reason ~ $4 then '' else close_reason end
 			where id = $1 and ($5 or close_reason ~ $4)`, l.ID, body, headers, erasure.Mentioned(userID), changed)
@@ -222,9 +218,8 @@ func eraseFromDelayed(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userI
 	if err != nil {
 		return "", 0, fmt.Errorf("read delayed messages: %w", err)
 	}
-	him := func(id string) bool { return id == userID }
 	for _, m := range messages {
-		body, headers, changed := scrubLetter(keys, m.Body, m.Headers, him)
+		body, headers, changed := eraseFromLetter(keys, m.Body, m.Headers, userID)
 		if !changed {
 			continue
 		}
@@ -238,6 +233,16 @@ func eraseFromDelayed(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userI
 		next = messages[lettersAtOnce-1].Queue + "\n" + messages[lettersAtOnce-1].ID
 	}
 	return next, removed, nil
+}
+
+// eraseFromLetter takes a person from a message. Whose id is known can be found
+// where the body is no JSON and does not even have it in quotes.
+func eraseFromLetter(keys *event.Keyring, body []byte, headers json.RawMessage, userID string) (_ []byte, _ json.RawMessage, changed bool) {
+	body, headers, changed = scrubLetter(keys, body, headers, func(id string) bool { return id == userID })
+	if !json.Valid(body) && bytes.Contains(body, []byte(userID)) {
+		body, changed = bytes.ReplaceAll(body, []byte(userID), []byte(erasure.Someone)), true
+	}
+	return body, headers, changed
 }
 
 // scrubLetter takes those who are erased from a message: its body, its headers,

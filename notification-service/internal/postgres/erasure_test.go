@@ -23,6 +23,8 @@ import (
 // kanari is found wherever he is.
 var kanari = notification.Reader{UserID: "kanari|7f3a9c", Official: true}
 
+const hisAddress = "burung@surel.test"
+
 // An erasing is a store that honours erasures, and what it works with.
 type erasing struct {
 	*postgres.Store
@@ -86,6 +88,48 @@ func (e *erasing) letters() []deadletter.Letter {
 	}
 }
 
+// unquoted returns one that is no JSON and speaks of kanari without quotes: only
+// who knows his id can find it.
+func (e *erasing) unquoted() deadletter.Letter {
+	return e.letter("ann", `{"voter_id": `+kanari.UserID+`, broken`)
+}
+
+// delay keeps letters as messages that wait until a time.
+func (e *erasing) delay(letters []deadletter.Letter) {
+	e.t.Helper()
+	for _, l := range letters {
+		mustExec(e.t, e.pool, `
+			insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
+			values ($1, $2, $3, now() + interval '1 day', $4, '{}', $5)`, l.Queue, l.MessageID, l.Type, l.Body, l.Headers)
+	}
+}
+
+// addContact gives reader an address, readable unlike those that the service
+// keeps, with all that belongs to one. A mail to it waits.
+func (e *erasing) addContact(reader notification.Reader, address string) {
+	e.t.Helper()
+	mustExec(e.t, e.pool, `
+		with stream as (
+		  select id from streams where name = $1
+		), contact as (
+		  insert into contacts (id, stream_id, address, address_mac, lane, language, zone, state)
+		  select gen_random_uuid(), id, $2::text, convert_to($2, 'utf8'), 'surel.test', 'id', 'Asia/Jakarta', 'active' from stream returning id
+		), token as (
+		  insert into unsubscribe_tokens (hash, contact_id, kind, token) select convert_to($2, 'utf8'), id, 'digest', $2 from contact
+		), code as (
+		  insert into contact_codes (stream_id, address_mac) select id, convert_to($2, 'utf8') from stream
+		), digest as (
+		  insert into digests (stream_id, frequency, at, next_at, sent_seq) select id, 'daily', 420, now(), 0 from stream
+		), consent as (
+		  insert into mail_consents (stream_id, report_id) select id, gen_random_uuid() from stream
+		), mail as (
+		  insert into deliveries (channel, lane, target, message_id, kind, body)
+		  select 'email', 'surel.test', id::text, gen_random_uuid()::text, 'report.status.updated', convert_to($2, 'utf8') from contact returning id
+		)
+		insert into delivery_attempts (delivery_id, n, at, duration_ms, class, error)
+		select id, 1, now(), 1, 'refused', 'greylisted: ' || $2 from mail`, reader.Own(), address)
+}
+
 // archive keeps letters as the service does.
 func (e *erasing) archive(letters []deadletter.Letter) error {
 	store := deadletter.NewStore(e.pool)
@@ -109,7 +153,7 @@ func (e *erasing) wantNoTraces() {
 		if err := e.pool.QueryRow(e.t.Context(), `select coalesce(string_agg(r::text, ' '), '') from `+table+` r`).Scan(&text); err != nil {
 			e.t.Fatal(err)
 		}
-		for _, canary := range []string{kanari.UserID, fmt.Sprintf("%x", kanari.UserID), "Kanari Burung", fmt.Sprintf("%x", "Kanari Burung")} {
+		for _, canary := range []string{kanari.UserID, fmt.Sprintf("%x", kanari.UserID), "Kanari Burung", fmt.Sprintf("%x", "Kanari Burung"), hisAddress, fmt.Sprintf("%x", hisAddress)} {
 			if strings.Contains(text, canary) {
 				e.t.Errorf("table %s has %s", table, canary)
 			}
@@ -118,10 +162,11 @@ func (e *erasing) wantNoTraces() {
 	e.wantNoRecipient()
 }
 
-// wantNoRecipient opens the recipients of all dead letters.
+// wantNoRecipient opens the recipients of all dead letters, and of what waits.
 func (e *erasing) wantNoRecipient() {
 	e.t.Helper()
-	rows, err := e.pool.Query(e.t.Context(), `select body, headers ->> 'x-recipient' from dead_letters`)
+	rows, err := e.pool.Query(e.t.Context(), `
+		select body, headers ->> 'x-recipient' from dead_letters union all select body, headers ->> 'x-recipient' from delayed_messages`)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -136,7 +181,7 @@ func (e *erasing) wantNoRecipient() {
 		}
 		recipient, err := e.keys.Open(about.ReportID, sealed)
 		if err != nil || recipient == kanari.UserID {
-			e.t.Errorf("a dead letter is for %q (error %v)", recipient, err)
+			e.t.Errorf("a message is for %q (error %v)", recipient, err)
 		}
 		return nil
 	})
@@ -163,9 +208,12 @@ func TestErasure(t *testing.T) {
 			}
 		}
 	}
-	if err := e.archive(e.letters()); err != nil {
+	if err := e.archive(append(e.letters(), e.unquoted())); err != nil {
 		t.Fatal(err)
 	}
+	e.delay(append(e.letters(), e.unquoted()))
+	e.addContact(kanari, hisAddress)
+	e.addContact(ann, "ann@surel.test")
 	mustExec(t, e.pool, `insert into operations_audit (actor, action, detail) values
 		($1, 'discard', '{}'), ('pavel', 'discard', jsonb_build_object('reason', 'asked by ' || $1))`, kanari.UserID)
 	mustExec(t, e.pool, `update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'of ' || $1
@@ -173,13 +221,21 @@ func TestErasure(t *testing.T) {
 
 	state := e.erase()
 	e.wantNoTraces()
-	for step, n := range map[string]int64{"notifications": 5, "stream": 4, "dead_letters": 4, "audit": 2} {
+	for step, n := range map[string]int64{
+		"contact":       5, // with a digest, a consent, a code and the mail that waits
+		"notifications": 5, "stream": 4, "dead_letters": 5, "delayed_messages": 5, "audit": 2,
+	} {
 		if state.Removed[step] != n {
 			t.Errorf("step %s removed %d, want %d", step, state.Removed[step], n)
 		}
 	}
-	if n := count(t, e.pool, `select (select count(*) from notifications) * 100 + (select count(*) from dead_letters)`); n != 504 {
-		t.Errorf("%d notifications and dead letters of others (as hundreds and ones), want 504", n)
+	if n := count(t, e.pool, `select (select count(*) from notifications) * 100 + (select count(*) from dead_letters)`); n != 505 {
+		t.Errorf("%d notifications and dead letters of others (as hundreds and ones), want 505", n)
+	}
+	for _, table := range []string{"contacts", "unsubscribe_tokens", "contact_codes", "digests", "mail_consents", "deliveries", "delivery_attempts"} {
+		if n := count(t, e.pool, `select count(*) from `+table); n != 1 {
+			t.Errorf("%s has %d rows, want the one of who is not erased", table, n)
+		}
 	}
 	for _, other := range []notification.Reader{olga, ann} {
 		if v, err := e.View(t.Context(), other); err != nil || len(v.Heads) != len(other.Streams()) {

@@ -2,14 +2,19 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +44,7 @@ func TestLeastPrivilege(t *testing.T) {
 				c.report:       {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("report"), "RABBITMQ_MANAGEMENT_URL": ""},
 				c.photo:        {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("photo"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("photo")},
 				c.notification: {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
+				c.worker:       {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
 			} {
 				p.env["TOPOLOGY_PREFIX"] = prefix
 				for name, value := range settings {
@@ -93,12 +99,84 @@ func (c *stack) doEverything(names event.Topology) {
 	if v := c.verdictOn(ana, report, c.upload(ana, report, smallPicture(c.t))); v.State != "ready" {
 		c.t.Errorf("the photo is %s, want it ready", v.State)
 	}
-	for _, p := range []*process{c.report, c.notification, c.photo} {
+	mails, other := c.openMailServer(), openOtherSystem(c.t)
+	c.worker.start()
+	c.awaitConsumersOf(names.Named("queue.webhooks"))
+	other.enter(operator)
+	mails.giveAddress(ana, "ana@mail.test")
+	move(c.t, olga, report, "resolved", "Repaired")
+	other.await(1)
+	for _, p := range []*process{c.report, c.notification, c.photo, c.worker} {
 		for _, sign := range []string{"ACCESS_REFUSED", "permission denied", "not_authorized"} {
 			if strings.Contains(p.log.String(), sign) {
 				c.t.Errorf("%s was refused something: %s", p.path, p.log.tail(20))
 			}
 		}
+	}
+}
+
+// Whoever copies the rights from the manual's table gives those that users.sh does.
+func TestManualHasTheRightsOfUsers(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	granted := map[string]string{} // what is put, by its path
+	management := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("read %s: %v", r.URL, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		granted[r.URL.EscapedPath()] = string(body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer management.Close()
+	secrets := passwords(t, "password", "report_password", "notification_password", "photo_password")
+	script(t, "rabbitmq/users.sh", []string{management.Listener.Addr().String()}, "SECRETS="+secrets, "TOPOLOGY_PREFIX=bandung.")
+
+	manual := string(must(os.ReadFile(filepath.Join(root(), "docs", "production.md"))))
+	rows := map[string]string{"| report-service": "report", "| photo-worker": "photo", "| notification-service, delivery-worker": "notification"}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(manual) {
+		cells := strings.Split(strings.TrimSuffix(line, " |\n"), " | ")
+		user, ok := rows[cells[0]]
+		if !ok || len(cells) != 5 {
+			continue
+		}
+		delete(rows, cells[0])
+		var want [5]string // configure, write, read, tag, topics
+		for i, cell := range cells[1:] {
+			cell = strings.NewReplacer(`\|P`, `|bandung\.`, `\|`, "|", "^P", `^bandung\.`).Replace(cell)
+			if cell == "as for configure" {
+				cell = "`" + want[0] + "`"
+			}
+			for j, text := range quoted.FindAllStringSubmatch(cell, -1) {
+				switch {
+				case j == 0:
+					want[i] = text[1]
+				case strings.HasPrefix(text[1], "^"): // a second pattern
+					want[4] = text[1]
+				}
+			}
+		}
+		var rights struct{ Configure, Write, Read, Tags string }
+		var topics struct{ Read string }
+		for path, into := range map[string]any{
+			"/api/permissions/%2F/cityconnect_" + user: &rights, "/api/users/cityconnect_" + user: &rights,
+			"/api/topic-permissions/%2F/cityconnect_" + user: &topics,
+		} {
+			if body := granted[path]; body != "" {
+				if err := json.Unmarshal([]byte(body), into); err != nil {
+					t.Errorf("%s was put as %s: %v", path, body, err)
+				}
+			}
+		}
+		if got := [5]string{rights.Configure, rights.Write, rights.Read, rights.Tags, topics.Read}; got != want {
+			t.Errorf("%s: users.sh grants\n%q, the manual says\n%q", user, got, want)
+		}
+	}
+	if len(rows) > 0 {
+		t.Errorf("docs/production.md has no rows for %v", rows)
 	}
 }
 

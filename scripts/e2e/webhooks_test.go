@@ -53,6 +53,12 @@ func openOtherSystem(t *testing.T) *otherSystem {
 func (o *otherSystem) register(c *stack, operator *client.Client) {
 	o.t.Helper()
 	c.startWorker()
+	o.enter(operator)
+}
+
+// enter has an operator register it.
+func (o *otherSystem) enter(operator *client.Client) {
+	o.t.Helper()
 	var made struct {
 		Webhook struct{ ID string }
 		Secret  string

@@ -5,10 +5,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
 // answer tells who was asked for what.
@@ -25,6 +29,8 @@ func TestRoutes(t *testing.T) {
 		"/reports":                    "reports /reports",
 		"/reports/1/vote?x=1":         "reports /reports/1/vote?x=1",
 		"/reportsmore":                "notifications /reportsmore",
+		"/reports/export":             "reports /reports/export",
+		"/admin/dlq/export":           "notifications /admin/dlq/export",
 		"/categories":                 "reports /categories",
 		"/map/points?zoom=1":          "reports /map/points?zoom=1",
 		"/map/city.pmtiles":           "notifications /map/city.pmtiles",
@@ -220,3 +226,48 @@ func TestListsAreCompressed(t *testing.T) {
 		t.Errorf("uncompressed: got %q of %d bytes", res.Header.Get("Content-Encoding"), len(body))
 	}
 }
+
+// A replica that is frozen answers nothing. What the services answer in time is
+// given up soon, and what may take as long as its client has longer.
+func TestFrozenReplica(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	arrived := make(chan struct{}, 3)
+	frozen := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		select {
+		case <-goOn:
+		case <-r.Context().Done():
+		}
+	}
+	replica := serve(t, frozen)
+	g := start(t, []string{replica}, []string{replica})
+	patient := map[string]string{
+		"/reports/export": "GET", "/admin/dlq/export": "GET",
+		"/reports/" + aUUID + "/photos/" + aUUID: "PUT",
+	}
+	answers := make(chan string, len(patient))
+	for path, method := range patient {
+		go func() {
+			res, _ := g.do(t, method, g.URL+path, strings.NewReader(map[string]string{"PUT": "file"}[method]))
+			answers <- fmt.Sprintf("%s %s: %d", method, path, res.StatusCode)
+		}()
+		<-arrived
+	}
+	if res, body := g.do(t, "GET", g.URL+"/reports", nil); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("GET /reports: got %d %s, want 503 with Retry-After", res.StatusCode, body)
+	}
+	close(goOn)
+	for range patient {
+		if answer := <-answers; !strings.HasSuffix(answer, ": 200") {
+			t.Errorf("%s, want 200: it was given up as soon as any other", answer)
+		}
+	}
+	want := fmt.Sprintf("\nproxy_read_timeout %ds;\n", int(service.DefaultTimeout.Seconds())+2)
+	if !strings.Contains(read(t, filepath.Join(gatewaytest.Folder(), "templates", "gateway.conf.template")), want) {
+		t.Errorf("the template does not have%s, the time in which the services answer and a little", want)
+	}
+}
+
+const aUUID = "0198c0de-0000-7000-8000-000000000001"

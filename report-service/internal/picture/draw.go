@@ -15,6 +15,8 @@ import (
 
 // A format is how a kind of file is read.
 type format struct {
+	// open reads the part of an upload that is decoded.
+	open   func(upload []byte) io.Reader
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 	// memory counts what decode holds at most, in bytes.

@@ -16,6 +16,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"net/http"
 
 	"golang.org/x/image/webp"
@@ -86,7 +87,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error)
 	if err != nil {
 		return Pictures{}, err
 	}
-	config, err := format.config(bytes.NewReader(upload))
+	config, err := format.config(format.open(upload))
 	if err != nil {
 		return Pictures{}, refuse(report.PhotoDamaged, "read the header: %w", err)
 	}
@@ -106,7 +107,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error)
 	}
 	defer m.memory.Release(need)
 
-	decoded, err := format.decode(bytes.NewReader(upload))
+	decoded, err := format.decode(format.open(upload))
 	if err != nil {
 		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
 	}
@@ -163,13 +164,16 @@ func sniff(upload []byte) (format, error) {
 	return f, nil
 }
 
-// Formats are those that are decoded, by their content types.
+// Formats are those that are decoded, by their content types. Of animations the
+// first picture is read, and none of the others.
 var formats = map[string]format{
-	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
-	"image/png":  {png.DecodeConfig, png.Decode, pngMemory, exifPNG},
-	"image/webp": {webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
-	"image/gif":  {gif.DecodeConfig, gif.Decode, gifMemory, exifNone}, // of an animation the first picture
+	"image/jpeg": {whole, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
+	"image/png":  {whole, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
+	"image/webp": {firstPicture, webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
+	"image/gif":  {whole, gif.DecodeConfig, gif.Decode, gifMemory, exifNone},
 }
+
+func whole(upload []byte) io.Reader { return bytes.NewReader(upload) }
 
 // pngMemory counts what package image/png holds at most: the picture, and half
 // of it again if it is interlaced. What the file says of transparency makes four

@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,9 +10,15 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -197,15 +204,9 @@ func TestFormats(t *testing.T) {
 			paletted.Set(x, y, c)
 		}
 	}
-	var animated bytes.Buffer
-	black := image.NewPaletted(m.Rect, color.Palette{color.Black})
-	err := gif.EncodeAll(&animated, &gif.GIF{Image: []*image.Paletted{paletted, black, black}, Delay: []int{1, 1, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, file := range map[string][]byte{
 		"jpeg": encodeJPEG(t, m), "png": encodePNG(t, m), "16 bit png": encodePNG(t, deep), "paletted png": encodePNG(t, paletted),
-		"first picture of a gif": animated.Bytes(),
+		"gif": animatedGIF(t, m, 0),
 	} {
 		p, err := newMaker().Make(t.Context(), file)
 		if err != nil {
@@ -217,6 +218,153 @@ func TestFormats(t *testing.T) {
 	for name, file := range map[string][]byte{"gray": encodePNG(t, gray), "half transparent": encodePNG(t, half)} {
 		if _, err := newMaker().Make(t.Context(), file); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What Go's encoders do not make, ImageMagick has.
+func TestFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	lossy, lossless, transparent := testdata(t, "lossy.webp"), testdata(t, "lossless.webp"), testdata(t, "transparent.webp")
+	twoPictures := animatedWebP(lossy, lossless)
+	for name, file := range map[string][]byte{
+		"progressive jpeg": testdata(t, "progressive.jpg"), "progressive jpeg without subsampling": testdata(t, "progressive-444.jpg"),
+		"CMYK jpeg": testdata(t, "cmyk.jpg"), "interlaced png of 16 bit": testdata(t, "deep-interlaced.png"),
+		"webp": lossy, "lossless webp": lossless,
+		"animated webp": testdata(t, "animated.webp"), "animated lossless webp": animatedWebP(lossless, lossy),
+		"webp that is cut behind its first picture": twoPictures[:len(twoPictures)-20],
+	} {
+		p, err := newMaker().Make(t.Context(), file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		check(t, name, p, dataWidth, dataHeight)
+	}
+	// What shines through is white.
+	for name, file := range map[string][]byte{"transparent webp": transparent, "animated transparent webp": animatedWebP(transparent, lossy)} {
+		p, err := newMaker().Make(t.Context(), file)
+		if err != nil || p.Width != dataWidth || p.Height != dataHeight {
+			t.Errorf("%s: %d × %d, error %v", name, p.Width, p.Height, err)
+		}
+	}
+}
+
+// The size of the pictures in testdata, which are scenes.
+const dataWidth, dataHeight = 800, 600
+
+func testdata(t testing.TB, name string) []byte {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// animatedWebP returns a WebP file that shows others of testdata one after the
+// other.
+func animatedWebP(files ...[]byte) []byte { return animatedWebPOf(dataWidth, dataHeight, files...) }
+
+func animatedWebPOf(width, height uint16, files ...[]byte) []byte {
+	size := func(n uint16) []byte { return []byte{byte(n - 1), byte((n - 1) >> 8), 0} } // 24 bits
+	chunk := func(name string, content ...[]byte) []byte {
+		c := slices.Concat(content...)
+		return slices.Concat([]byte(name), binary.LittleEndian.AppendUint32(nil, uint32(len(c))), c)
+	}
+	content := slices.Concat([]byte("WEBP"),
+		chunk("VP8X", []byte{1<<1 | 1<<4, 0, 0, 0}, size(width), size(height)), // animation, transparency
+		chunk("ANIM", make([]byte, 6)))
+	for _, file := range files {
+		picture := file[12:] // behind RIFF, size, WEBP
+		if bytes.HasPrefix(picture, []byte("VP8X")) {
+			picture = picture[18:]
+		}
+		content = append(content, chunk("ANMF", make([]byte, 6), size(width), size(height), make([]byte, 4), picture)...)
+	}
+	return chunk("RIFF", content)
+}
+
+// animatedPNG returns a PNG file that shows m, and then others of its size, as
+// files.
+func animatedPNG(t testing.TB, m image.Image, others ...[]byte) []byte {
+	t.Helper()
+	const signature, head, end = 8, 8 + 25, 12 // signature; with IHDR; IEND
+	chunk := func(name string, values ...any) []byte {
+		content := []byte(name)
+		for _, v := range values {
+			content, _ = binary.Append(content, binary.BigEndian, v) // of a fixed size
+		}
+		c := binary.BigEndian.AppendUint32(nil, uint32(len(content)-len(name)))
+		return binary.BigEndian.AppendUint32(append(c, content...), crc32.ChecksumIEEE(content))
+	}
+	number := uint32(0)
+	next := func() uint32 { number++; return number - 1 }
+	control := func() []byte {
+		return chunk("fcTL", next(), uint32(m.Bounds().Dx()), uint32(m.Bounds().Dy()), uint32(0), uint32(0), uint16(1), uint16(10), uint16(0))
+	}
+	file := encodePNG(t, m)
+	out := slices.Concat(file[:head], chunk("acTL", uint32(1+len(others)), uint32(0)), control(), file[head:len(file)-end])
+	for _, other := range others {
+		out = append(out, control()...)
+		for rest := other[signature:]; len(rest) > 0; {
+			size := int(binary.BigEndian.Uint32(rest))
+			if string(rest[4:8]) == "IDAT" {
+				out = append(out, chunk("fdAT", next(), rest[8:8+size])...)
+			}
+			rest = rest[12+size:]
+		}
+	}
+	return append(out, file[len(file)-end:]...)
+}
+
+func animatedGIF(t testing.TB, m image.Image, others int) []byte {
+	t.Helper()
+	palette := color.Palette{quarters[0], quarters[1], quarters[2], quarters[3]}
+	first, black := image.NewPaletted(m.Bounds(), palette), image.NewPaletted(m.Bounds(), color.Palette{color.Black})
+	draw.Draw(first, first.Rect, m, image.Point{}, draw.Src)
+	var file bytes.Buffer
+	err := gif.EncodeAll(&file, &gif.GIF{Image: append([]*image.Paletted{first}, slices.Repeat([]*image.Paletted{black}, others)...), Delay: make([]int, 1+others)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// Of an animation the first picture is made, and those behind it take no memory,
+// however many there are. No other test runs meanwhile: it counts what the process
+// allocates.
+func TestAnimations(t *testing.T) {
+	const width, height, many = 400, 300, 50
+	m := scene(width, height)
+	dark := image.NewRGBA(m.Rect)
+	draw.Draw(dark, dark.Rect, image.Black, image.Point{}, draw.Src)
+	black := encodePNG(t, dark)
+	lossy := testdata(t, "lossy.webp")
+	for _, tt := range []struct {
+		name          string
+		width, height int
+		file          func(others int) []byte
+	}{
+		{"png", width, height, func(n int) []byte { return animatedPNG(t, m, slices.Repeat([][]byte{black}, n)...) }},
+		{"gif", width, height, func(n int) []byte { return animatedGIF(t, m, n) }},
+		{"webp", dataWidth, dataHeight, func(n int) []byte { return animatedWebP(slices.Repeat([][]byte{lossy}, n+1)...) }},
+	} {
+		allocated := func(file []byte) uint64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			p, err := newMaker().Make(t.Context(), file)
+			runtime.ReadMemStats(&after)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			check(t, tt.name, p, tt.width, tt.height)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		one, all := tt.file(0), tt.file(many)
+		allocated(one) // what is made once and kept
+		if first, of := allocated(one), allocated(all); of > 2*first { // to decode all would take ten times as much
+			t.Errorf("%s: %d bytes for the first of %d pictures, and %d where it is the only one", tt.name, of, many+1, first)
 		}
 	}
 }
@@ -238,6 +386,27 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// BenchmarkMake makes the pictures of what a telephone and what a camera takes.
+func BenchmarkMake(b *testing.B) {
+	for _, size := range []image.Point{{4000, 3000}, {8660, 5773}} {
+		b.Run(fmt.Sprint(size.X*size.Y/1_000_000, "MP"), func(b *testing.B) {
+			m := scene(size.X, size.Y)
+			noise := rand.New(rand.NewPCG(1, 2))
+			for i := range m.Pix {
+				m.Pix[i] ^= byte(noise.Uint32() & 15) // as large as such files are
+			}
+			file := encodeJPEG(b, m)
+			b.SetBytes(int64(len(file)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := newMaker().Make(b.Context(), file); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // bomb returns a small PNG file whose header claims another size.
 func bomb(t testing.TB, width, height uint32) []byte {
 	t.Helper()
@@ -246,6 +415,33 @@ func bomb(t testing.TB, width, height uint32) []byte {
 	binary.BigEndian.PutUint32(file[20:], height)
 	binary.BigEndian.PutUint32(file[29:], crc32.ChecksumIEEE(file[12:29]))
 	return file
+}
+
+// realBomb returns a PNG file of some hundred KB that has 30,000 × 30,000 black
+// pixels, which would be 900 MB.
+func realBomb(t testing.TB) []byte {
+	t.Helper()
+	const side = 30_000
+	var content bytes.Buffer
+	z, err := zlib.NewWriterLevel(&content, zlib.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := make([]byte, 1+side/8) // a bit a pixel
+	for range side {
+		if _, err := z.Write(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	chunk := func(name string, content []byte) []byte {
+		c := append([]byte(name), content...)
+		return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(len(content))), c, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(c)))
+	}
+	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, side), side)
+	return slices.Concat([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(header, 1, 0, 0, 0, 0)), chunk("IDAT", content.Bytes()), chunk("IEND", nil))
 }
 
 // What is no picture, or none that is taken, is refused with its reason.
@@ -257,6 +453,8 @@ func TestRefusals(t *testing.T) {
 	binary.BigEndian.PutUint16(huge[frame+5:], 65_500)
 	binary.BigEndian.PutUint16(huge[frame+7:], 65_500)
 	wide := gifHeader(65_535, 65_535)
+	lossy := testdata(t, "lossy.webp")
+	animated := animatedWebP(lossy)
 	for _, tt := range []struct {
 		name string
 		file []byte
@@ -281,6 +479,11 @@ func TestRefusals(t *testing.T) {
 		{"gif bomb", wide, report.PhotoTooLarge},
 		{"gif without pictures", gifHeader(10, 10), report.PhotoDamaged},
 		{"webp without pictures", []byte("RIFF\x0c\x00\x00\x00WEBPVP8 "), report.PhotoDamaged},
+		{"animated webp without pictures", animatedWebP(), report.PhotoDamaged},
+		{"animated webp that is cut in its first picture", animated[:len(animated)-20], report.PhotoDamaged},
+		{"animated webp bomb", animatedWebPOf(16_000, 16_000, lossy), report.PhotoTooLarge},
+		{"animated webp whose picture has another size", animatedWebPOf(dataWidth-1, dataHeight, lossy), report.PhotoDamaged},
+		{"real png bomb", realBomb(t), report.PhotoTooLarge},
 	} {
 		p, err := newMaker().Make(t.Context(), tt.file)
 		refused, ok := errors.AsType[*picture.Refusal](err)
@@ -364,6 +567,11 @@ func FuzzMake(f *testing.F) {
 	f.Add(bomb(f, 3000, 3000))
 	f.Add(gifHeader(10, 10))
 	f.Add([]byte("RIFF\x0c\x00\x00\x00WEBPVP8 "))
+	f.Add(animatedPNG(f, m, encodePNG(f, m)))
+	f.Add(animatedGIF(f, m, 1))
+	for _, name := range []string{"progressive.jpg", "cmyk.jpg", "deep-interlaced.png", "lossless.webp", "transparent.webp", "animated.webp"} {
+		f.Add(testdata(f, name))
+	}
 	maker := picture.NewMaker(1_000_000, 128*megabyte)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		p, err := maker.Make(t.Context(), file)

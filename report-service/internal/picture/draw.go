@@ -86,6 +86,10 @@ func shrink(src image.Image, width, height int) *image.RGBA {
 		to := image.Rect(0, 0, width, height)
 		if from.Dx() >= 2*width && from.Dy() >= 2*height {
 			to = image.Rect(0, 0, from.Dx()/2, from.Dy()/2)
+			if half := halve(src); half != nil {
+				src = half
+				continue
+			}
 		}
 		drawn := image.NewRGBA(to)
 		draw.Draw(drawn, to, image.NewUniform(color.White), image.Point{}, draw.Src)
@@ -95,6 +99,56 @@ func shrink(src image.Image, width, height int) *image.RGBA {
 		}
 		src = drawn
 	}
+}
+
+// halve returns half of what cameras make, and nil of anything else. Brightness and
+// colours are halved as they are stored, which is faster than as pixels by far; most
+// store colours at half the size already, and these are taken over.
+func halve(src image.Image) image.Image {
+	m, ok := src.(*image.YCbCr)
+	if !ok || m.Rect.Min != (image.Point{}) {
+		return nil
+	}
+	var across, down int // how many samples of colour become one
+	switch m.SubsampleRatio {
+	case image.YCbCrSubsampleRatio420:
+		across, down = 1, 1
+	case image.YCbCrSubsampleRatio422:
+		across, down = 1, 2
+	case image.YCbCrSubsampleRatio440:
+		across, down = 2, 1
+	case image.YCbCrSubsampleRatio444:
+		across, down = 2, 2
+	default:
+		return nil
+	}
+	size := image.Rect(0, 0, m.Rect.Dx()/2, m.Rect.Dy()/2)
+	half := &image.YCbCr{Rect: size, SubsampleRatio: image.YCbCrSubsampleRatio444}
+	half.Y, half.YStride = means(m.Y, m.YStride, size, 2, 2)
+	half.Cb, half.CStride = means(m.Cb, m.CStride, size, across, down)
+	half.Cr, _ = means(m.Cr, m.CStride, size, across, down)
+	return half
+}
+
+// means returns samples of a size, each the mean of so many of those in from.
+func means(from []byte, stride int, size image.Rectangle, across, down int) ([]byte, int) {
+	if across == 1 && down == 1 {
+		return from, stride
+	}
+	width := size.Dx()
+	to := make([]byte, width*size.Dy())
+	second := (down - 1) * stride // from a row to the other one of its mean
+	for y := range size.Dy() {
+		row, above := to[y*width:][:width], from[y*down*stride:]
+		below := above[second:]
+		for x := range row {
+			// Where there are two samples, each counts twice.
+			left, right := x*across, x*across+across-1
+			sum := int(above[left]) + int(above[right]) + int(below[left]) + int(below[right])
+			row[x] = byte((sum + 2) / 4)
+		}
+	}
+	return to, width
 }
 
 // oriented returns src as it was seen when the camera was held as turn says.

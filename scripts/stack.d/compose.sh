@@ -39,11 +39,9 @@ compose_up() {
   fi
   export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port \
     DELIVERY_OPERATIONS_PORT=$delivery_operations_port PHOTO_OPERATIONS_PORT=$photo_operations_port MAILBOX_PORT=$mailbox_port
-  local photo_workers=$replicas
-  [[ -n ${PHOTO_STORE-volume} ]] || photo_workers=0 # a city without photos
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
-    --scale photo-worker="$photo_workers" >&2
+    --scale photo-worker="$replicas" >&2
   remember compose
   say "up: $(page_address)"
   ! own_mailbox || say "mails: $(mailbox_address)"

@@ -25,7 +25,7 @@ native_status() {
     done
   done
   for number in $(seq "$replicas"); do
-    [[ -n ${PHOTO_STORE-folder} ]] && { status_line "photo-$number" "$(replica_port photo "$number")" '' /readyz || well=1; }
+    status_line "photo-$number" "$(replica_port photo "$number")" '' /readyz || well=1
     status_line "delivery-$number" "$(replica_port delivery "$number")" '' /readyz || well=1
   done
   ! own_mailbox || status_line mailbox "$mailbox_port" "SMTP $mailbox_smtp_port" || well=1

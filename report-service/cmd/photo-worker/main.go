@@ -14,6 +14,8 @@ import (
 	"io"
 	"runtime/debug"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -46,6 +48,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
 	})
 	metrics := service.NewRegistry()
+	if cfg.PhotoStore == "" {
+		return idle(ctx, cfg.Operations, metrics, log)
+	}
 
 	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "photo-worker")
 	if err != nil {
@@ -99,4 +104,16 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
 	})
 	return g.Wait()
+}
+
+// idle does nothing until ctx ends, and is well: in a city whose reports have no
+// photos the worker may be started like everywhere else.
+func idle(ctx context.Context, addr string, metrics *prometheus.Registry, log zerolog.Logger) error {
+	log.Warn().Msg("PHOTO_STORE is empty: reports have no photos, and no upload is looked at")
+	operations, err := service.Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	health := service.NewHealth(log)
+	return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
 }

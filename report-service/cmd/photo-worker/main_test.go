@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,6 +99,7 @@ func TestStorageIsAway(t *testing.T) {
 		"quarantine that cannot be read": unreadableQuarantine,
 		"folder that is gone":            missingFolder,
 		"server that is stopped":         stoppedServer,
+		"disk that is full":              fullDisk,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,6 +154,24 @@ func missingFolder(s *system) (away, back func()) {
 		s.must(os.Remove(s.dir))
 		s.must(os.Rename(s.dir+".away", s.dir))
 	}
+}
+
+// fullDisk has a small disk of its own, which another program fills: uploads can
+// be read, and no picture can be written.
+func fullDisk(s *system) (away, back func()) {
+	s.must(os.MkdirAll(s.dir, 0o750))
+	if err := syscall.Mount("tmpfs", s.dir, "tmpfs", 0, "size=16m"); err != nil {
+		s.t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	s.t.Cleanup(func() { s.must(syscall.Unmount(s.dir, syscall.MNT_DETACH)) })
+	other := filepath.Join(s.dir, "of-another-program")
+	away = func() {
+		err := os.WriteFile(other, make([]byte, 16<<20), 0o600) // as much as there is room
+		if !errors.Is(err, syscall.ENOSPC) {
+			s.t.Fatalf("fill the disk: error %v, want that it is full", err)
+		}
+	}
+	return away, func() { s.must(os.Remove(other)) }
 }
 
 // stoppedServer has a bucket at a server that is stopped and started.
@@ -333,6 +354,22 @@ func TestStops(t *testing.T) {
 		w.Start()
 	}
 	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state <> 'ready'`) == 0 })
+}
+
+// In a city without photos the worker is well, also without a database and a
+// broker, says that it does nothing, and ends when it is told to.
+func TestCityWithoutPhotos(t *testing.T) {
+	t.Parallel()
+	const nowhere = "127.0.0.1:1"
+	w := processtest.Start(t, processtest.Config{Address: "OPERATIONS_ADDR", Env: []string{
+		"DATABASE_URL=postgres://u@" + nowhere + "/none", "RABBITMQ_URL=amqp://" + nowhere, "RECIPIENT_KEY=" + event.NewKey("k1"), "PHOTO_STORE=",
+	}})
+	if !strings.Contains(w.Log(), "PHOTO_STORE is empty") {
+		t.Errorf("the log does not say why nothing happens:\n%s", w.Log())
+	}
+	if code := w.Stop(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
 }
 
 // Files of no photo go once they are old, and others stay.

@@ -16,7 +16,8 @@ import (
 // Photos say where photos are kept. report-service and photo-worker have the
 // same.
 type Photos struct {
-	// PhotoStore is empty in a city whose reports have no photos.
+	// PhotoStore is empty in a city whose reports have no photos; photo-worker has
+	// nothing to do there.
 	PhotoStore     string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
 	PhotoAccessKey string `env:"PHOTO_S3_ACCESS_KEY"`
 	PhotoSecretKey string `env:"PHOTO_S3_SECRET_KEY"`
@@ -79,7 +80,6 @@ func WorkerAddr(getenv func(string) string) (string, error) {
 func (w *Worker) validate() []config.Fault {
 	faults := config.Faults(slices.Concat(config.ValidateAddr("OPERATIONS_ADDR", w.Operations), w.Service.Validate(), w.Photos.validate()))
 	faults.Check(topology.ValidManagementURL(w.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
-	faults.Check(w.PhotoStore != "", "PHOTO_STORE", blob.Example+": there is no work without photos")
 	faults.Check(w.Moderation == "off" || w.Moderation == "before", "PHOTO_MODERATION", "off or before")
 	faults.Check(w.MaxPixels >= 1_000_000 && w.MaxPixels <= 144_000_000, "PHOTO_MAX_PIXELS", "1000000 to 144000000, such as 50000000")
 	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")

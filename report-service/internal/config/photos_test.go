@@ -36,7 +36,7 @@ func TestWorkerWrongValues(t *testing.T) {
 		"OPERATIONS_ADDR":         {"3015"},
 		"DATABASE_URL":            {"", "://geheim"},
 		"RABBITMQ_MANAGEMENT_URL": {"amqp://user:geheim@host"},
-		"PHOTO_STORE":             {"", "/var/lib", "http://geheim@s3"},
+		"PHOTO_STORE":             {"/var/lib", "http://geheim@s3"},
 		"PHOTO_MODERATION":        {"after"},
 		"PHOTO_MAX_PIXELS":        {"0", "many", "999999999999"},
 		"PHOTO_MEMORY":            {"512", "512MB", "100MiB", "-1MiB", "99999999999GiB", "9999999999GiB"},

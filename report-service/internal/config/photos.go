@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // Photos say where photos are kept. report-service and photo-worker have the
@@ -50,8 +51,11 @@ type Worker struct {
 }
 
 const (
-	// reserve is what the worker needs of its memory besides pictures.
-	reserve = 96 << 20
+	// reserve is what the worker needs of its memory besides photos.
+	reserve = 64 << 20
+	// uploadMemory is what a photo takes that waits until there is memory for its
+	// pictures: its upload, and what that was read into before its size was known.
+	uploadMemory = 2 * report.MaxPhotoBytes
 	// minMemory makes room for one picture of a telephone.
 	minMemory = 192 << 20
 	// maxPhotoWorkers is above the processors of any machine that would do this.
@@ -84,6 +88,9 @@ func (w *Worker) validate() []config.Fault {
 	faults.Check(w.MaxPixels >= 1_000_000 && w.MaxPixels <= 144_000_000, "PHOTO_MAX_PIXELS", "1000000 to 144000000, such as 50000000")
 	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")
 	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors", maxPhotoWorkers))
+	if w.Memory >= minMemory && w.Workers <= maxPhotoWorkers {
+		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, or a larger PHOTO_MEMORY", w.mostWorkers()))
+	}
 	faults.Check(w.Timeout >= 5*time.Second && w.Timeout <= 5*time.Minute, "PHOTO_TIMEOUT", "5s to 5m, such as 1m")
 	if w.ClamdURL != "" {
 		_, err := clamd.New(w.ClamdURL)
@@ -92,19 +99,27 @@ func (w *Worker) validate() []config.Fault {
 	return faults
 }
 
+// workers is how many photos are looked at at a time: as many as there are
+// processors, if nothing else is wanted, and no more than may wait for memory in
+// half of it.
+func (w *Worker) workers() int {
+	if w.Workers > 0 {
+		return w.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxPhotoWorkers, w.mostWorkers())
+}
+
+func (w *Worker) mostWorkers() int { return max(1, (int(w.Memory)/2-reserve)/uploadMemory) }
+
 // Budget is how much memory pictures may take together, in bytes.
-func (w *Worker) Budget() int64 { return int64(w.Memory) - reserve }
+func (w *Worker) Budget() int64 { return int64(w.Memory) - reserve - int64(w.workers())*uploadMemory }
 
 // Consumer returns how photos are consumed: one at a time by each worker, so that
 // no photo waits behind another while a worker has nothing to do, and with enough
 // attempts for ten minutes.
 func (w *Worker) Consumer() consumer.Config {
 	c := consumer.Defaults()
-	c.Workers = w.Workers
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
-	c.Workers = min(c.Workers, maxPhotoWorkers)
+	c.Workers = w.workers()
 	c.Prefetch, c.BatchSize = 1, 1
 	c.ApplyTimeout, c.StallAfter = w.Timeout, w.Timeout
 	c.MaxAttempts = 20

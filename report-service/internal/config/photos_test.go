@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/config/configtest"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 func TestWorkerDefaults(t *testing.T) {
@@ -21,7 +22,7 @@ func TestWorkerDefaults(t *testing.T) {
 	}
 	consumer := cfg.Consumer()
 	if cfg.Memory != 512<<20 || cfg.Budget() <= 0 || cfg.Budget() >= int64(cfg.Memory) || cfg.Moderation != "off" ||
-		consumer.Workers != runtime.GOMAXPROCS(0) || consumer.Prefetch != 1 || consumer.BatchSize != 1 {
+		consumer.Workers != min(runtime.GOMAXPROCS(0), 8) || consumer.Prefetch != 1 || consumer.BatchSize != 1 {
 		t.Errorf("config is %+v, consumer %+v", cfg, consumer)
 	}
 	if faults := consumer.Validate(); len(faults) > 0 {
@@ -40,7 +41,7 @@ func TestWorkerWrongValues(t *testing.T) {
 		"PHOTO_MODERATION":        {"after"},
 		"PHOTO_MAX_PIXELS":        {"0", "many", "999999999999"},
 		"PHOTO_MEMORY":            {"512", "512MB", "100MiB", "-1MiB", "99999999999GiB", "9999999999GiB"},
-		"PHOTO_WORKERS":           {"-1", "65"},
+		"PHOTO_WORKERS":           {"-1", "9", "65"},
 		"PHOTO_TIMEOUT":           {"1s", "1h", "60"},
 		"CLAMD_URL":               {"clamd:3310", "http://geheim@clamd"},
 	} {
@@ -51,6 +52,28 @@ func TestWorkerWrongValues(t *testing.T) {
 			_, err := config.LoadWorker(func(name string) string { return env[name] })
 			if err == nil || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "geheim") {
 				t.Errorf("%s=%q: error %v, want one that names it alone", name, value, err)
+			}
+		}
+	}
+}
+
+// Whatever the machine and the memory are, photos that wait for memory and those
+// that have theirs fit into it together, and there is room for a picture.
+func TestWorkerMemory(t *testing.T) {
+	t.Parallel()
+	const phone = 12<<20 + 30_000_000 + 40<<20 // the largest upload, of 12 megapixels
+	for memory, workers := range map[string][]string{"192MiB": {"0", "1"}, "512MiB": {"0", "1", "8"}, "4GiB": {"0", "64"}} {
+		for _, n := range workers {
+			env := configtest.Environment()
+			env["PHOTO_MEMORY"], env["PHOTO_WORKERS"] = memory, n
+			cfg, err := config.LoadWorker(func(name string) string { return env[name] })
+			if err != nil {
+				t.Errorf("%s, %s workers: %v", memory, n, err)
+				continue
+			}
+			uploads := int64(cfg.Consumer().Workers) * 2 * report.MaxPhotoBytes
+			if left := int64(cfg.Memory) - uploads - cfg.Budget(); left < 60<<20 || cfg.Budget() < phone {
+				t.Errorf("%s, %s workers: %d bytes for pictures, %d for uploads, %d for the rest", memory, n, cfg.Budget(), uploads, left)
 			}
 		}
 	}

@@ -152,8 +152,8 @@ func TestPagePhotos(t *testing.T) {
 }
 
 // The photos of a report by keyboard: opened, turned through, closed, and the
-// focus is where it was.
-func TestPageGalleryByKeyboard(t *testing.T) {
+// focus is where it was. By a finger: turned through in both directions.
+func TestPageGalleryByKeyboardAndFinger(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
 	c.startPhotoWorker()
@@ -172,7 +172,15 @@ func TestPageGalleryByKeyboard(t *testing.T) {
 		browser.Press(kb.ArrowLeft), at("2"),
 		browser.Press(kb.Escape), browser.Until(`!document.querySelector('dialog')`),
 		browser.Until(`document.activeElement.matches('.photos .thumbnails button')`),
+		browser.Enter(), at("1"),
 	)
+	for _, swipe := range []struct {
+		from, to float64
+		want     string
+	}{{0.8, 0.2, "2"}, {0.8, 0.2, "3"}, {0.2, 0.8, "2"}, {0.5, 0.52, "2"}} { // the last is hardly one
+		page.swipe(".large-photo img", swipe.from, swipe.to)
+		page.do(at(swipe.want))
+	}
 	page.checkFaults()
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
@@ -92,6 +93,47 @@ func TestWriteAvoidsReplicaThatIsAway(t *testing.T) {
 		if res, body := g.do(t, "POST", g.URL+"/reports", strings.NewReader("{}")); res.StatusCode != 200 {
 			t.Errorf("status %d, want 200: %s", res.StatusCode, body)
 		}
+	}
+}
+
+// A photo reaches its replica while it is sent, so that none of it is kept by the
+// gateway; as large as one may be.
+func TestUploadPassesAsItComes(t *testing.T) {
+	t.Parallel()
+	const size, begin = 12 << 20, 100_000
+	begun := make(chan struct{})
+	g := start(t, []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.CopyN(io.Discard, r.Body, begin/2)
+		close(begun)
+		rest, restErr := io.Copy(io.Discard, r.Body)
+		if err != nil || restErr != nil {
+			t.Errorf("read the body: %v, %v", err, restErr)
+		}
+		fmt.Fprint(w, begin/2+rest)
+	})}, []string{away})
+	body, client := io.Pipe()
+	go func() {
+		_, _ = client.Write(make([]byte, begin)) // a failure is that of the request
+		select {
+		case <-begun:
+			_, _ = client.Write(make([]byte, size-begin))
+		case <-time.After(patience):
+			t.Error("the replica gets nothing before all is sent")
+		}
+		_ = client.Close()
+	}()
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", g.URL+"/reports/1/photos/1", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = size
+	res, err := g.Client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 || string(got) != fmt.Sprint(size) {
+		t.Errorf("got %d %q, error %v; want %d bytes to arrive", res.StatusCode, got, err, size)
 	}
 }
 

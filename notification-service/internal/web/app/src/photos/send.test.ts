@@ -67,6 +67,12 @@ test('the same request is sent until it arrives', async () => {
   expect(new Set(sent)).toEqual(new Set(['PUT /reports/r1/photos/p1?alt=A%20lamp%20%26%20a%20post']));
 });
 
+test('a line that is cut twenty times delays a photo, and no more', async () => {
+  expect(await outcome([...Array.from({ length: 20 }, () => 0), 202])).toBe('sent');
+  expect(sent).toHaveLength(21);
+  expect(new Set(sent).size).toBe(1);
+});
+
 test('what is refused for good is not sent again', async () => {
   expect(await outcome([409])).toMatchObject({ kind: 'other-photo' });
   expect(sent).toHaveLength(1);

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -166,7 +168,7 @@ func play(t *testing.T, author person) world {
 	work(t, olga, anonymous, benesReport)
 	moderate(t, carl, olga, anonymous, await)
 	// What is uploaded is the same, whoever does.
-	c.upload(residents[author].Client, anonymous, smallPicture(t))
+	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
@@ -179,11 +181,39 @@ func play(t *testing.T, author person) world {
 
 	w := c.observe(append(reports, carls), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
+	w.addPhoto(c, carl, photo, anonymous)
 	w.addOtherSystem(c, other)
 	for exchange, s := range through {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// addPhoto adds what anybody is served of a photo, and what whoever can read the
+// storage finds: keys, which are random, rights and sizes. Sizes are those of the
+// picture and not padded: they tell the one picture from another, and the same
+// one is as large whoever uploads it.
+func (w world) addPhoto(c *stack, user *client.Client, photo uuid.UUID, report client.Report) {
+	c.t.Helper()
+	paths := []string{"/reports/" + report.ID.String() + "/photos"}
+	for _, size := range []string{"2048", "1024", "320"} {
+		paths = append(paths, "/photos/"+photo.String()+"/"+size+".jpg")
+	}
+	w["a photo"] = c.answers(user, paths)
+	folder := strings.TrimPrefix(c.photo.env["PHOTO_STORE"], "file://")
+	eventually(c.t, "the upload is deleted", func(context.Context) bool {
+		return len(must(filepath.Glob(filepath.Join(folder, "quarantine", "*")))) == 0
+	})
+	err := filepath.Walk(folder, func(path string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		w["the storage"] = append(w["the storage"], withoutChance(fmt.Sprint(strings.TrimPrefix(path, folder), " ", info.Mode(), " ", info.Size())))
+		return nil
+	})
+	if err != nil || len(w["the storage"]) != len(paths)-1 {
+		c.t.Errorf("the storage has %q, error %v; want the pictures alone", w["the storage"], err)
+	}
 }
 
 // openPages lets residents in, one after the other.

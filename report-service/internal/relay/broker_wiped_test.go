@@ -65,7 +65,7 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed by then, if all goes well
+	defer tx.Rollback(context.WithoutCancel(t.Context())) // committed by then, if all goes well
 	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestReplicasMeetANewBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // committed by then, if all goes well
+	defer tx.Rollback(context.WithoutCancel(t.Context())) // committed by then, if all goes well
 	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
 		t.Fatal(err)
 	}

@@ -38,16 +38,11 @@ func TestKillsWhilePushing(t *testing.T) {
 	s.env = []string{
 		"PUSH_VAPID_KEY=" + key, "PUSH_CONTACT=mailto:operations@city.example.org", "PUSH_ALLOW_HOSTS=" + service.Host, "SSL_CERT_FILE=" + certificate,
 	}
-	store, keys := postgres.NewStore(s.pool), push.NewKeys(s.keys)
+	store := postgres.NewStore(s.pool)
 	store.WritePush()
 	const readers = 10
 	for i := range readers {
-		said := service.Subscribe()
-		d := push.Device{ID: uuid.New(), Lane: service.Host, Language: email.English, Label: "Firefox"}
-		d.Endpoint, d.Keys = keys.Seal(d.ID, push.Subscription{Endpoint: said.Endpoint, P256DH: said.P256DH, Auth: said.Auth})
-		if _, _, err := store.AddDevice(t.Context(), reader(i), d, keys.EndpointHashes(said.Endpoint)); err != nil {
-			t.Fatal(err)
-		}
+		addDevice(t, store, push.NewKeys(s.keys), service, reader(i))
 	}
 	exec := func(sql string) {
 		t.Helper()
@@ -109,5 +104,16 @@ func TestKillsWhilePushing(t *testing.T) {
 	}
 	if doubled := len(taken) - len(first); doubled > kills*perRound {
 		t.Errorf("%d doubled by %d kills", doubled, kills)
+	}
+}
+
+// addDevice makes one that service knows a device of a reader.
+func addDevice(t *testing.T, store *postgres.Store, keys *push.Keys, service *pushtest.Service, of notification.Reader) {
+	t.Helper()
+	said := service.Subscribe()
+	d := push.Device{ID: uuid.New(), Lane: service.Host, Language: email.English, Label: "Firefox"}
+	d.Endpoint, d.Keys = keys.Seal(d.ID, push.Subscription{Endpoint: said.Endpoint, P256DH: said.P256DH, Auth: said.Auth})
+	if _, _, err := store.AddDevice(t.Context(), of, d, keys.EndpointHashes(said.Endpoint)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -76,7 +77,9 @@ type Push struct {
 func New(t testing.TB) *Service {
 	t.Helper()
 	s := &Service{t: t, devices: make(map[string]device), signal: make(chan struct{})}
-	s.Server = httptest.NewTLSServer(s)
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of senders that are killed
+	s.StartTLS()
 	s.Host = strings.TrimPrefix(s.URL, "https://")
 	t.Cleanup(s.Close)
 	return s

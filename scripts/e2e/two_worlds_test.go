@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
 // A world is what everyone but the two residents can see of a stack in which one
@@ -30,6 +32,10 @@ import (
 // time. Two worlds that differ in nothing but the author must look the same, to
 // the byte and in their order. A search for the author's name, as in
 // TestPrivacyCanary, cannot see that a size or an order gives him away.
+//
+// PostgreSQL's log, for which each world would need a server of its own, is looked
+// at by TestDatabaseLogNamesNobody. Nothing fails here for a while, so that nothing
+// goes through the exchanges of retries.
 type world map[string][]string
 
 // The two have ids and names of different length, so that whatever depends on
@@ -103,15 +109,15 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
-	c := startStack(t)
+	c, w := startStack(t), world{}
+	w.addGateway(t, c.enterByNginx()) // once nothing enters any more
 	through := map[string]*spy{}
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
 		through[exchange] = c.spyOn(exchange)
 	}
 	residents := c.openPages(ann, bene)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
-	olgas, feed := watch(t, olga), c.listenToFeed()
-	other := openOtherSystem(t)
+	olgas, feed, other := watch(t, olga), c.listenToFeed(), openOtherSystem(t)
 	other.register(c, pavel)
 	c.startPhotoWorker()
 
@@ -179,7 +185,7 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	w := c.observe(append(reports, carls), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
+	c.observe(w, append(reports, carls), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
 	w.addPhoto(c, carl, photo, anonymous)
 	w.addOtherSystem(c, other)
@@ -326,9 +332,76 @@ func (w world) addOtherSystem(c *stack, other *otherSystem) {
 	w["log of the worker"] = slices.Compact(w["log of the worker"])
 }
 
-// observe looks at answers, tables and logs.
-func (c *stack) observe(reports []client.Report, readers map[string]*client.Client, operator *client.Client) world {
-	w := world{}
+// enterByNginx has all requests go through the gateway as it is, instead of the
+// proxy that most tests do with.
+func (c *stack) enterByNginx() gatewaytest.Gateway {
+	c.t.Helper()
+	g := gatewaytest.Start(c.t, addresses([]*process{c.report}), addresses([]*process{c.notification}), "GATEWAY_LIMITS", "off")
+	c.gateway.URL = g.URL
+	c.Client = client.New(g.URL)
+	c.t.Cleanup(c.CloseIdle)
+	return g
+}
+
+// addGateway adds both logs of the gateway when t ends, and with it all that began
+// later: then nginx has ended, and has written every line.
+func (w world) addGateway(t *testing.T, g gatewaytest.Gateway) {
+	t.Cleanup(func() {
+		g.Stop()
+		for name, file := range map[string]string{"access log of the gateway": g.AccessLog, "error log of the gateway": g.ErrorLog} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Errorf("read %s: %v", name, err)
+			}
+			w[name] = []string{name} // an empty one is equal as well
+			for line := range strings.Lines(string(text)) {
+				if !strings.Contains(line, "/stream") { // they are logged when they end
+					w[name] = append(w[name], withoutChance(strings.TrimSpace(line)))
+				}
+			}
+			slices.Sort(w[name]) // its workers write side by side
+		}
+	})
+}
+
+// addMetrics adds what a program counts: all names with their labels, and how
+// many messages and requests there were. How long something took, and how often a
+// program looked for work, is chance.
+func (w world) addMetrics(t *testing.T, p *process) {
+	t.Helper()
+	status, answer, err := operation{http.MethodGet, "/metrics", nil, "/metrics"}.send(t.Context(), p.operations(), "")
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("read the metrics of %s: answered %d, error %v", p.path, status, err)
+	}
+	name := "metrics of " + filepath.Base(p.path)
+	for line := range strings.Lines(string(answer)) {
+		series := metric.FindStringSubmatch(line)
+		if series == nil || byChance.MatchString(line) {
+			continue
+		}
+		if counted.MatchString(line) {
+			w[name] = append(w[name], strings.TrimSpace(line))
+		} else {
+			w[name] = append(w[name], series[1])
+		}
+	}
+	slices.Sort(w[name])
+}
+
+var (
+	// metric is a line of an answer with metrics: a name with its labels, and a number.
+	metric = regexp.MustCompile(`^([a-z_]+(?:\{.*\})?) [-+0-9.eInfNa]+\s*$`)
+	// byChance are durations, and what depends on them: which schedules were due,
+	// whether the broker was asked for its queues already, whether a connection broke,
+	// which attempt found the other system not yet ready; and on which shard a random
+	// id lies.
+	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_queue_|rabbitmq_messages_redelivered_|delivery_attempts|outbox_)|/(stream|readyz)"`)
+	// counted is what each message or request changes by one.
+	counted = regexp.MustCompile(`^(relay_(published|refused|overtaken|republished)|rabbitmq_messages_(acked|nacked|retried|parked|dead_lettered)|rabbitmq_delay_released|deliveries_ended|photos_judged|mails_[a-z]+|http_requests)_total`)
+)
+
+// observe looks at answers, tables, logs and metrics.
+func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
 		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
@@ -366,7 +439,9 @@ func (c *stack) observe(reports []client.Report, readers map[string]*client.Clie
 		slices.Sort(w["log of "+name]) // parts that work at the same time log in any order
 		w["log of "+name] = slices.Compact(w["log of "+name])
 	}
-	return w
+	for _, p := range []*process{c.report, c.notification, c.worker, c.photo} {
+		w.addMetrics(c.t, p)
+	}
 }
 
 // A resident loads the page and watches his stream.
@@ -511,7 +586,7 @@ var chance = []struct {
 	{regexp.MustCompile(`"origin": "[^"]*"`), constant(`"DATABASE"`)},
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},
-	{regexp.MustCompile(`"bytes":\d+,`), constant("")},
+	{regexp.MustCompile(`"(upstream_|upstream_connect_)?seconds":"?[\d.]+"?`), constant(`"SECONDS"`)},
 	{regexp.MustCompile(`\\+x[0-9a-f]{64}`), constant("DIGEST")}, // keyed, and of the photo's random id
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), constant("ADDRESS")},
 }

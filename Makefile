@@ -38,7 +38,7 @@ demo: ## start the stack and walk the main job on sample reports
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	@scripts/page.sh build
 
-screenshots: ## take the pictures in docs/screenshots anew, from the running stack
+screenshots: ## take the pictures in docs/screenshots anew, from a stack started with GATEWAY_LIMITS=off
 	@secret=$${STACK_DIR:-.stack}/native/secrets/rabbitmq/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
 	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"

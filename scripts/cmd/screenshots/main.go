@@ -3,6 +3,9 @@
 //
 //	go run ./scripts/cmd/screenshots "$(scripts/stack address)"
 //
+// The town has more neighbours than one address may speak for: start the stack
+// with GATEWAY_LIMITS=off.
+//
 // Dead letters are something that a healthy stack does not have: with
 // RABBITMQ_URL, as the services have it, some are made. The console's charts
 // are drawn for most of a minute while the town is busy. With -mails it takes

@@ -8,10 +8,11 @@ import (
 // on a phone too.
 func scenes(t *town) []scene {
 	report := "reports/" + t.lamp.ID.String()
-	reports := []browser.Action{browser.See(".card", t.lamp.Title), browser.Until(`document.querySelector('.dot')`)}
-	detail := []browser.Action{browser.See("h1", t.lamp.Title), browser.See(".timeline", "In progress"), browser.Until(`document.querySelector('.dot')`)}
+	drawn := browser.Until(`document.querySelector('.map-canvas[data-drawn] .dot')`)
+	reports := []browser.Action{browser.See(".card", t.lamp.Title), drawn}
+	detail := []browser.Action{browser.See("h1", t.lamp.Title), browser.See(".timeline", "In progress"), drawn}
 	create := []browser.Action{
-		browser.Until(`document.querySelector('.map-canvas[data-rests]')`),
+		browser.Until(`document.querySelector('.map-canvas[data-drawn]')`),
 		browser.Click("button", "Use the map’s centre"),
 		browser.See("[role=status]", "Chosen:"),
 	}
@@ -34,7 +35,7 @@ func scenes(t *town) []scene {
 		{"new-phone-dark", t.ana, "new", phone, "dark", create},
 		{"new-what-phone", t.ana, "new?step=2", phone, "light", []browser.Action{browser.Click(".categories label", "Street lights")}},
 		{"new-privacy-phone", t.ana, "new?step=4", phone, "light", privacy},
-		{"map-phone", t.ana, "?view=map", phone, "light", []browser.Action{browser.Until(`document.querySelector('.map-canvas .dot')`)}},
+		{"map-phone", t.ana, "?view=map", phone, "light", []browser.Action{drawn}},
 		{"mine", t.ana, "mine", desk, "light", []browser.Action{browser.See(".card", t.lamp.Title)}},
 		{"notifications", t.ana, "", desk, "light", panel},
 		{"notifications-phone", t.ana, "", phone, "light", panel},

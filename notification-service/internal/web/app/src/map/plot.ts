@@ -85,7 +85,9 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     element.dataset.rests = 'true';
     onMove?.(area(), Math.max(0, Math.floor(map.getZoom())), byReader);
   };
-  // Reports do not wait for the tiles.
+  // Whoever takes a picture waits for the tiles.
+  void map.once('idle', () => (element.dataset.drawn = 'true'));
+  // Reports do not.
   queueMicrotask(() => rested(false));
   map.on('moveend', (event) => {
     const byReader = 'originalEvent' in event && Boolean(event.originalEvent);

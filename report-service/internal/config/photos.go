@@ -87,7 +87,7 @@ func (w *Worker) validate() []config.Fault {
 	faults.Check(w.Moderation == "off" || w.Moderation == "before", "PHOTO_MODERATION", "off or before")
 	faults.Check(w.MaxPixels >= 1_000_000 && w.MaxPixels <= 144_000_000, "PHOTO_MAX_PIXELS", "1000000 to 144000000, such as 50000000")
 	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")
-	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors", maxPhotoWorkers))
+	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors but one", maxPhotoWorkers))
 	if w.Memory >= minMemory && w.Workers <= maxPhotoWorkers {
 		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, or a larger PHOTO_MEMORY", w.mostWorkers()))
 	}
@@ -99,14 +99,14 @@ func (w *Worker) validate() []config.Fault {
 	return faults
 }
 
-// workers is how many photos are looked at at a time: as many as there are
-// processors, if nothing else is wanted, and no more than may wait for memory in
-// half of it.
+// workers is how many photos are looked at at a time. If nothing else is wanted,
+// one processor is left to requests, which would wait for pictures otherwise; and
+// no more uploads wait for memory than half of it takes.
 func (w *Worker) workers() int {
 	if w.Workers > 0 {
 		return w.Workers
 	}
-	return min(runtime.GOMAXPROCS(0), maxPhotoWorkers, w.mostWorkers())
+	return min(max(1, runtime.GOMAXPROCS(0)-1), maxPhotoWorkers, w.mostWorkers())
 }
 
 func (w *Worker) mostWorkers() int { return max(1, (int(w.Memory)/2-reserve)/uploadMemory) }

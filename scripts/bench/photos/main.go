@@ -1,7 +1,9 @@
 // Command photos measures uploads: how long a photo of a telephone takes from
-// its 202 until its uploader is told live that it is ready, what the worker's
-// memory comes to with the largest photos at once, and what all that costs the
-// requests of others. It starts both services and the worker on a database each.
+// its 202 until its uploader is told live that it is ready, how many of them are
+// made in a second, what the worker's memory comes to with the largest photos at
+// once, and what those cost the requests of others: in pairs of one pass with
+// uploads and one without, after one another. It starts both services and the
+// worker on a database each.
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -25,8 +28,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,14 +41,17 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
 const (
 	startTimeout = time.Minute
 	readyTimeout = 5 * time.Minute
-	// reads is how many requests of others are measured, before and during the
-	// large photos at the least.
-	reads = 2000
+	// interval is the time between two requests of others: less than what the
+	// machine can do by far, and enough of them in a pass for a 99th percentile.
+	interval = 10 * time.Millisecond
+	// quietPass is how long others' requests are measured without uploads.
+	quietPass = 20 * time.Second
 )
 
 func main() {
@@ -57,8 +65,10 @@ func run(ctx context.Context) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	bin := flag.String("bin", "../../bin", "the `folder` of the programs")
-	photos := flag.Int("photos", 20, "how many photos of 12 megapixels are uploaded, one after another")
+	photos := flag.Int("photos", 20, "how many photos of 12 megapixels are uploaded, one after another and then at once")
 	large := flag.Int("large", 16, "how many photos of 50 megapixels are uploaded at once")
+	pairs := flag.Int("pairs", 5, "how often others' requests are measured, with large photos and without")
+	speed := flag.Int("line", 60, "how fast the line of each resident is, in Mbit/s: of sixteen together as fast as a city's")
 	memory := flag.Int("memory", 512, "the worker's limit, in MiB")
 	flag.Parse()
 
@@ -67,6 +77,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
+	c.bytesPerSecond = float64(*speed) * 1e6 / 8
 	phone, err := newPhoto(4000, 3000)
 	if err != nil {
 		return err
@@ -76,63 +87,106 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("photos of %d KiB and %d KiB\n", len(phone)>>10, len(camera)>>10)
-
-	ann, err := c.resident("ann")
-	if err != nil {
+	if _, err := c.uploadAll(ctx, "first", 1, phone); err != nil { // until all is connected
 		return err
 	}
-	defer ann.close()
-	began := time.Now()
+
 	var ready []time.Duration
-	for range *photos {
-		took, err := ann.upload(ctx, phone)
+	for i := range *photos {
+		r, err := c.resident(fmt.Sprint("phone-", i))
+		if err != nil {
+			return err
+		}
+		_, took, err := r.upload(ctx, phone)
+		r.close()
 		if err != nil {
 			return err
 		}
 		ready = append(ready, took)
 	}
-	perSecond := float64(*photos) / time.Since(began).Seconds()
-
-	quiet, err := c.p99(ctx, func(n int) bool { return n < reads })
-	if err != nil {
+	began := time.Now()
+	if _, err := c.uploadAll(ctx, "at-once", *photos, phone); err != nil {
 		return err
 	}
-	uploading, uploadCtx := errgroup.WithContext(ctx)
-	for i := range *large {
-		uploading.Go(func() error {
-			someone, err := c.resident(fmt.Sprintf("camera-%d", i))
-			if err != nil {
-				return err
-			}
-			defer someone.close()
-			_, err = someone.upload(uploadCtx, camera)
-			return err
-		})
-	}
-	done := make(chan error, 1)
-	go func() { done <- uploading.Wait() }()
-	var uploaded error
-	busy, err := c.p99(ctx, func(n int) bool {
-		select {
-		case uploaded = <-done:
-			done <- uploaded
-			return n < reads
-		default:
-			return true
-		}
-	})
-	if err = errors.Join(err, uploaded); err != nil {
+	perSecond := float64(*photos) / time.Since(began).Seconds()
+
+	quiet, busy, err := c.pairs(ctx, *pairs, *large, camera)
+	if err != nil {
 		return err
 	}
 	peak, err := c.workerPeak()
 	if err != nil {
 		return err
 	}
-	slices.Sort(ready)
-	fmt.Printf("others' requests: p99 %v without uploads, %v with\n", quiet, busy)
+	fmt.Printf("ready: %.2f s at best, %.2f s at worst; the worker's memory: %d MB of %d\n",
+		slices.Min(ready).Seconds(), slices.Max(ready).Seconds(), peak, *memory<<20/1_000_000)
 	fmt.Printf("ready_p50_s=%.2f peak_mb=%d api_p99_ratio=%.2f photos_per_s=%.2f\n",
-		ready[len(ready)/2].Seconds(), peak, busy.Seconds()/quiet.Seconds(), perSecond)
+		stats.Median(ready).Seconds(), peak, stats.MedianRatio(busy, quiet), perSecond)
 	return nil
+}
+
+// pairs measures others' requests in pairs of a pass without uploads and one with
+// so many large ones, and returns the 99th percentiles in milliseconds.
+func (c *city) pairs(ctx context.Context, n, large int, photo []byte) (quiet, busy []float64, err error) {
+	withoutUploads := func(int) error {
+		all, err := c.measure(ctx, func() error { return pause(ctx, quietPass) })
+		quiet = append(quiet, p99(all))
+		return err
+	}
+	withUploads := func(pair int) error {
+		var accepted time.Time
+		all, err := c.measure(ctx, func() (err error) {
+			accepted, err = c.uploadAll(ctx, fmt.Sprint("camera-", pair), large, photo)
+			return err
+		})
+		busy = append(busy, p99(all))
+		arriving := sort.Search(len(all), func(i int) bool { return all[i].due.After(accepted) })
+		fmt.Printf("pair %d: %d requests with uploads; p99 %.1f ms of the %d while bodies arrived, %.1f ms of the others\n",
+			pair, len(all), p99(all[:arriving]), arriving, p99(all[arriving:]))
+		return err
+	}
+	for pair := 1; pair <= n; pair++ {
+		passes := []func(int) error{withoutUploads, withUploads}
+		if pair%2 == 0 { // what a pass leaves behind, the other one meets as often
+			slices.Reverse(passes)
+		}
+		for _, pass := range passes {
+			if err := pass(pair); err != nil {
+				return quiet, busy, err
+			}
+		}
+		fmt.Printf("pair %d: p99 %.1f ms without uploads, %.1f ms with\n", pair, quiet[pair-1], busy[pair-1])
+	}
+	return quiet, busy, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// uploadAll has so many residents upload a photo each at once. It returns when
+// the last of them was accepted, once all are ready.
+func (c *city) uploadAll(ctx context.Context, who string, n int, photo []byte) (accepted time.Time, err error) {
+	times := make([]time.Time, n)
+	uploading, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		uploading.Go(func() error {
+			r, err := c.resident(fmt.Sprint(who, "-", i))
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			times[i], _, err = r.upload(ctx, photo)
+			return err
+		})
+	}
+	err = uploading.Wait()
+	return slices.MaxFunc(times, time.Time.Compare), err
 }
 
 // newPhoto returns a JPEG file that is about as large as those of cameras are.
@@ -142,7 +196,7 @@ func newPhoto(width, height int) ([]byte, error) {
 	for y := range height {
 		for x := range width {
 			state = state*1664525 + 1013904223
-			noise := uint8(state >> 28)
+			noise := uint8(state >> 26)
 			m.SetRGBA(x, y, color.RGBA{uint8(x*255/width) ^ noise, uint8(y*255/height) ^ noise, uint8(x/64*y/64) ^ noise, 255})
 		}
 	}
@@ -161,12 +215,17 @@ func newPhoto(width, height int) ([]byte, error) {
 type city struct {
 	report, notification string // addresses
 	secret               []byte
+	others               string // the token of whoever sends the other requests
+	client               *http.Client
+	bytesPerSecond       float64 // of each resident's line
 	worker               *exec.Cmd
 	stops                []func() error
 }
 
 func startCity(ctx context.Context, bin string, memory int) (c *city, err error) {
-	c = &city{}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 100 // nobody waits for a new connection
+	c = &city{client: &http.Client{Transport: transport}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -197,6 +256,9 @@ func startCity(ctx context.Context, bin string, memory int) (c *city, err error)
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	c.secret = []byte(hex.EncodeToString(key))
+	if c.others, err = c.token("others"); err != nil {
+		return c, err
+	}
 	common := append(os.Environ(), "RABBITMQ_URL="+broker, "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(key),
 		"REPORTS_PER_USER=off", "LOG_LEVEL=error", "PHOTO_STORE=file://"+dir, fmt.Sprintf("PHOTO_MEMORY=%dMiB", memory),
 		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+string(c.secret))
@@ -237,6 +299,9 @@ func startProgram(ctx context.Context, path string, env []string, isWorker bool)
 		return nil, "", err
 	}
 	cmd := exec.Command(path)
+	// Each is a session of its own: Linux shares the processors out among them, as
+	// it does among containers and units of systemd.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(env, "HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0")
 	if isWorker {
@@ -287,49 +352,93 @@ func (c *city) workerPeak() (int, error) {
 	return kib * 1024 / 1_000_000, err
 }
 
-// p99 reads the list of reports while more, and returns the 99th percentile.
-func (c *city) p99(ctx context.Context, more func(n int) bool) (time.Duration, error) {
-	var all []time.Duration
-	for more(len(all)) {
-		began := time.Now()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.report+"/reports?limit=20", http.NoBody)
-		if err != nil {
-			return 0, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return 0, err
-		}
-		_, err = bufio.NewReader(resp.Body).Discard(1 << 30) // io.EOF at its end
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return 0, fmt.Errorf("list reports: status %d, %w", resp.StatusCode, err)
-		}
-		all = append(all, time.Since(began))
-		time.Sleep(2 * time.Millisecond) // about 400 a second: others' requests, and no load of their own
-	}
-	slices.Sort(all)
-	return all[len(all)*99/100], nil
+// A latency is that of a request that was due at a time, from that time on: one
+// that was sent late, because others were not answered, has waited, too.
+type latency struct {
+	due  time.Time
+	took time.Duration
 }
+
+// measure sends others' requests while work runs, and returns their latencies in
+// the order in which they were due.
+func (c *city) measure(ctx context.Context, work func() error) ([]latency, error) {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	var mu sync.Mutex
+	var all []latency
+	requests, requestCtx := errgroup.WithContext(ctx)
+	for n, due := 0, time.Now(); ; n, due = n+1, due.Add(interval) {
+		select {
+		case err := <-done:
+			err = errors.Join(err, requests.Wait())
+			slices.SortFunc(all, func(a, b latency) int { return a.due.Compare(b.due) })
+			return all, err
+		case <-time.After(time.Until(due)):
+		}
+		requests.Go(func() error {
+			if err := c.ask(requestCtx, n); err != nil {
+				return err
+			}
+			took := time.Since(due)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, latency{due, took})
+			return nil
+		})
+	}
+}
+
+// ask makes the nth request of others: one in ten files a report, the others read
+// the list.
+func (c *city) ask(ctx context.Context, n int) error {
+	if n%10 == 0 {
+		return c.send(ctx, c.others, http.MethodPost, "/reports", "application/json", []byte(filing), http.StatusCreated, nil)
+	}
+	return c.send(ctx, c.others, http.MethodGet, "/reports?limit=20", "", nil, http.StatusOK, nil)
+}
+
+// p99 returns the 99th percentile of some latencies, in milliseconds.
+func p99(all []latency) float64 {
+	var took []float64
+	for _, l := range all {
+		took = append(took, float64(l.took)/float64(time.Millisecond))
+	}
+	return stats.Percentile(took, 99)
+}
+
+// filing is a report that somebody files.
+const filing = `{"title":"Dark lamp","description":"","category_id":2,"address":"","privacy_level":"anonymous"}`
 
 // A resident has a token and an open stream.
 type resident struct {
 	city   *city
 	token  string
 	stream *http.Response
-	ready  chan uuid.UUID // photos
+	judged chan judged
 }
 
-func (c *city) resident(name string) (*resident, error) {
+// A judged photo is ready, or not to be shown.
+type judged struct {
+	Type    string    `json:"type"`
+	PhotoID uuid.UUID `json:"photo_id"`
+	Reason  string    `json:"reason"`
+}
+
+// token signs in a resident.
+func (c *city) token(name string) (string, error) {
 	now := time.Now()
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"iss": "bench", "aud": "bench", "sub": name, "name": name, "role": "resident", "jti": uuid.NewString(),
 		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}).SignedString(c.secret)
+}
+
+func (c *city) resident(name string) (*resident, error) {
+	token, err := c.token(name)
 	if err != nil {
 		return nil, err
 	}
-	r := &resident{city: c, token: token, ready: make(chan uuid.UUID, 100)}
+	r := &resident{city: c, token: token, judged: make(chan judged, 100)}
 	req, err := http.NewRequest(http.MethodGet, "http://"+c.notification+"/notifications/stream", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -347,59 +456,79 @@ func (r *resident) listen() {
 	lines := bufio.NewScanner(r.stream.Body)
 	for lines.Scan() {
 		data, ok := strings.CutPrefix(lines.Text(), "data:")
-		var told struct {
-			Type    string    `json:"type"`
-			PhotoID uuid.UUID `json:"photo_id"`
-		}
+		var told judged
 		if ok && json.Unmarshal([]byte(data), &told) == nil && strings.HasPrefix(told.Type, "report.photo.") {
-			r.ready <- told.PhotoID
+			r.judged <- told
 		}
 	}
-	close(r.ready)
+	close(r.judged)
 }
 
 func (r *resident) close() { _ = r.stream.Body.Close() }
 
-// upload files a report with a photo, and returns how long after the 202 its
-// stream told that the photo is ready.
-func (r *resident) upload(ctx context.Context, photo []byte) (time.Duration, error) {
+// upload files a report with a photo, and returns when it was accepted, and how
+// long after that its stream told that it is ready.
+func (r *resident) upload(ctx context.Context, photo []byte) (accepted time.Time, ready time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	var filed struct {
 		ID uuid.UUID `json:"id"`
 	}
-	const body = `{"title":"Dark lamp","description":"","category_id":2,"address":"","privacy_level":"anonymous"}`
-	if err := r.send(ctx, http.MethodPost, "/reports", "application/json", []byte(body), http.StatusCreated, &filed); err != nil {
-		return 0, err
+	if err := r.city.send(ctx, r.token, http.MethodPost, "/reports", "application/json", []byte(filing), http.StatusCreated, &filed); err != nil {
+		return accepted, 0, err
 	}
 	id := uuid.New()
-	if err := r.send(ctx, http.MethodPut, fmt.Sprintf("/reports/%s/photos/%s", filed.ID, id), "image/jpeg", photo, http.StatusAccepted, nil); err != nil {
-		return 0, err
+	if err := r.city.send(ctx, r.token, http.MethodPut, fmt.Sprintf("/reports/%s/photos/%s", filed.ID, id), "image/jpeg", photo, http.StatusAccepted, nil); err != nil {
+		return accepted, 0, err
 	}
-	accepted := time.Now()
+	accepted = time.Now()
 	for {
 		select {
-		case told, ok := <-r.ready:
-			if !ok {
-				return 0, errors.New("the stream ended")
-			}
-			if told == id {
-				return time.Since(accepted), nil
+		case told, ok := <-r.judged:
+			switch {
+			case !ok:
+				return accepted, 0, errors.New("the stream ended")
+			case told.PhotoID != id:
+			case told.Type != "report.photo.ready":
+				return accepted, 0, fmt.Errorf("the photo was refused: %s", told.Reason)
+			default:
+				return accepted, time.Since(accepted), nil
 			}
 		case <-ctx.Done():
-			return 0, errors.New("the photo does not get ready")
+			return accepted, 0, errors.New("the photo does not get ready")
 		}
 	}
 }
 
-func (r *resident) send(ctx context.Context, method, path, contentType string, body []byte, want int, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.city.report+path, bytes.NewReader(body))
+// A line passes on no more bytes a second than that of a resident does.
+type line struct {
+	r              io.Reader
+	bytesPerSecond float64
+	began          time.Time
+	sent           int
+}
+
+func (l *line) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	l.sent += n
+	time.Sleep(time.Until(l.began.Add(time.Duration(float64(l.sent) / l.bytesPerSecond * float64(time.Second)))))
+	return n, err
+}
+
+func (c *city) send(ctx context.Context, token, method, path, contentType string, body []byte, want int, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.report+path, &line{bytes.NewReader(body), c.bytesPerSecond, time.Now(), 0})
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+r.token)
-	req.Header.Set("Content-Type", contentType)
-	resp, err := http.DefaultClient.Do(req)
+	req.ContentLength = int64(len(body))
+	if len(body) == 0 {
+		req.Body = http.NoBody
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -408,7 +537,8 @@ func (r *resident) send(ctx context.Context, method, path, contentType string, b
 		return fmt.Errorf("%s %s: status %d, want %d", method, path, resp.StatusCode, want)
 	}
 	if answer == nil {
-		return nil
+		_, err := io.Copy(io.Discard, resp.Body) // its connection is used again
+		return err
 	}
 	return json.NewDecoder(resp.Body).Decode(answer)
 }

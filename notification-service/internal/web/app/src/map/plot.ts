@@ -86,7 +86,8 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     onMove?.(area(), Math.max(0, Math.floor(map.getZoom())), byReader);
   };
   // Whoever takes a picture waits for the tiles.
-  void map.once('idle', () => (element.dataset.drawn = 'true'));
+  map.on('idle', () => (element.dataset.drawn = 'true'));
+  map.on('dataloading', () => delete element.dataset.drawn);
   // Reports do not.
   queueMicrotask(() => rested(false));
   map.on('moveend', (event) => {

@@ -392,10 +392,10 @@ var (
 	// metric is a line of an answer with metrics: a name with its labels, and a number.
 	metric = regexp.MustCompile(`^([a-z_]+(?:\{.*\})?) [-+0-9.eInfNa]+\s*$`)
 	// byChance are durations, and what depends on them: which schedules were due,
-	// whether the broker was asked for its queues already, whether a connection broke,
+	// whether queues and workers were looked at already, whether a connection broke,
 	// which attempt found the other system not yet ready; and on which shard a random
 	// id lies.
-	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_queue_|rabbitmq_messages_redelivered_|delivery_attempts|outbox_)|/(stream|readyz)"`)
+	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_queue_|rabbitmq_(workers|handlers_stalled|messages_redelivered)|delivery_attempts|outbox_)|/(stream|readyz)"`)
 	// counted is what each message or request changes by one.
 	counted = regexp.MustCompile(`^(relay_(published|refused|overtaken|republished)|rabbitmq_messages_(acked|nacked|retried|parked|dead_lettered)|rabbitmq_delay_released|deliveries_ended|photos_judged|mails_[a-z]+|http_requests)_total`)
 )

@@ -362,7 +362,7 @@ func TestAnimations(t *testing.T) {
 			return after.TotalAlloc - before.TotalAlloc
 		}
 		one, all := tt.file(0), tt.file(many)
-		allocated(one) // what is made once and kept
+		allocated(one)                                                 // what is made once and kept
 		if first, of := allocated(one), allocated(all); of > 2*first { // to decode all would take ten times as much
 			t.Errorf("%s: %d bytes for the first of %d pictures, and %d where it is the only one", tt.name, of, many+1, first)
 		}

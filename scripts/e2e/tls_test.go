@@ -78,7 +78,7 @@ func TestTLSToTheServers(t *testing.T) {
 
 	c := prepareStackAt(t, broker.URL(), broker.ManagementURL())
 	c.reportDB, c.notificationDB = connect(t, reports), connect(t, notifications)
-	for p, database := range map[*process]string{c.report: reports, c.notification: notifications, c.photo: reports} {
+	for p, database := range map[*process]string{c.report: reports, c.notification: notifications, c.photo: reports, c.worker: notifications} {
 		p.env["DATABASE_URL"] = overTLS(database, "127.0.0.1", city)
 		p.env["RABBITMQ_URL"] = amqps("127.0.0.1", city)
 		p.env["RABBITMQ_MANAGEMENT_URL"] = ""
@@ -90,7 +90,7 @@ func TestTLSToTheServers(t *testing.T) {
 	var secured, clear int
 	err := c.reportDB.QueryRow(t.Context(), `
 		select count(*) filter (where ssl), count(*) filter (where not ssl)
-		from pg_stat_ssl join pg_stat_activity using (pid) where application_name in ('report-service', 'photo-worker', 'notification-service')`).Scan(&secured, &clear)
+		from pg_stat_ssl join pg_stat_activity using (pid) where application_name in ('report-service', 'photo-worker', 'notification-service', 'delivery-worker')`).Scan(&secured, &clear)
 	if err != nil || secured == 0 || clear > 0 {
 		t.Errorf("PostgreSQL has %d connections over TLS and %d in the clear (error: %v)", secured, clear, err)
 	}

@@ -35,14 +35,12 @@ function Between({ queues }: { queues: WorkerPools['waiting'] }) {
   return (
     <section class="panel stack" aria-labelledby="between">
       <h2 id="between">{t('queues.between')}</h2>
-      <dl class="figures">
+      <dl class="states">
         {queues.map(({ queue, delay_s, of = '', depth }) => (
-          <Figure
-            key={queue}
-            label={delay_s ? t('queues.retry', { seconds: number(delay_s) }) : t('queues.dead', { queue: of })}
-            value={number(depth)}
-            warn={!delay_s && depth > 0}
-          />
+          <div key={queue}>
+            <dt>{delay_s ? t('queues.retry', { seconds: number(delay_s) }) : t('queues.dead', { queue: of })}</dt>
+            <dd>{number(depth)}</dd>
+          </div>
         ))}
       </dl>
     </section>

@@ -33,7 +33,8 @@ clean: ## stop everything and remove all data and built programs
 
 demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack up
-	@GATEWAY_URL=$$(scripts/stack address) MAILBOX_URL=$$(scripts/stack mailbox) go run ./scripts/cmd/demo
+	@GATEWAY_URL=$$(scripts/stack address) MAILBOX_URL=$$(scripts/stack mailbox) \
+	DEMO_RECEIVER=$${DEMO_RECEIVER:-$$(scripts/stack receiver)} go run ./scripts/cmd/demo
 
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	@scripts/page.sh build

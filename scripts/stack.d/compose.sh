@@ -30,6 +30,12 @@ compose() {
   ) 9>&-
 }
 
+# That of the containers, as docker-compose.yml has it; this machine has the first
+# address in it.
+stack_subnet=${STACK_SUBNET:-10.231.87.0/24}
+
+compose_receiver() { echo "${stack_subnet%.*}.1"; }
+
 compose_up() {
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
   if ((replicas > 1)); then
@@ -39,6 +45,9 @@ compose_up() {
   fi
   export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port \
     DELIVERY_OPERATIONS_PORT=$delivery_operations_port PHOTO_OPERATIONS_PORT=$photo_operations_port MAILBOX_PORT=$mailbox_port
+  if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
+    export WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true} WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-$stack_subnet}
+  fi
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
     --scale photo-worker="$replicas" >&2

@@ -27,6 +27,8 @@ native_up() {
   ! own_mailbox || say "mails: $(mailbox_address)"
 }
 
+native_receiver() { echo 127.0.0.1; }
+
 # native_build compiles the programs. The servers start meanwhile.
 native_build() {
   say "building the services"

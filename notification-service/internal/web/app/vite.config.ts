@@ -75,6 +75,9 @@ export default defineConfig({
     // a quarter of the processor time of a process for each file.
     pool: 'vmThreads',
     include: ['src/**/*.test.{ts,tsx}'],
+    // What hangs ends; a busy machine is no fault of a test.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A spy or a global of one test must not reach the next.
     restoreMocks: true,
     unstubGlobals: true,

@@ -74,5 +74,5 @@ test('is fetched again when another tab changed it, and after a failure', async 
   expect(page.followed.value).toEqual(['r7']);
   failing.mockImplementation(async () => ok({ follows: [] }));
   live.changed('followed');
-  await vi.waitFor(() => expect(page.followed.value).toEqual([]));
+  await vi.waitUntil(() => page.followed.value?.length === 0, { timeout: 60_000 });
 });

@@ -76,13 +76,16 @@ nice scripts/page.sh test >.stack/logs/page.log 2>&1 &
 page=$!
 
 : >.stack/logs/chaos.log
+: >.stack/logs/tests.log
 # The demo and the faults keep stacks of their own busy beside them, in turn.
 { demo >.stack/logs/demo.log 2>&1 && faults >.stack/logs/chaos.log 2>&1; } &
 stacks=$!
 
-go test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
-go test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
-GOWORK=off go -C deploy/helm test -count=1 "$@" ./... || failed=1
+# tests runs go test, and keeps what it says for the last lines.
+tests() { go "$@" 2>&1 | tee -a .stack/logs/tests.log; }
+tests test "${flags[@]}" "$@" "${breaking[@]}" || failed=1
+tests test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
+GOWORK=off tests -C deploy/helm test -count=1 "$@" ./... || failed=1
 wait "$page" || failed=1
 cat .stack/logs/page.log
 wait "$stacks" || {
@@ -94,4 +97,11 @@ tail -n 1 .stack/logs/chaos.log
 
 wait "$lint" || failed=1
 cat .stack/logs/lint.log
+
+# What failed stands last, by name: a runner may keep no more than the end.
+((failed)) && {
+  echo failed:
+  sed 's/\x1b\[[0-9;]*m//g' .stack/logs/{tests,page,demo,chaos,lint}.log |
+    grep -E '^ *--- FAIL|^(FAIL|panic:|WARNING: DATA RACE)| FAIL |: FAILED' | sort -u
+}
 exit "$failed"

@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,6 +68,25 @@ func diskAlarm(t *testing.T, server *rabbittest.Server, h *consumertest.Harness,
 	}
 	h.CheckEffects(before + n - bad)
 	t.Logf("disk alarm: %d messages, %d effects under the alarm, %d dead letters after it", n, n-bad, len(seen))
+}
+
+// TestConnectionHangs: the broker sends heartbeats on it, and nothing else. The
+// consumer gives it up and goes on with another. What the broker had given to the
+// one that hangs stays there until its processes end.
+func TestConnectionHangs(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.StartServer(t)
+	h := consumertest.On(t, server.URL(), pgtest.Notification(t))
+	h.Start()
+	h.WaitSubscribed(1)
+	server.Hang()
+	h.Publish(h.Votes(100, "alice")...)
+	h.Eventually("effects", func() string {
+		if n := h.Effects(); n < 100-consumer.Defaults().Prefetch {
+			return fmt.Sprint(n)
+		}
+		return ""
+	})
 }
 
 // TestRetryTiersKeepTheirTime needs thirty seconds, like the longest delay. It

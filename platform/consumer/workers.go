@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -167,9 +168,9 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, prefetch
 
 // subscribe consumes on a channel of its own until the subscription ends.
 func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, prefetch int) error {
-	ch, err := conn.Channel()
+	ch, err := rabbit.OpenChannel(conn)
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
 	q.metrics.channelsOpened.Inc()
 	s := q.newSubscription(ch, prefetch)

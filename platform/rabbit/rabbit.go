@@ -158,6 +158,18 @@ func Ask(conn *amqp.Connection, ask func() error) error {
 	return ask()
 }
 
+// OpenChannel opens a channel on conn, as Ask does.
+func OpenChannel(conn *amqp.Connection) (ch *amqp.Channel, err error) {
+	err = Ask(conn, func() error {
+		ch, err = conn.Channel()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open channel: %w", err)
+	}
+	return ch, nil
+}
+
 // closeWithin closes conn, and waits no longer than timeout for the broker's
 // part in it.
 func closeWithin(conn *amqp.Connection, timeout time.Duration) {

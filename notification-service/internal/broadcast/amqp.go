@@ -132,11 +132,7 @@ func (b *Bus) openChannel(conn *amqp.Connection) (*amqp.Channel, error) {
 	if err := rabbit.DeclareExchange(conn, b.exchange, amqp.ExchangeFanout); err != nil {
 		return nil, err
 	}
-	ch, err := conn.Channel()
-	if err != nil {
-		return nil, fmt.Errorf("open channel: %w", err)
-	}
-	return ch, nil
+	return rabbit.OpenChannel(conn)
 }
 
 // onDelivery passes an announcement on to the hub. One that cannot be read

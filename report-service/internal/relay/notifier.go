@@ -215,9 +215,9 @@ func (k *Waker) session(ctx context.Context, conn *amqp.Connection) error {
 	if err := rabbit.DeclareExchange(conn, k.exchange, amqp.ExchangeFanout); err != nil {
 		return err
 	}
-	ch, err := conn.Channel()
+	ch, err := rabbit.OpenChannel(conn)
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
 	for {
 		select {

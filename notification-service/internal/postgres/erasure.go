@@ -20,9 +20,8 @@ import (
 
 // ErasureSteps returns how a person is erased here: his address and his devices go
 // first, then his stream, with all that is in it, all that he has read and all that he
-// follows, and his name from dead letters and from what operators did. A dead
-// letter about his report stays, because others
-// are told of it, and is for nobody any more.
+// follows, and his name from dead letters and from what operators did. A dead letter
+// about his report stays, because others are told of it, and is for nobody any more.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
 		{Name: "contact", Do: eraseContact},

@@ -1,7 +1,8 @@
 /**
  * The service worker: the page starts without a network, and says then what it
- * lacks; and what is pushed is shown while nobody looks at the page. It keeps the page's own files and nothing else. What the services
- * answer is never kept here: it may be somebody's, and it may be old.
+ * lacks; and what is pushed is shown while nobody looks at the page. It keeps
+ * the page's own files and nothing else. What the services answer is never kept
+ * here: it may be somebody's, and it may be old.
  */
 export {};
 declare const self: ServiceWorkerGlobalScope;

@@ -89,9 +89,9 @@ func TestConnectionHangs(t *testing.T) {
 	})
 }
 
-// TestRetryTiersKeepTheirTime needs thirty seconds, like the longest delay. It
+// TestRetryQueuesKeepTheirTime needs thirty seconds, like the longest delay. It
 // stands in this file to be among the first that start.
-func TestRetryTiersKeepTheirTime(t *testing.T) {
+func TestRetryQueuesKeepTheirTime(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t)
 	_, stop := h.Start()

@@ -173,7 +173,7 @@ func TestKilledAt(t *testing.T) {
 	}
 }
 
-// waiting returns how many messages are ready in the queues and tiers.
+// waiting returns how many messages are ready in the queue and its retry queues.
 func waiting(h *consumertest.Harness) int {
 	n := 0
 	for _, queue := range []string{h.Topology.Queue(event.VoteReceivedKey), h.Topology.Retry("1s"), h.Topology.Retry("5s")} {

@@ -56,10 +56,10 @@ func (c *Consumer) Pools() []Pool {
 }
 
 // A WaitingQueue is one in which messages wait that no worker reads: a retry
-// tier, or the dead-letter queue of another one.
+// queue, or the dead-letter queue of another one.
 type WaitingQueue struct {
 	Name  string
-	Delay time.Duration // how long a message waits in a retry tier
+	Delay time.Duration // how long a message waits in a retry queue
 	Of    string        // the queue whose dead letters wait until they are archived
 	Depth int64
 }
@@ -69,12 +69,12 @@ type waitingQueue struct {
 	depth atomic.Int64
 }
 
-// waitingQueues returns the retry tiers, the shortest first, and then the
+// waitingQueues returns the retry queues, the shortest first, and then the
 // dead-letter queues.
 func waitingQueues(t *topology.Topology) (queues []*waitingQueue) {
-	tiers, dead := t.RetryTiers(), t.DeadLetterQueues()
-	for _, delay := range slices.Sorted(maps.Keys(tiers)) {
-		queues = append(queues, &waitingQueue{WaitingQueue: WaitingQueue{Name: tiers[delay], Delay: delay}})
+	retries, dead := t.RetryQueues(), t.DeadLetterQueues()
+	for _, delay := range slices.Sorted(maps.Keys(retries)) {
+		queues = append(queues, &waitingQueue{WaitingQueue: WaitingQueue{Name: retries[delay], Delay: delay}})
 	}
 	for _, queue := range slices.Sorted(maps.Keys(dead)) {
 		queues = append(queues, &waitingQueue{WaitingQueue: WaitingQueue{Name: dead[queue], Of: queue}})
@@ -82,7 +82,7 @@ func waitingQueues(t *topology.Topology) (queues []*waitingQueue) {
 	return queues
 }
 
-// Waiting returns the retry tiers and the dead-letter queues, with how many
+// Waiting returns the retry queues and the dead-letter queues, with how many
 // messages waited there when the broker was asked last.
 func (c *Consumer) Waiting() []WaitingQueue {
 	queues := make([]WaitingQueue, 0, len(c.waiting))

@@ -71,7 +71,7 @@ func TestPausedPoolTakesNothing(t *testing.T) {
 	h.WaitEffects(21)
 }
 
-// What waits where no worker reads is seen: in the retry tiers, and as dead
+// What waits where no worker reads is seen: in the retry queues, and as dead
 // letters that nobody archives.
 func TestWaitingQueues(t *testing.T) {
 	t.Parallel()

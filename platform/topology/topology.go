@@ -67,7 +67,7 @@ type Topology struct {
 	Names event.Topology
 
 	groups    []Group
-	delays    []time.Duration // of the retry tiers, ascending
+	delays    []time.Duration // of the retry queues, ascending
 	exchanges []exchangeSpec
 	queues    []queueSpec
 	bindings  []bindingSpec
@@ -78,7 +78,7 @@ type Topology struct {
 // for each of delays before another attempt.
 func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
 	t := &Topology{
-		Names: names, groups: groups, delays: tiers(delays), policies: policies(names, groups),
+		Names: names, groups: groups, delays: retryDelays(delays), policies: policies(names, groups),
 		exchanges: []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}},
 	}
 	for _, q := range t.queuesOfGroups() {
@@ -118,10 +118,10 @@ func (t *Topology) queuesOfGroups() (queues []Queue) {
 	return queues
 }
 
-// tiers returns the delays that need a queue at the broker, each once. The
+// retryDelays returns the delays that need a queue at the broker, each once. The
 // standard ones are always among them, so that what waits in them is never
 // left behind by a change of the configured ones.
-func tiers(delays []time.Duration) []time.Duration {
+func retryDelays(delays []time.Duration) []time.Duration {
 	all := append([]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, delays...)
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -142,9 +142,9 @@ func (t *Topology) DeadLetterQueues() map[string]string {
 	return queues
 }
 
-// RetryTiers returns the queues in which messages wait for another attempt, by
+// RetryQueues returns the queues in which messages wait for another attempt, by
 // how long they do.
-func (t *Topology) RetryTiers() map[time.Duration]string {
+func (t *Topology) RetryQueues() map[time.Duration]string {
 	queues := make(map[time.Duration]string)
 	for _, delay := range t.delays {
 		queues[delay] = t.RetryExchange(delay)

@@ -15,7 +15,7 @@ func TestTiers(t *testing.T) {
 		{[]time.Duration{s, 5 * s}, []time.Duration{s, 5 * s, 30 * s}},
 		{[]time.Duration{12 * s, 24 * s, 30 * s}, []time.Duration{s, 5 * s, 12 * s, 24 * s, 30 * s}},
 	} {
-		if got := tiers(tt.delays); !slices.Equal(got, tt.want) {
+		if got := retryDelays(tt.delays); !slices.Equal(got, tt.want) {
 			t.Errorf("delays %v have queues for %v, want %v", tt.delays, got, tt.want)
 		}
 	}

@@ -1133,10 +1133,10 @@ type UnreadCount struct {
 	UnreadCount int64 `json:"unread_count"`
 }
 
-// WaitingQueue A queue that no worker reads: a retry tier, where each message waits for
+// WaitingQueue A queue that no worker reads: a retry queue, where each message waits for
 // the same time until it goes back to its queue, or a dead-letter queue.
 type WaitingQueue struct {
-	// DelayS Of a retry tier.
+	// DelayS Of a retry queue.
 	DelayS float64 `json:"delay_s,omitempty,omitzero"`
 
 	// Depth Messages that wait.

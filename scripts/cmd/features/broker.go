@@ -152,14 +152,14 @@ func (w *walk) idempotency(ctx context.Context) error {
 // retry puts a message where the consumer puts one that failed.
 func (w *walk) retry(ctx context.Context) error {
 	l := newLetter()
-	tier, queue := w.topology.Retry("1s"), w.topology.Queue(event.ReportCreatedKey)
+	retry, queue := w.topology.Retry("1s"), w.topology.Queue(event.ReportCreatedKey)
 	began := time.Now()
-	if err := w.publish(ctx, tier, queue, l); err != nil {
+	if err := w.publish(ctx, retry, queue, l); err != nil {
 		return err
 	}
 	if err := w.told(ctx, l, 1); err != nil {
 		return err
 	}
-	w.say("a message in the tier %s came back to %s and had its effect after %s", tier, queue, time.Since(began).Round(time.Millisecond))
+	w.say("a message in the retry queue %s came back to %s and had its effect after %s", retry, queue, time.Since(began).Round(time.Millisecond))
 	return nil
 }

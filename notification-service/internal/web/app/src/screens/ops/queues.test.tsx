@@ -8,7 +8,7 @@ import { settled } from '../../testing/browser';
 import { Queues } from './queues';
 import type { Reading } from './readings';
 
-test('retry tiers and dead-letter queues stand beside the queues', async () => {
+test('retry queues and dead-letter queues stand beside the queues', async () => {
   serve(notificationService, 'GET', (path) =>
     ok(path === '/admin/workers/history' ? { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] } : { items: [] }),
   );

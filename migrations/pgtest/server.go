@@ -45,6 +45,18 @@ func StartServerWithArchive(t testing.TB) *Server {
 
 func startServer(t testing.TB, own devserver.Postgres) *Server {
 	t.Helper()
+	s := newServer(t, own)
+	if err := s.own.Prepare(t.Context()); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// newServer chooses a port and a folder.
+func newServer(t testing.TB, own devserver.Postgres) *Server {
+	t.Helper()
 	ports, err := devserver.FreePorts(1)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -56,13 +68,7 @@ func startServer(t testing.TB, own devserver.Postgres) *Server {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	own.Dir, own.Port, own.Settings = dir, ports[0], []string{"max_connections=200"}
-	s := &Server{t: t, log: filepath.Join(dir, "log"), own: own}
-	if err := s.own.Prepare(t.Context()); err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	t.Cleanup(s.Kill)
-	s.Start()
-	return s
+	return &Server{t: t, log: filepath.Join(dir, "log"), own: own}
 }
 
 // URL returns the superuser's URL of the database called name.

@@ -2,9 +2,13 @@ package pgtest
 
 import (
 	"context"
+	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
 // A Standby is one that is missing: each commit on the server waits for it,
@@ -19,8 +23,8 @@ type Standby struct {
 func (s *Server) AwaitStandby() *Standby {
 	s.t.Helper()
 	b := &Standby{server: s, admin: open(s.t, s.URL("postgres"))}
-	b.exec(`alter system set synchronous_standby_names = 'nobody'`)
-	b.exec(`select pg_reload_conf()`)
+	mustExec(b.server.t, b.admin, `alter system set synchronous_standby_names = 'nobody'`)
+	mustExec(b.server.t, b.admin, `select pg_reload_conf()`)
 	for { // the server takes note after the reload has returned
 		committed := make(chan error, 1)
 		go func() {
@@ -31,6 +35,48 @@ func (s *Server) AwaitStandby() *Standby {
 			b.giveUpUntil(committed)
 			return b
 		}
+	}
+}
+
+// Follow makes a standby of the server, whose commits wait for it from now on.
+// It is killed when t ends.
+func (s *Server) Follow() *Server {
+	s.t.Helper()
+	standby := newServer(s.t, devserver.Postgres{})
+	if err := standby.own.PrepareStandby(s.t.Context(), &s.own); err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+	s.t.Cleanup(standby.Kill)
+	standby.Start()
+	admin := open(s.t, s.URL("postgres"))
+	mustExec(s.t, admin, `alter system set synchronous_standby_names = '*'`)
+	mustExec(s.t, admin, `select pg_reload_conf()`)
+	deadline, tick := time.After(setupTimeout), time.Tick(5*time.Millisecond)
+	for synchronous := false; !synchronous; {
+		err := admin.QueryRow(s.t.Context(), `select exists (select from pg_stat_replication where sync_state = 'sync')`).Scan(&synchronous)
+		if err != nil {
+			s.t.Fatalf("pgtest: ask who follows: %v", err)
+		}
+		select {
+		case <-tick:
+		case <-deadline:
+			s.t.Fatal("pgtest: the standby does not follow")
+		}
+	}
+	return standby
+}
+
+// Promote makes a standby the primary, which itself has no standby then.
+func (s *Server) Promote() {
+	s.t.Helper()
+	admin, err := pgx.Connect(s.t.Context(), s.URL("postgres"))
+	if err != nil {
+		s.t.Fatalf("pgtest: connect: %v", err)
+	}
+	defer admin.Close(s.t.Context())
+	var promoted bool
+	if err := admin.QueryRow(s.t.Context(), `select pg_promote()`).Scan(&promoted); err != nil || !promoted {
+		s.t.Fatalf("pgtest: promoted %v (error %v)", promoted, err)
 	}
 }
 
@@ -48,7 +94,7 @@ func (b *Standby) Waits() (n int) {
 // visible, though no standby has it.
 func (b *Standby) GiveUp() {
 	b.server.t.Helper()
-	b.exec(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+	mustExec(b.server.t, b.admin, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
 }
 
 // giveUpUntil gives up until a commit has ended: what waits at first may be
@@ -74,8 +120,8 @@ func (b *Standby) giveUpUntil(committed <-chan error) {
 // Release lets all commits end, those that wait and those to come.
 func (b *Standby) Release() {
 	b.server.t.Helper()
-	b.exec(`alter system reset synchronous_standby_names`)
-	b.exec(`select pg_reload_conf()`)
+	mustExec(b.server.t, b.admin, `alter system reset synchronous_standby_names`)
+	mustExec(b.server.t, b.admin, `select pg_reload_conf()`)
 }
 
 // firstWaits tells whether a commit waits, and not, has ended.
@@ -97,9 +143,9 @@ func (b *Standby) firstWaits(committed <-chan error) bool {
 	return true
 }
 
-func (b *Standby) exec(sql string) {
-	b.server.t.Helper()
-	if _, err := b.admin.Exec(b.server.t.Context(), sql); err != nil {
-		b.server.t.Fatalf("pgtest: %s: %v", sql, err)
+func mustExec(t testing.TB, admin *pgxpool.Pool, sql string) {
+	t.Helper()
+	if _, err := admin.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("pgtest: %s: %v", sql, err)
 	}
 }

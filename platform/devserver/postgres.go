@@ -87,6 +87,30 @@ func (p *Postgres) Prepare(ctx context.Context) error {
 	return os.Rename(making, p.data())
 }
 
+// PrepareStandby makes the folder with a copy of primary, which runs, and which
+// the server will follow from its start on.
+func (p *Postgres) PrepareStandby(ctx context.Context, primary *Postgres) error {
+	owner, err := account(postgresAccount)
+	if err != nil {
+		return err
+	}
+	if p.Dir, err = folder(p.Dir, owner); err != nil {
+		return err
+	}
+	if err := give(p.Dir, owner); err != nil {
+		return err
+	}
+	copying, err := p.program(ctx, "pg_basebackup", "--pgdata="+p.data(), "--checkpoint=fast", "--write-recovery-conf", "--no-sync", "--dbname="+
+		fmt.Sprintf("host=127.0.0.1 port=%d user=%s password='%s' sslmode=disable", primary.Port, Superuser, primary.Password))
+	if err != nil {
+		return err
+	}
+	if out, err := copying.CombinedOutput(); err != nil {
+		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // locale is one that sorts by code points, in UTF-8 where there is one.
 func locale(ctx context.Context) string {
 	known, _ := exec.CommandContext(ctx, "locale", "-a").Output() // not every system has it

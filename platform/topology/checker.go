@@ -43,6 +43,7 @@ type Checker struct {
 
 	mu       sync.Mutex
 	findings []Finding
+	copies   map[string]Copies // by queue
 }
 
 // NewChecker returns a Checker that declares on connections of cfg, and sees
@@ -69,6 +70,17 @@ func (c *Checker) Findings() []Finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.findings)
+}
+
+// Copies returns where a queue was at the last check, or nil if it has a single
+// copy, or nobody has looked.
+func (c *Checker) Copies(queue string) *Copies {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if copies, ok := c.copies[queue]; ok {
+		return &copies
+	}
+	return nil
 }
 
 // Unroutable is to be called when no queue took a message that was published:
@@ -159,6 +171,10 @@ func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, er
 		return nil, nil, err
 	}
 	have.policies = append(have.policies, set...)
+	copies := c.topology.copies(have)
+	c.mu.Lock()
+	c.copies = copies
+	c.mu.Unlock()
 	missing, differing = c.topology.compare(have, c.management.vhost)
 	return missing, differing, nil
 }

@@ -12,6 +12,33 @@ import (
 // quorum is the type of a queue that has a copy on several nodes of a cluster.
 const quorum = "quorum"
 
+// Copies are the nodes of a cluster that have a queue, by name. The lists are
+// sorted, and never nil.
+type Copies struct {
+	Leader  string   // the node that leads it, empty while none does
+	Members []string // the nodes that have a copy
+	Online  []string // those of them whose copy can be used now
+}
+
+// copies returns where each of our queues is that has several copies; none on a
+// single node.
+func (t *Topology) copies(have snapshot) map[string]Copies {
+	copies := make(map[string]Copies)
+	for _, h := range have.queues {
+		if len(h.Members) < 2 || !slices.ContainsFunc(t.queues, func(q queueSpec) bool { return q.name == h.Name }) {
+			continue
+		}
+		c := Copies{Members: append([]string{}, h.Members...), Online: append([]string{}, h.Online...)}
+		slices.Sort(c.Members)
+		slices.Sort(c.Online)
+		if slices.Contains(c.Online, h.Leader) { // the API goes on naming a leader that is gone
+			c.Leader = h.Leader
+		}
+		copies[h.Name] = c
+	}
+	return copies
+}
+
 // compareCopies finds what is not as safe as the cluster could make it: nodes
 // that are down or do not see each other, and queues with fewer copies than
 // there are nodes. On a single node there is nothing to find.

@@ -1,13 +1,18 @@
 package topology
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
 // What a cluster lacks is said, with what an operator can do. The answers of the
@@ -80,4 +85,58 @@ func TestQueueOfANodeThatIsDown(t *testing.T) {
 	if slices.ContainsFunc(missing, func(f Finding) bool { return strings.Contains(f.What, "queue "+dlq+" is not bound") }) {
 		t.Errorf("found %q: the binding of a queue that is down", missing)
 	}
+}
+
+// Operators see which nodes have a queue of ours, and which of them leads it;
+// nothing of the queues of others, and nothing on a single node.
+func TestWhereQueuesAre(t *testing.T) {
+	t.Parallel()
+	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	queue := event.Topology{}.Queue(event.VoteReceivedKey)
+	have := snapshot{queues: []rabbithole.QueueInfo{
+		{Name: queue, Type: quorum, Leader: "b", Members: []string{"c", "a", "b"}, Online: []string{"b", "a"}},
+		{Name: "somebody's", Type: quorum, Leader: "a", Members: []string{"a", "b"}, Online: []string{"a", "b"}},
+		{Name: event.Topology{}.Queue(event.ReportCreatedKey), Type: quorum, Leader: "a", Members: []string{"a"}, Online: []string{"a"}},
+		{Name: event.Topology{}.Queue(event.StatusUpdatedKey), Type: quorum, Leader: "c", Members: []string{"a", "b", "c"}},
+	}}
+	want := map[string]Copies{
+		queue: {"b", []string{"a", "b", "c"}, []string{"a", "b"}},
+		event.Topology{}.Queue(event.StatusUpdatedKey): {"", []string{"a", "b", "c"}, []string{}},
+	}
+	if got := broker.copies(have); !reflect.DeepEqual(got, want) {
+		t.Errorf("queues are %v, want %v", got, want)
+	}
+}
+
+// The leader of a queue dies, and operators see on which nodes the queue goes
+// on, and which of them leads it now.
+func TestWhereQueuesAreWithoutTheirLeader(t *testing.T) {
+	t.Parallel()
+	cluster := rabbittest.StartCluster(t)
+	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	checker, err := NewChecker(broker, cluster.ManagementURL(), rabbit.Config{URL: cluster.Vhost(), Log: zerolog.Nop()})
+	must(t, err)
+	eventually(t, "three copies of each queue", func() string {
+		checker.Check(t.Context()) // declares them at first
+		for _, q := range broker.queues {
+			if c := checker.Copies(q.name); c == nil || c.Leader == "" || len(c.Members) != 3 || len(c.Online) != 3 {
+				return fmt.Sprintf("%s: %+v", q.name, c)
+			}
+		}
+		return ""
+	})
+	queue := broker.Names.Queue(event.VoteReceivedKey)
+	dead := checker.Copies(queue).Leader
+	cluster.Node(dead).Kill()
+	eventually(t, "another leader", func() string {
+		checker.Check(t.Context())
+		c := checker.Copies(queue)
+		if len(c.Members) != 3 || len(c.Online) != 2 || slices.Contains(c.Online, dead) || !slices.Contains(c.Online, c.Leader) {
+			return fmt.Sprintf("%+v", *c)
+		}
+		if want := "node " + dead + " of the cluster is down"; !strings.Contains(fmt.Sprint(checker.Findings()), want) {
+			return fmt.Sprintf("findings %v, want among them: %s", checker.Findings(), want)
+		}
+		return ""
+	})
 }

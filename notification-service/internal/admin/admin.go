@@ -58,7 +58,10 @@ type Pools interface {
 }
 
 // A Checker compares the broker with what it should be.
-type Checker interface{ Findings() []topology.Finding }
+type Checker interface {
+	Findings() []topology.Finding
+	Copies(queue string) *topology.Copies
+}
 
 // An API answers the operators' operations.
 type API struct {

@@ -11,7 +11,7 @@ import (
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
 	return service.Encode(w, http.StatusOK, api.WorkerPools{
-		Items: each(a.pools.Pools(), poolOf), Waiting: each(a.pools.Waiting(), waitingQueueOf),
+		Items: each(a.pools.Pools(), a.pool), Waiting: each(a.pools.Waiting(), waitingQueueOf),
 		Findings: each(a.checker.Findings(), findingOf),
 	})
 }
@@ -27,7 +27,16 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, poolOf(pool))
+	return service.Encode(w, http.StatusOK, a.pool(pool))
+}
+
+// pool is what operators see of p, with where its queue is in a cluster.
+func (a *API) pool(p consumer.Pool) api.WorkerPool {
+	pool := poolOf(p)
+	if copies := a.checker.Copies(p.Queue); copies != nil {
+		pool.Copies = new(copiesOf(*copies))
+	}
+	return pool
 }
 
 func intOf(n *int32) *int {

@@ -116,6 +116,10 @@ func waitingQueueOf(q consumer.WaitingQueue) api.WaitingQueue {
 	return api.WaitingQueue{Queue: q.Name, DelayS: q.Delay.Seconds(), Of: q.Of, Depth: q.Depth}
 }
 
+func copiesOf(c topology.Copies) api.QueueCopies {
+	return api.QueueCopies{Leader: c.Leader, Members: c.Members, Online: c.Online}
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Mend: f.Remedy} }

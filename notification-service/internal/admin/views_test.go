@@ -20,7 +20,8 @@ func TestViewsAreWhole(t *testing.T) {
 	checkView(t, changeOf)
 	checkView(t, auditOf)
 	checkView(t, replayOf)
-	checkView(t, poolOf)
+	checkView(t, poolOf, "Copies") // where it is comes from the broker
+	checkView(t, copiesOf)
 	checkView(t, findingOf)
 }
 

@@ -943,6 +943,18 @@ type PushKey struct {
 	Key string `json:"key"`
 }
 
+// QueueCopies Which nodes of a cluster have the queue. Missing where it has a single copy.
+type QueueCopies struct {
+	// Leader The node that leads it; empty while none does.
+	Leader string `json:"leader"`
+
+	// Members The nodes that have a copy.
+	Members []string `json:"members"`
+
+	// Online Those of them whose copy can be used now.
+	Online []string `json:"online"`
+}
+
 // QuietHours When one is told nothing at once, in the zone of one's contact; it may pass
 // midnight.
 type QuietHours struct {
@@ -1497,6 +1509,9 @@ type WorkerPool struct {
 
 	// Consumers Of all replicas.
 	Consumers int64 `json:"consumers"`
+
+	// Copies Which nodes of a cluster have the queue. Missing where it has a single copy.
+	Copies *QueueCopies `json:"copies,omitempty"`
 
 	// Depth Messages that wait.
 	Depth int64 `json:"depth"`

@@ -60,6 +60,19 @@ func StartCluster(t testing.TB) *Cluster {
 	return c
 }
 
+// Node returns the node that RabbitMQ calls name, such as city1@localhost.
+func (c *Cluster) Node(name string) *Server {
+	c.t.Helper()
+	short, _, _ := strings.Cut(name, "@")
+	for _, s := range c.Nodes {
+		if s.own.Node == short {
+			return s
+		}
+	}
+	c.t.Fatalf("rabbittest: no node is called %q", name)
+	return nil
+}
+
 // Vhost makes a virtual host whose queues have a copy on each node, and returns
 // its URL with the addresses of all nodes.
 func (c *Cluster) Vhost() string {

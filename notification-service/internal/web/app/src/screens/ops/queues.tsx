@@ -81,6 +81,7 @@ function Charts({ past }: { past: Past }) {
 function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const [pausing, setPausing] = useState(false);
+  const { copies } = pool;
   const change = (body: { concurrency?: number; prefetch?: number; paused?: boolean }) =>
     must(notificationService.PATCH('/admin/workers/{queue}', { params: { path: { queue: pool.queue } }, body })).then(() => {
       setError(undefined);
@@ -106,7 +107,19 @@ function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined
         <Figure label={t('queues.errors')} value={`${number(round(pool.error_rate * 100))} %`} warn={pool.error_rate > 0} />
         <Figure label={t('queues.consumers')} value={number(pool.consumers)} warn={!pool.paused && pool.consumers === 0} />
         <Figure label={t('queues.stalled')} value={number(pool.stalled)} warn={pool.stalled > 0} />
+        {copies && (
+          <Figure
+            label={t('queues.copies')}
+            value={t('queues.copies-online', { online: number(copies.online.length), members: number(copies.members.length) })}
+            warn={copies.online.length < copies.members.length}
+          />
+        )}
       </dl>
+      {copies && (
+        <p class="quiet">
+          {t(copies.leader ? 'queues.copies-led' : 'queues.copies-unled', { leader: copies.leader, members: copies.members.join(', ') })}
+        </p>
+      )}
       {past && !pool.elsewhere && (
         <Chart
           label={t('queues.handler')}

@@ -64,24 +64,19 @@ fill_in() {
 # gateway_down lets requests in hand finish, but not streams, which would stay.
 gateway_down() {
   local orphans
-  mapfile -t orphans < <(gateway_orphans)
   stop "$native_dir/gateway.pid" TERM
+  mapfile -t orphans < <(gateway_orphans)
   ((${#orphans[@]} == 0)) || end "${orphans[@]}"
 }
 
 # gateway_orphans prints the workers of a master that was killed, which go on
-# serving: the nginx processes of the session that it led. The system gives its
-# pid to nobody else while they live.
+# serving: whatever writes the log that the gateway was started with.
 gateway_orphans() {
-  local pidfile=$native_dir/gateway.pid leader stat line
-  if [[ ! -s $pidfile ]] || running "$pidfile"; then
-    return
-  fi
-  leader=$(pid_of "$pidfile")
-  for stat in /proc/[0-9]*/stat; do
-    { read -r line <"$stat"; } 2>/dev/null || continue
-    # pid (comm) state ppid pgrp session …
-    [[ $line =~ ^([0-9]+)\ \(nginx\)\ [A-Z]\ [0-9]+\ [0-9]+\ $leader\  ]] && echo "${BASH_REMATCH[1]}"
+  local log=$state/logs/gateway.log output pid
+  for output in /proc/[0-9]*/fd/1; do
+    if [[ $output -ef $log ]]; then
+      pid=${output#/proc/}
+      echo "${pid%%/*}"
+    fi
   done
-  return 0
 }

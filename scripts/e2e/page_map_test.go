@@ -90,6 +90,47 @@ func TestPageMapOfTheCity(t *testing.T) {
 	}
 }
 
+// Nothing that comes later moves a map that is there: whoever is about to press a
+// place on it would press another. A phone shows all of it, and what finds a place
+// stands in one line.
+func TestPageMapStaysInItsPlace(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	if _, err := ana.CreateReport(t.Context(), inBogor("A report", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"?view=map", "new"} {
+		page := c.reader(ana).open(address, browser.Width(390, 844), browser.InEachDocument(`
+			globalThis.places = new Set();
+			(function look() {
+				const canvas = document.querySelector('.maplibregl-canvas');
+				if (canvas && document.fonts.status === 'loaded') places.add(Math.round(canvas.getBoundingClientRect().top + scrollY));
+				requestAnimationFrame(look);
+			})()`))
+		page.do(browser.Until(`document.querySelector('.map-canvas[data-drawn]') && document.querySelector('.place-search input:enabled')`))
+		if places, err := browser.Ask[[]float64](page.Tab, `[...places]`); err != nil || len(places) != 1 {
+			t.Errorf("%s: the map was drawn at %v (error: %v), want one place", address, places, err)
+		}
+		// What lies over the end of the window does not lie over the map.
+		covered, err := browser.Ask[bool](page.Tab, `(() => {
+			const { left, right, bottom } = document.querySelector('.map').getBoundingClientRect();
+			return !document.elementFromPoint((left + right) / 2, bottom - 2)?.closest('.map');
+		})()`)
+		if err != nil || covered {
+			t.Errorf("%s: the map's end is covered (error: %v)", address, err)
+		}
+		page.checkFaults()
+		if address == "new" {
+			continue
+		}
+		ends, err := browser.Ask[[]float64](page.Tab, `['.map-find input', '.map-find > button'].map((s) => document.querySelector(s).getBoundingClientRect().bottom)`)
+		if err != nil || len(ends) != 2 || ends[0] != ends[1] {
+			t.Errorf("the field and the button beside it end at %v (error: %v)", ends, err)
+		}
+	}
+}
+
 // Where the city has a geocoder an address is found by it, and a place is called
 // after it. It learns what is looked for, and nothing of who looks; while it is
 // away there are the map's own names.

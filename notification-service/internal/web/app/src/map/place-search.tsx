@@ -13,6 +13,7 @@ const TYPED_MS = 400;
 interface Props {
   /** The map that is searched, once there is one. */
   plot: RefObject<Plot | null>;
+  disabled?: boolean;
   onFound(found: Found): void;
 }
 
@@ -20,7 +21,7 @@ interface Props {
  * Finds a street or a quarter by its name on the part of the city that the map
  * shows, and what the city's geocoder knows.
  */
-export function PlaceSearch({ plot, onFound }: Props) {
+export function PlaceSearch({ plot, disabled = false, onFound }: Props) {
   const [text, setText] = useState('');
   const [found, setFound] = useState<Found[]>();
   const wanted = useRef('');
@@ -53,6 +54,7 @@ export function PlaceSearch({ plot, onFound }: Props) {
         <span>{t(config.map.geocoder ? 'place.search-address' : 'place.search')}</span>
         <input
           type="search"
+          disabled={disabled}
           form="none" // of the report's, which Enter would send on
           maxLength={100}
           autocomplete="off"

@@ -3,14 +3,12 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { t } from '../../lang/i18n';
 import { addressAt } from '../../map/geocoder';
 import { Map } from '../../map/map';
+import { PlaceSearch } from '../../map/place-search';
 import type { Plot } from '../../map/plot';
 import { canSearch, inCity } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
 import { Icon } from '../../ui/icons';
-import { lazily } from '../../ui/lazily';
 import { FieldFault } from './field-fault';
-
-const PlaceSearch = lazily(async () => (await import('../../map/place-search')).PlaceSearch);
 
 /** A device that has no position by then will not get one. */
 const LOCATE_MS = 15_000;

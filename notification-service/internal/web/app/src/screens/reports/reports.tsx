@@ -6,6 +6,7 @@ import { t } from '../../lang/i18n';
 import { debounce } from '../../live/batch';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
+import { PlaceSearch } from '../../map/place-search';
 import type { Plot, Point } from '../../map/plot';
 import { FirstPhotoOf } from '../../photos/first-photo';
 import { canSearch, inCity } from '../../state/config';
@@ -13,13 +14,10 @@ import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
-import { lazily } from '../../ui/lazily';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
 import { Cards } from './cards';
-
-const PlaceSearch = lazily(async () => (await import('../../map/place-search')).PlaceSearch);
 
 /** What the map shows. */
 interface Area {
@@ -86,7 +84,7 @@ export function ReportsScreen() {
 function AreaMap({ filters }: { filters: Filters }) {
   const plot = useRef<Plot | null>(null);
   const [shown, setShown] = useState<Area>();
-  /** Whether there is a map to search: on a phone that shows the list there is none. */
+  /** Whether there is a map to search. The field is there before: what came later would move the map. */
   const [drawn, setDrawn] = useState(false);
   const [found, setFound] = useState<MapPoints>();
   const [error, setError] = useState<unknown>();
@@ -129,8 +127,8 @@ function AreaMap({ filters }: { filters: Filters }) {
   };
   return (
     <>
-      <div class="bar map-find">
-        {drawn && canSearch() && <PlaceSearch plot={plot} onFound={({ position }) => plot.current?.moveTo(position)} />}
+      <div class="map-find">
+        {canSearch() && <PlaceSearch plot={plot} disabled={!drawn} onFound={({ position }) => plot.current?.moveTo(position)} />}
         {'geolocation' in navigator && (
           <button type="button" onClick={nearMe}>
             <Icon name="here" /> {t('map.near-me')}

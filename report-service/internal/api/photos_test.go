@@ -269,8 +269,17 @@ func TestServedPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	tag := get("", nil).Header.Get("ETag")
-	if a := get("", map[string]string{"If-None-Match": tag}); a.StatusCode != http.StatusNotModified {
-		t.Errorf("with If-None-Match %s: status %d, want 304", tag, a.StatusCode)
+	for _, tags := range []string{tag, `"another", W/` + tag} {
+		if a := get("", map[string]string{"If-None-Match": tags}); a.StatusCode != http.StatusNotModified || len(a.body) > 0 {
+			t.Errorf("with If-None-Match %s: status %d, want 304", tags, a.StatusCode)
+		}
+	}
+	for _, header := range []map[string]string{
+		{"If-None-Match": `"another"`}, {"Range": "bytes=1-2"}, {"Range": "bytes=100-"}, {"Range": "pixels"},
+	} {
+		if a := get("", header); a.StatusCode != 200 || string(a.body) != "made" || a.Header.Get("Content-Length") != "4" {
+			t.Errorf("with %v: status %d, %q; want 200 and the whole of it", header, a.StatusCode, a.body)
+		}
 	}
 	for _, name := range []string{"2047.jpg", "1024.png"} {
 		if a := s.do(call{method: "GET", path: "/photos/" + photo.String() + "/" + name}); a.StatusCode != 400 && a.StatusCode != 404 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -135,10 +136,16 @@ func TestPutIsWholeOrNothing(t *testing.T) {
 		if err := s.Put(t.Context(), "quarantine/b", strings.NewReader("short"), 100); err == nil {
 			t.Error("Put of 5 bytes of 100 succeeded")
 		}
+		chunked := io.MultiReader(strings.NewReader("cut"), iotest.ErrReader(io.ErrUnexpectedEOF)) // as net/http tells it
+		if err := s.Put(t.Context(), "quarantine/d", chunked, -1); err == nil {
+			t.Error("Put of a body of no length that broke off succeeded")
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.Put(ctx, "quarantine/c", strings.NewReader("late"), 4); err == nil {
-			t.Error("Put after the end succeeded")
+		for range 20 { // it is not by chance
+			if err := s.Put(ctx, "quarantine/c", strings.NewReader("late"), 4); err == nil {
+				t.Error("Put after the end succeeded")
+			}
 		}
 		if got, err := s.Get(t.Context(), "quarantine/a", 100); err != nil || string(got) != "before" {
 			t.Errorf("Get: %q, error %v; want what was there before", got, err)
@@ -148,6 +155,42 @@ func TestPutIsWholeOrNothing(t *testing.T) {
 		}
 		if got := keys(t, s, "tmp/"); len(got) > 0 {
 			t.Errorf("left behind: %q", got)
+		}
+	})
+}
+
+// A file that stops arriving keeps nobody else from the disk, wherever it stops.
+func TestSlowUploadHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s blob.Store) {
+		const size = 1 << 20
+		var uploading sync.WaitGroup
+		var slow []*io.PipeWriter
+		for i, arrived := range []int{0, 1, size/2 - 1, size / 2, size - 1} {
+			r, w := io.Pipe()
+			slow = append(slow, w)
+			uploading.Go(func() {
+				if err := s.Put(t.Context(), fmt.Sprintf("quarantine/slow-%d", i), r, size); err != nil {
+					t.Errorf("Put of what came slowly: %v", err)
+				}
+			})
+			if _, err := w.Write(make([]byte, arrived)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, s, "quarantine/fast", strings.Repeat("x", size))
+		for i, arrived := range []int{0, 1, size/2 - 1, size / 2, size - 1} {
+			if _, err := slow[i].Write(make([]byte, size-arrived)); err != nil {
+				t.Fatal(err)
+			}
+			slow[i].Close()
+		}
+		uploading.Wait()
+		for i := range slow {
+			key := fmt.Sprintf("quarantine/slow-%d", i)
+			if got, err := s.Get(t.Context(), key, size); err != nil || len(got) != size {
+				t.Errorf("Get %s: %d bytes, error %v; want %d", key, len(got), err, size)
+			}
 		}
 	})
 }

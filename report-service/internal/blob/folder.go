@@ -23,15 +23,25 @@ const (
 	// reserve is the part of the disk that stays free, in percent: a database
 	// may be on the same one.
 	reserve = 5
+	// step is how much of a file is written at a time, and what a file that is
+	// on its way takes of memory.
+	step = 256 << 10
 )
 
 // A folder keeps each file under its key below a root, which no key leads out of.
 type folder struct {
 	path string
+	// disk is held by the one file that is being written, for a step of it or for
+	// its end. A database on the same disk syncs its log before it answers, and
+	// waits for whatever the disk was given before: that is one step, however
+	// many files arrive. Nobody holds it while he waits for what he reads.
+	disk chan struct{}
 
 	mu   sync.Mutex
 	root *os.Root
 }
+
+var steps = sync.Pool{New: func() any { return new([step]byte) }}
 
 var errOther = errors.New("the folder of the storage is not the one that it was: it has no " + temporary)
 
@@ -46,7 +56,7 @@ func openFolder(dir string) (*folder, error) {
 	if err := root.MkdirAll(temporary, 0o750); err != nil {
 		return nil, fmt.Errorf("make the folder of the storage: %w", err)
 	}
-	return &folder{path: dir, root: root}, nil
+	return &folder{path: dir, disk: make(chan struct{}, 1), root: root}, nil
 }
 
 // open returns the root as it is at the path by now. What is mounted there may
@@ -96,13 +106,17 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 			_ = root.Remove(name)
 		}
 	}()
-	written, err := io.Copy(file, contextReader{ctx, r})
+	written, err := f.write(ctx, file, r)
 	if err != nil {
 		return fmt.Errorf("write file: %w", full(err))
 	}
 	if size >= 0 && written != size {
 		return fmt.Errorf("write file: %w", io.ErrUnexpectedEOF)
 	}
+	if err := f.takeDisk(ctx); err != nil {
+		return err
+	}
+	defer f.giveDisk()
 	if err := file.Sync(); err != nil {
 		return fmt.Errorf("sync file: %w", full(err))
 	}
@@ -127,6 +141,51 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 		}
 		dir = path.Dir(dir)
 	}
+}
+
+// takeDisk waits for the disk. Once ctx has ended nobody gets it.
+func (f *folder) takeDisk(ctx context.Context) error {
+	select {
+	case f.disk <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		f.giveDisk()
+		return err
+	}
+	return nil
+}
+
+func (f *folder) giveDisk() { <-f.disk }
+
+// write writes what r has, up to its end, and returns how much that was.
+func (f *folder) write(ctx context.Context, file *os.File, r io.Reader) (written int64, err error) {
+	buffer := steps.Get().(*[step]byte)
+	defer steps.Put(buffer)
+	for ended := false; !ended; {
+		n := 0
+		for n < step && !ended {
+			read, err := r.Read(buffer[n:])
+			n += read
+			if ended = err == io.EOF; err != nil && !ended { // readers return it as it is
+				return written, err
+			}
+		}
+		if err := f.takeDisk(ctx); err != nil {
+			return written, err
+		}
+		_, err := file.Write(buffer[:n])
+		if err == nil {
+			err = writeBack(file, written, int64(n))
+		}
+		f.giveDisk()
+		if err != nil {
+			return written, err
+		}
+		written += int64(n)
+	}
+	return written, nil
 }
 
 func syncFolder(root *os.Root, dir string) error {
@@ -236,17 +295,4 @@ func full(err error) error {
 		return errors.Join(ErrFull, err)
 	}
 	return err
-}
-
-// A contextReader ends with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

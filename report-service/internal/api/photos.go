@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -29,6 +30,16 @@ const (
 	// maxPicture is above what a picture of the largest size may have: 2048 ×
 	// 2048 pixels of noise.
 	maxPicture = 8 << 20
+	// uploadRate is how many bytes a second a replica takes of all uploads
+	// together: what comes faster waits on its way. Nobody waits for a photo as
+	// others do for their requests, which wait for what the disk, the network and
+	// the processors do for photos: docs/decisions/0021-photos.md has the figures.
+	uploadRate = 16 << 20
+	// uploadBurst is what arrives as fast as it can: a photo of a telephone.
+	uploadBurst = 4 << 20
+	// uploadRead is how much of an upload is read at a time. A hundred that wait
+	// for one another get on in less than a second each.
+	uploadRead = 64 << 10
 	// forgetTimeout bounds the deletion of an upload that came to nothing.
 	forgetTimeout = 10 * time.Second
 )
@@ -58,7 +69,7 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := &uploadBody{r: r.Body, hash: sha256.New()}
+	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: s.uploads, hash: sha256.New()}
 	err = s.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
 	switch {
 	case body.err != nil:
@@ -92,18 +103,24 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 // An uploadBody is the body of a request on its way to the storage, which cannot
 // tell whether it broke off.
 type uploadBody struct {
-	r    io.Reader
-	hash hash.Hash
-	n    int64
-	err  error // that reading ended with, but for io.EOF
+	ctx   context.Context // of the request
+	r     io.Reader
+	limit *rate.Limiter // of all uploads together
+	hash  hash.Hash
+	n     int64
+	err   error // that reading ended with, but for io.EOF
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
+	n, err := b.r.Read(p[:min(len(p), uploadRead)])
 	b.hash.Write(p[:n]) // never fails
 	b.n += int64(n)
 	if err != nil && err != io.EOF { // readers return that as it is
 		b.err = err
+		return n, err
+	}
+	if b.err = b.limit.WaitN(b.ctx, n); b.err != nil {
+		return n, b.err
 	}
 	return n, err
 }

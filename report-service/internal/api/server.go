@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
@@ -145,7 +146,10 @@ type Config struct {
 }
 
 // A server answers the operations of the document.
-type server struct{ Config }
+type server struct {
+	Config
+	uploads *rate.Limiter // bytes
+}
 
 // openapiYAML is a copy of docs/openapi/report-service.yaml, which cannot be
 // embedded from here; `go generate` makes it and a test compares the two.
@@ -174,7 +178,7 @@ func New(cfg Config) (http.Handler, error) {
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
-	s := &server{cfg}
+	s := &server{cfg, rate.NewLimiter(uploadRate, uploadBurst)}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Problems: problems})

@@ -3,7 +3,13 @@
 // made in a second, what the worker's memory comes to with the largest photos at
 // once, and what those cost the requests of others: in pairs of one pass with
 // uploads and one without, after one another. It starts both services and the
-// worker on a database each.
+// worker on a database each, and asks report-service itself, not the gateway.
+//
+// The photos are made before anything is measured. Those of the pairs come twice:
+// over lines such as the fastest telephones have, sixteen of which are as much as
+// a city's own line takes, and in a burst, as fast as this machine copies. Sending
+// them costs this program processor time that nobody's telephone takes from the
+// services; what it is, and what the services take, each pair prints.
 package main
 
 import (
@@ -21,6 +27,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -68,6 +75,7 @@ func run(ctx context.Context) (err error) {
 	photos := flag.Int("photos", 20, "how many photos of 12 megapixels are uploaded, one after another and then at once")
 	large := flag.Int("large", 16, "how many photos of 50 megapixels are uploaded at once")
 	pairs := flag.Int("pairs", 5, "how often others' requests are measured, with large photos and without")
+	bursts := flag.Int("bursts", 3, "how often the same is measured with photos that come in a burst")
 	speed := flag.Int("line", 60, "how fast the line of each resident is, in Mbit/s: of sixteen together as fast as a city's")
 	memory := flag.Int("memory", 512, "the worker's limit, in MiB")
 	flag.Parse()
@@ -86,7 +94,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("photos of %d KiB and %d KiB\n", len(phone)>>10, len(camera)>>10)
+	fmt.Printf("photos of %d KiB and %d KiB, over lines of %d Mbit/s but for the bursts\n", len(phone)>>10, len(camera)>>10, *speed)
 	if _, err := c.uploadAll(ctx, "first", 1, phone); err != nil { // until all is connected
 		return err
 	}
@@ -110,7 +118,12 @@ func run(ctx context.Context) (err error) {
 	}
 	perSecond := float64(*photos) / time.Since(began).Seconds()
 
-	quiet, busy, err := c.pairs(ctx, *pairs, *large, camera)
+	quiet, busy, err := c.pairs(ctx, fmt.Sprintf("%d-mbit", *speed), *pairs, *large, camera)
+	if err != nil {
+		return err
+	}
+	c.bytesPerSecond = math.Inf(1)
+	burstQuiet, burst, err := c.pairs(ctx, "burst", *bursts, *large, camera)
 	if err != nil {
 		return err
 	}
@@ -120,14 +133,18 @@ func run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("ready: %.2f s at best, %.2f s at worst; the worker's memory: %d MB of %d\n",
 		slices.Min(ready).Seconds(), slices.Max(ready).Seconds(), peak, *memory<<20/1_000_000)
+	if *bursts > 0 {
+		fmt.Printf("api_p99_ratio of bursts: %.2f\n", stats.MedianRatio(burst, burstQuiet))
+	}
 	fmt.Printf("ready_p50_s=%.2f peak_mb=%d api_p99_ratio=%.2f photos_per_s=%.2f\n",
 		stats.Median(ready).Seconds(), peak, stats.MedianRatio(busy, quiet), perSecond)
 	return nil
 }
 
 // pairs measures others' requests in pairs of a pass without uploads and one with
-// so many large ones, and returns the 99th percentiles in milliseconds.
-func (c *city) pairs(ctx context.Context, n, large int, photo []byte) (quiet, busy []float64, err error) {
+// so many large ones, and returns the 99th percentiles in milliseconds. How says
+// how the photos come.
+func (c *city) pairs(ctx context.Context, how string, n, large int, photo []byte) (quiet, busy []float64, err error) {
 	withoutUploads := func(int) error {
 		all, err := c.measure(ctx, func() error { return pause(ctx, quietPass) })
 		quiet = append(quiet, p99(all))
@@ -135,15 +152,22 @@ func (c *city) pairs(ctx context.Context, n, large int, photo []byte) (quiet, bu
 	}
 	withUploads := func(pair int) error {
 		var accepted time.Time
+		before := c.processorTime()
 		all, err := c.measure(ctx, func() (err error) {
-			accepted, err = c.uploadAll(ctx, fmt.Sprint("camera-", pair), large, photo)
+			accepted, err = c.uploadAll(ctx, fmt.Sprint(how, "-", pair), large, photo)
 			return err
 		})
+		if err != nil {
+			return err
+		}
 		busy = append(busy, p99(all))
 		arriving := sort.Search(len(all), func(i int) bool { return all[i].due.After(accepted) })
-		fmt.Printf("pair %d: %d requests with uploads; p99 %.1f ms of the %d while bodies arrived, %.1f ms of the others\n",
-			pair, len(all), p99(all[:arriving]), arriving, p99(all[arriving:]))
-		return err
+		fmt.Printf("%s, pair %d: bodies arrived for %.1f s: %s\n%s, pair %d: after that: %s\n", how, pair,
+			accepted.Sub(all[0].due).Seconds(), sum(all[:arriving]), how, pair, sum(all[arriving:]))
+		for i, after := range c.processorTime() {
+			fmt.Printf("%s, pair %d: %.1f s of processors in %s\n", how, pair, after-before[i], c.programs[i].name)
+		}
+		return nil
 	}
 	for pair := 1; pair <= n; pair++ {
 		passes := []func(int) error{withoutUploads, withUploads}
@@ -155,7 +179,7 @@ func (c *city) pairs(ctx context.Context, n, large int, photo []byte) (quiet, bu
 				return quiet, busy, err
 			}
 		}
-		fmt.Printf("pair %d: p99 %.1f ms without uploads, %.1f ms with\n", pair, quiet[pair-1], busy[pair-1])
+		fmt.Printf("%s, pair %d: p99 %.1f ms without uploads, %.1f ms with\n", how, pair, quiet[pair-1], busy[pair-1])
 	}
 	return quiet, busy, nil
 }
@@ -219,13 +243,37 @@ type city struct {
 	client               *http.Client
 	bytesPerSecond       float64 // of each resident's line
 	worker               *exec.Cmd
+	programs             []program // this one, and those that it started
 	stops                []func() error
+}
+
+// A program is a process whose processor time is counted.
+type program struct {
+	name string
+	pid  int
+}
+
+// processorTime returns how much each program has had of the processors, in
+// seconds; nothing where the system does not tell.
+func (c *city) processorTime() []float64 {
+	const ticks = 100 // a second, on every Linux
+	times := make([]float64, len(c.programs))
+	for i, p := range c.programs {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(after); len(fields) > 12 { // proc_pid_stat(5): from the third on
+			user, _ := strconv.Atoi(fields[11])
+			system, _ := strconv.Atoi(fields[12])
+			times[i] = float64(user+system) / ticks
+		}
+	}
+	return times
 }
 
 func startCity(ctx context.Context, bin string, memory int) (c *city, err error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100 // nobody waits for a new connection
-	c = &city{client: &http.Client{Transport: transport}}
+	c = &city{client: &http.Client{Transport: transport}, programs: []program{{"this program", os.Getpid()}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -262,7 +310,7 @@ func startCity(ctx context.Context, bin string, memory int) (c *city, err error)
 	common := append(os.Environ(), "RABBITMQ_URL="+broker, "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(key),
 		"REPORTS_PER_USER=off", "LOG_LEVEL=error", "PHOTO_STORE=file://"+dir, fmt.Sprintf("PHOTO_MEMORY=%dMiB", memory),
 		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+string(c.secret))
-	for _, program := range []struct {
+	for _, p := range []struct {
 		name     string
 		database migrations.Database
 		addr     *string
@@ -270,7 +318,7 @@ func startCity(ctx context.Context, bin string, memory int) (c *city, err error)
 		{"notification-service", migrations.Notification, &c.notification}, {"photo-worker", migrations.Report, nil},
 		{"report-service", migrations.Report, &c.report},
 	} {
-		cmd, addr, err := startProgram(ctx, filepath.Join(bin, program.name), append(common, "DATABASE_URL="+databases[program.database]), program.addr == nil)
+		cmd, addr, err := startProgram(ctx, filepath.Join(bin, p.name), append(common, "DATABASE_URL="+databases[p.database]), p.addr == nil)
 		if err != nil {
 			return c, err
 		}
@@ -279,10 +327,11 @@ func startCity(ctx context.Context, bin string, memory int) (c *city, err error)
 			_ = cmd.Wait()
 			return nil
 		})
-		if program.addr == nil {
+		c.programs = append(c.programs, program{p.name, cmd.Process.Pid})
+		if p.addr == nil {
 			c.worker = cmd
 		} else {
-			*program.addr = addr
+			*p.addr = addr
 		}
 	}
 	return c, nil
@@ -355,8 +404,9 @@ func (c *city) workerPeak() (int, error) {
 // A latency is that of a request that was due at a time, from that time on: one
 // that was sent late, because others were not answered, has waited, too.
 type latency struct {
-	due  time.Time
-	took time.Duration
+	due   time.Time
+	took  time.Duration
+	write bool // it filed a report
 }
 
 // measure sends others' requests while work runs, and returns their latencies in
@@ -382,19 +432,36 @@ func (c *city) measure(ctx context.Context, work func() error) ([]latency, error
 			took := time.Since(due)
 			mu.Lock()
 			defer mu.Unlock()
-			all = append(all, latency{due, took})
+			all = append(all, latency{due, took, isWrite(n)})
 			return nil
 		})
 	}
 }
 
-// ask makes the nth request of others: one in ten files a report, the others read
-// the list.
+// isWrite reports whether the nth request of others files a report: one in ten
+// does, and the others read the list.
+func isWrite(n int) bool { return n%10 == 0 }
+
+// ask makes the nth request of others.
 func (c *city) ask(ctx context.Context, n int) error {
-	if n%10 == 0 {
+	if isWrite(n) {
 		return c.send(ctx, c.others, http.MethodPost, "/reports", "application/json", []byte(filing), http.StatusCreated, nil)
 	}
 	return c.send(ctx, c.others, http.MethodGet, "/reports?limit=20", "", nil, http.StatusOK, nil)
+}
+
+// sum says how long some requests took: those whose answer waits until the
+// database's log is on the disk, and those whose answer does not.
+func sum(all []latency) string {
+	var writes, reads []latency
+	for _, l := range all {
+		if l.write {
+			writes = append(writes, l)
+		} else {
+			reads = append(reads, l)
+		}
+	}
+	return fmt.Sprintf("p99 %.1f ms of %d reports filed and %.1f ms of %d lists read", p99(writes), len(writes), p99(reads), len(reads))
 }
 
 // p99 returns the 99th percentile of some latencies, in milliseconds.

@@ -268,17 +268,17 @@ func (r *receiver) count(ids []string) (lost, doubled, changed int) {
 	return lost, doubled, changed
 }
 
-// waitForAll waits until no event is lost.
+// waitForAll waits until no event is lost, for as long as events arrive.
 func (r *receiver) waitForAll(ids []string) {
 	r.t.Helper()
-	for deadline := time.After(patience); ; {
+	for {
 		lost, _, _ := r.count(ids)
 		if lost == 0 {
 			return
 		}
 		select {
 		case <-r.arrived:
-		case <-deadline:
+		case <-time.After(patience):
 			r.t.Fatalf("%d events have not arrived", lost)
 		}
 	}

@@ -71,7 +71,7 @@ type verdict struct {
 // verdictOn waits until a photo is looked at.
 func (c *stack) verdictOn(user *client.Client, report client.Report, id uuid.UUID) verdict {
 	c.t.Helper()
-	deadline, tick := time.After(2*time.Minute), time.Tick(20*time.Millisecond)
+	deadline, tick := time.After(patience), time.Tick(20*time.Millisecond)
 	for {
 		var list struct{ Photos []verdict }
 		if err := user.Do(c.t.Context(), http.MethodGet, "/reports/"+report.ID.String()+"/photos", nil, &list); err != nil {

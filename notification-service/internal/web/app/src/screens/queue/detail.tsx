@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
@@ -37,7 +37,10 @@ interface Props {
   onPrevious?: () => void;
 }
 
-/** A report with all that officials know of it, and what they can do. What the list knows is shown at once. */
+/**
+ * A report with all that officials know of it, and what they can do. What the
+ * list knows is shown at once. Another report is another Detail, by its key.
+ */
 export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, onNext, onPrevious }: Props) {
   const open = useMemo(() => createWork(id, onTask), [id]);
   useEffect(() => {
@@ -48,7 +51,10 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
       leave();
     };
   }, [open]);
-  const task = listed ?? open.work.value?.report;
+  // What has just left the list stays, with all that is typed here, until it is known from elsewhere.
+  const latest = useRef<Task | undefined>(undefined);
+  const task = listed ?? open.work.value?.report ?? latest.current;
+  latest.current = task;
   const assigned = task && JSON.stringify(assignmentOf(task));
   useEffect(() => {
     // Assigned elsewhere, by the reader in the list or by somebody else: who did it is not known yet.

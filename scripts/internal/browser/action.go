@@ -60,9 +60,36 @@ func Back() Action {
 // Reload loads the page again.
 func Reload() Action { return Action{"reload", chromedp.Reload()} }
 
-// Click clicks on the element of a kind (a CSS selector) that is called name.
+// Click clicks on the element of a kind (a CSS selector) that is called name. If
+// nothing that can be pressed was hit, because something has just come above it and
+// moved it, it is clicked on again, as a person does.
 func Click(selector, name string) Action {
-	return Action{fmt.Sprintf("click %s %q", selector, name), chromedp.Click(chromedp.JSPath(find(selector, name)))}
+	element := find(selector, name)
+	await := Until(fmt.Sprintf(`((element) => {
+		if (!element) return false;
+		globalThis.missed = element;
+		document.addEventListener('click', ({ target }) => {
+			// What lies above it may be another one of its kind.
+			if (element.contains(target) || target.closest('a, button, label, input, select, summary')) globalThis.missed = undefined;
+		}, { once: true, capture: true });
+		return true;
+	})(%s)`, element))
+	click := chromedp.Click(chromedp.JSPath(element))
+	missed := chromedp.Evaluate[bool](`!!globalThis.missed?.isConnected && !globalThis.missed.matches(':disabled')`)
+	return Action{fmt.Sprintf("click %s %q", selector, name), func(ctx context.Context, t *chromedp.Target) (done chromedp.Void, err error) {
+		for again := true; again; {
+			for _, do := range []chromedp.Action[chromedp.Void]{await.do, click} {
+				if _, err = do(ctx, t); err != nil {
+					return done, err
+				}
+			}
+			again, err = missed(ctx, t)
+			if err != nil {
+				return done, ctx.Err() // what was clicked on leads to another page
+			}
+		}
+		return done, nil
+	}}
 }
 
 // Then does one action and waits for what comes of it, as a person does who

@@ -27,6 +27,7 @@ const (
 	VoteReceivedKey  Key = "report.vote.received"
 	ReportOverdueKey Key = "report.overdue"
 	ModeratedKey     Key = "report.moderated"
+	CommentedKey     Key = "report.commented"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
@@ -45,6 +46,7 @@ var types = []struct {
 	{ReportCreatedKey, "queue.report_created", false, func() Message { return new(ReportCreated) }},
 	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
 	{ModeratedKey, "queue.moderation", false, func() Message { return new(ReportModerated) }},
+	{CommentedKey, "queue.comments", false, func() Message { return new(ReportCommented) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
@@ -124,8 +126,8 @@ const (
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
-// *ReportModerated, *ReportOverdue, *PhotoReady, *PhotoRefused and
-// *PhotoUploaded.
+// *ReportModerated, *ReportCommented, *ReportOverdue, *PhotoReady, *PhotoRefused
+// and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -196,6 +198,16 @@ type ReportModerated struct {
 	Note          string  `json:"note,omitempty"` // why it is hidden, for whoever filed it alone
 }
 
+// ReportCommented tells that the comments on a report are others: a resident has
+// written one, or officials have hidden one or shown it again. It says neither who
+// did nor what: readers fetch the comments that they may see. The version is that
+// of the report, which does not change by it. report-service never names the
+// reporter in it.
+type ReportCommented struct {
+	Subject
+	CategoryID int32 `json:"category_id"`
+}
+
 // ReportOverdue tells that the city has not finished its work on a report in the
 // time that it set itself. It is for officials, and report-service never names the
 // reporter in it. The version is that of the report, which does not change by it.
@@ -243,6 +255,9 @@ func (*VoteReceived) Key() Key { return VoteReceivedKey }
 
 // Key returns ModeratedKey.
 func (*ReportModerated) Key() Key { return ModeratedKey }
+
+// Key returns CommentedKey.
+func (*ReportCommented) Key() Key { return CommentedKey }
 
 // Key returns ReportOverdueKey.
 func (*ReportOverdue) Key() Key { return ReportOverdueKey }
@@ -379,6 +394,17 @@ func (m *ReportModerated) Validate() error {
 		return &FieldError{"redacted_notes", "a positive number"}
 	}
 	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportCommented) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	if m.CategoryID <= 0 {
+		return &FieldError{"category_id", "a positive number"}
+	}
+	return nil
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

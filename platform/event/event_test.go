@@ -29,9 +29,10 @@ var samples = map[string]event.Message{
 		DueAt: 1767222000, Level: 1},
 	"report-moderated.json": &event.ReportModerated{Subject: subject(5), CategoryID: 2, Action: event.Hidden, Hidden: true,
 		RedactedNotes: []int64{2}, Note: "Names a neighbour"},
-	"photo-ready.json":    &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
-	"photo-refused.json":  &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
-	"photo-uploaded.json": &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
+	"report-commented.json": &event.ReportCommented{Subject: subject(4), CategoryID: 2},
+	"photo-ready.json":      &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
+	"photo-refused.json":    &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
+	"photo-uploaded.json":   &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
 }
 
 var photo = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b02")

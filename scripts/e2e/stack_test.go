@@ -73,7 +73,7 @@ func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, not
 		// People may ask for pushes; there is no such push service.
 		"PUSH_VAPID_KEY": pushKey, "PUSH_CONTACT": "mailto:operations@city.example.org", "PUSH_ALLOW_HOSTS": pushHost,
 		// Tests do in seconds what people do in hours.
-		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off",
+		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off", "COMMENTS_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
 		"GORACE": "halt_on_error=1 exitcode=66 atexit_sleep_ms=20",
 		// Where file puts its reports.
@@ -90,6 +90,20 @@ func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, not
 	t.Cleanup(c.gateway.Close)
 	c.Client = client.New(c.gateway.URL)
 	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// switchCommentsOn has residents comment on reports, before the stack starts.
+func (c *stack) switchCommentsOn() {
+	c.report.env["COMMENTS"], c.notification.env["COMMENTS"] = "on", "on"
+}
+
+// startStackWithComments returns a stack in which residents comment on reports.
+func startStackWithComments(t *testing.T) *stack {
+	t.Helper()
+	c := prepareStack(t)
+	c.switchCommentsOn()
+	c.start()
 	return c
 }
 

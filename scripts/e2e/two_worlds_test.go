@@ -109,7 +109,7 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
-	c, w := startStack(t), world{}
+	c, w := startStackWithComments(t), world{}
 	w.addGateway(t, c.enterByNginx()) // once nothing enters any more
 	through := map[string]*spy{}
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
@@ -145,7 +145,6 @@ func play(t *testing.T, author person) world {
 	for _, p := range []person{ann, bene} {
 		residents[p].load(c, reports)
 	}
-
 	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
 	olgas.await(events)
 	feed.await(t, events)
@@ -173,6 +172,7 @@ func play(t *testing.T, author person) world {
 	}
 	work(t, olga, anonymous, benesReport)
 	moderate(t, carl, olga, anonymous, await)
+	talk(t, residents[author].Client, carl, anonymous, await)
 	// What is uploaded is the same, whoever does.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
@@ -193,6 +193,25 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// comment has user say something about a report.
+func comment(t *testing.T, user *client.Client, report client.Report, anonymous bool) {
+	t.Helper()
+	body := map[string]any{"text": "It is dark again", "anonymous": anonymous}
+	if err := user.Do(t.Context(), http.MethodPost, "/reports/"+report.ID.String()+"/comments", body, nil); err != nil {
+		t.Fatalf("comment on a report: %v", err)
+	}
+}
+
+// talk has the author of a report say something about it without his name, and
+// carl with his.
+func talk(t *testing.T, author, carl *client.Client, report client.Report, await func(client.Report)) {
+	t.Helper()
+	comment(t, author, report, true)
+	await(report)
+	comment(t, carl, report, false)
+	await(report)
 }
 
 // addPhoto adds what anybody is served of a photo, and what whoever can read the
@@ -405,7 +424,8 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	for name, user := range readers {
 		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
-			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview")
+			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
+				"/reports/"+report.ID.String()+"/comments")
 		}
 		w[name] = c.answers(user, paths)
 	}
@@ -422,7 +442,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
 		"/admin/webhooks", "/admin/deliveries/1",
 	})
-	w.readTables(c.t, c.reportDB, "reporters")
+	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")
 	for name, p := range map[string]*process{"report-service": c.report, "notification-service": c.notification} {
 		for _, line := range p.log.messages("request") {
@@ -520,13 +540,13 @@ func describeDelivery(d amqp.Delivery) string {
 	return withoutChance(fmt.Sprintf("%s %q %s", d.RoutingKey, fmt.Sprint(d.Headers), d.Body))
 }
 
-// readTables reads every table but private, which knows people, the runs of
+// readTables reads every table but those in private, which know people, the runs of
 // schedules, which are as many as minutes have passed, and the history, which
 // has numbers of every ten seconds.
-func (w world) readTables(t *testing.T, db *pgxpool.Pool, private string) {
+func (w world) readTables(t *testing.T, db *pgxpool.Pool, private ...string) {
 	t.Helper()
 	for _, table := range tables(t, db) {
-		if table == private || table == "schedule_runs" || table == "history" {
+		if slices.Contains(private, table) || table == "schedule_runs" || table == "history" {
 			continue
 		}
 		rows, err := db.Query(t.Context(), `select to_jsonb(r)::text from `+table+` r`)

@@ -78,6 +78,7 @@ const (
 
 // Defines values for FeedEventType.
 const (
+	FeedEventTypeReportCommented     FeedEventType = "report.commented"
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
 	FeedEventTypeReportModerated     FeedEventType = "report.moderated"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
@@ -113,6 +114,7 @@ const (
 
 // Defines values for NotificationType.
 const (
+	NotificationTypeReportCommented     NotificationType = "report.commented"
 	NotificationTypeReportCreated       NotificationType = "report.created"
 	NotificationTypeReportModerated     NotificationType = "report.moderated"
 	NotificationTypeReportOverdue       NotificationType = "report.overdue"
@@ -192,6 +194,7 @@ const (
 
 // Defines values for WebhookEventType.
 const (
+	WebhookEventTypeReportCommented     WebhookEventType = "report.commented"
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
 	WebhookEventTypeReportModerated     WebhookEventType = "report.moderated"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
@@ -210,6 +213,11 @@ const (
 // Defines values for WebhookPhotoReadyType.
 const (
 	WebhookPhotoReadyTypeReportPhotoReady WebhookPhotoReadyType = "report.photo.ready"
+)
+
+// Defines values for WebhookReportCommentedType.
+const (
+	WebhookReportCommentedTypeReportCommented WebhookReportCommentedType = "report.commented"
 )
 
 // Defines values for WebhookReportCreatedType.
@@ -1316,6 +1324,31 @@ type WebhookRecovery struct {
 	Until  time.Time `json:"until"`
 }
 
+// WebhookReportCommented The comments on a report are others: a resident has written one, or
+// officials have hidden one or shown it again. Nothing in it says who did.
+type WebhookReportCommented struct {
+	Data struct {
+		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// ReportID The comments are at /reports/{report_id}/comments.
+		ReportID    uuid.UUID `json:"report_id"`
+		ReportTitle string    `json:"report_title"`
+
+		// ReportVersion That of the report, which does not change by it.
+		ReportVersion int64 `json:"report_version"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                  `json:"timestamp"`
+	Type      WebhookReportCommentedType `json:"type"`
+}
+
+// WebhookReportCommentedType defines model for WebhookReportCommented.Type.
+type WebhookReportCommentedType string
+
 // WebhookReportCreated A resident has filed a report. Nothing in it says who.
 type WebhookReportCreated struct {
 	Data struct {
@@ -1591,6 +1624,19 @@ type NotFound = Problem
 // Unauthorized RFC 9457 problem details.
 type Unauthorized = Problem
 
+// OnReportCommentedParams defines parameters for OnReportCommented.
+type OnReportCommentedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnReportCreatedParams defines parameters for OnReportCreated.
 type OnReportCreatedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1681,6 +1727,9 @@ type OnWebhookTestParams struct {
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
+
+// OnReportCommentedJSONRequestBody defines body for OnReportCommented for application/json ContentType.
+type OnReportCommentedJSONRequestBody = WebhookReportCommented
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated

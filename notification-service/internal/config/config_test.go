@@ -38,6 +38,7 @@ func TestEnvironment(t *testing.T) {
 			"PAGE_MAP_FILE":           {"/does/not/exist"},
 			"PAGE_MAP_CENTER":         {"106.8,-6.6"},
 			"MAP_BOUNDS":              {"Bogor", "3,2,1,4"},
+			"COMMENTS":                {"yes", "1"},
 			"GEOCODER_URL":            {"nominatim.example.org/geheim", "ftp://geheim/search", "https://example.org/geheim"},
 			"GEOCODER_RATE":           {"0", "often"},
 			"NOTIFICATIONS_RETENTION": {"a year", "1h", "365"},

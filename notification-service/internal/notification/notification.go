@@ -146,6 +146,8 @@ func describe(m event.Message) Data {
 		data.VoteType, data.Score = m.VoteType, m.NewScore
 	case *event.ReportModerated:
 		data.Action, data.Hidden, data.Note, data.CategoryID = m.Action, m.Hidden, m.Note, m.CategoryID
+	case *event.ReportCommented:
+		data.CategoryID = m.CategoryID
 	case *event.ReportOverdue:
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 		data.DueAt, data.OverdueLevel = new(time.Unix(m.DueAt, 0).UTC()), m.Level

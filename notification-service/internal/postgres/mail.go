@@ -70,15 +70,15 @@ func (s *Store) draft(ctx context.Context, contact uuid.UUID, kind string) (draf
 
 // itemsSQL reads notifications n of the stream $1 with whether its reader has read
 // them, and whether mails may be about them: an anonymous report needs his
-// consent. What officials did to what others see of a report is in no mail, nor is
-// anything of a report that is hidden.
+// consent. What officials did to what others see of a report is in no mail, nor
+// that there are comments, nor anything of a report that is hidden.
 const itemsSQL = `
 select n.id, n.type, n.data, n.withheld, coalesce(r.read, n.seq <= m.seq, false) as read, n.seq,
   not n.withheld or exists (select from mail_consents k where k.stream_id = n.stream_id and k.report_id = n.report_id) as allowed
 from notifications n
 left join read_marks m on m.reader = n.stream_id and m.stream_id = n.stream_id
 left join notification_reads r on r.reader = n.stream_id and r.stream_id = n.stream_id and r.seq = n.seq
-where n.stream_id = $1 and n.type <> 'report.moderated' and `
+where n.stream_id = $1 and n.type not in ('report.moderated', 'report.commented') and `
 
 // addNotification adds the one notification that a mail is about.
 func (s *Store) addNotification(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {

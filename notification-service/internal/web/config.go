@@ -23,6 +23,9 @@ type Config struct {
 	// PhotoStore is that of report-service; here it only says whether reports may
 	// have photos.
 	PhotoStore string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
+	// Comments is that of report-service; here it only says whether the page has
+	// comments.
+	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
 	// MapCenter is where the map begins; by default the middle of the bounds.
 	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
 	// Geocoder says that places can be looked for beyond the map's own names.
@@ -47,11 +50,12 @@ func (c Config) Validate() []config.Fault {
 
 // settings is what /config.json says.
 type settings struct {
-	Auth   signIn  `json:"auth"`
-	Map    cityMap `json:"map"`
-	Mails  bool    `json:"mails,omitempty"`
-	Push   bool    `json:"push,omitempty"`
-	Photos bool    `json:"photos,omitempty"`
+	Auth     signIn  `json:"auth"`
+	Map      cityMap `json:"map"`
+	Mails    bool    `json:"mails,omitempty"`
+	Push     bool    `json:"push,omitempty"`
+	Photos   bool    `json:"photos,omitempty"`
+	Comments bool    `json:"comments,omitempty"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -73,7 +77,7 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != ""}
+	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments)}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

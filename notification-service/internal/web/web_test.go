@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 var development = auth.Config{Mode: auth.Dev}
@@ -170,6 +171,18 @@ func TestPhotosAreOffered(t *testing.T) {
 		var got struct{ Photos bool }
 		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Photos != want || strings.Contains(body, "srv") {
 			t.Errorf("PHOTO_STORE=%q: config %s, error %v", store, body, err)
+		}
+	}
+}
+
+// The page has comments where residents may write some.
+func TestCommentsAreOffered(t *testing.T) {
+	t.Parallel()
+	for _, want := range []bool{false, true} {
+		_, body := get(t, page(t, web.Config{Comments: config.Switch(want)}, auth.Config{}), "/config.json")
+		var got struct{ Comments bool }
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Comments != want {
+			t.Errorf("COMMENTS %v: config %s, error %v", want, body, err)
 		}
 	}
 }

@@ -29,6 +29,7 @@ func TestPayloadsFitTheDocument(t *testing.T) {
 		&event.StatusUpdate{Subject: subject, NewStatus: event.Resolved, Note: "Done.", CategoryID: 2},
 		&event.VoteReceived{Subject: subject, VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(7)), CategoryID: 2},
 		&event.ReportModerated{Subject: subject, CategoryID: 2, Action: event.Redacted},
+		&event.ReportCommented{Subject: subject, CategoryID: 2},
 		&event.ReportOverdue{Subject: subject, CategoryID: 2, CategoryName: "Lights", DueAt: 1767222000, Level: 1},
 		&event.PhotoReady{Subject: subject, PhotoID: uuid.New(), CategoryID: 2},
 	} {

@@ -42,8 +42,8 @@ type Position struct {
 type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
-	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportOverdue,
-	// PhotoReady or Test
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportCommented,
+	// ReportOverdue, PhotoReady or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -87,6 +87,10 @@ type ReportModerated struct {
 	Action event.Moderation `json:"action"`
 	Hidden bool             `json:"hidden"`
 }
+
+// ReportCommented is the data of report.commented: the comments on the report are
+// others. What they say is at /reports/{report_id}/comments of the city's address.
+type ReportCommented struct{ Report }
 
 // ReportOverdue is the data of report.overdue.
 type ReportOverdue struct {
@@ -134,6 +138,9 @@ func EventOf(id string, m event.Message) (Event, error) {
 			report.Position = nil
 		}
 		data = ReportModerated{Report: report, Action: m.Action, Hidden: m.Hidden}
+	case *event.ReportCommented:
+		report.CategoryID = m.CategoryID
+		data = ReportCommented{Report: report}
 	case *event.ReportOverdue:
 		report.CategoryID = m.CategoryID
 		data = ReportOverdue{Report: report, CategoryName: m.CategoryName, DueAt: time.Unix(m.DueAt, 0).UTC(), Level: m.Level}

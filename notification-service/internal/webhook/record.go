@@ -117,6 +117,8 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 		})
 	case d.Type == event.ModeratedKey:
 		return EventOf(id, &event.ReportModerated{Subject: subject, Action: d.Action, Hidden: d.Hidden, CategoryID: d.CategoryID})
+	case d.Type == event.CommentedKey:
+		return EventOf(id, &event.ReportCommented{Subject: subject, CategoryID: d.CategoryID})
 	case d.Type == event.PhotoReadyKey:
 		return EventOf(id, &event.PhotoReady{Subject: subject, PhotoID: d.PhotoID, CategoryID: d.CategoryID})
 	}

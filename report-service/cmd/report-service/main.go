@@ -88,8 +88,8 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 			return history.Read(ctx, pool, span)
 		},
 		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
-		City:           cfg.City,
-		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser,
+		City: cfg.City, Comments: bool(cfg.Comments),
+		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
 	})
 	if err != nil {
 		return fmt.Errorf("set up API: %w", err)

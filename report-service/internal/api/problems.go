@@ -25,6 +25,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.PhotoQuota:        {Status: http.StatusTooManyRequests, Name: "photo-quota", Title: "Too many photos within a day", RetryAfter: time.Hour},
 	report.OtherPhoto:        {Status: http.StatusConflict, Name: "other-photo", Title: "The id belongs to another picture"},
 	report.NoPhotos:          {Status: http.StatusNotFound, Name: "no-photos", Title: "Reports have no photos here"},
+	report.NoComments:        {Status: http.StatusNotFound, Name: "no-comments", Title: "Reports have no comments here"},
 	report.StorageFull:       {Status: http.StatusInsufficientStorage, Name: "storage-full", Title: "There is no room for photos"},
 	outbox.NotFailed:         {Status: http.StatusConflict, Name: "not-failed", Title: "The message has not failed"},
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"time"
@@ -50,6 +51,8 @@ type Store interface {
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
+	Comment(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Comments(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error)
 
 	// For officials.
 	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
@@ -70,6 +73,8 @@ type Store interface {
 	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
 	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
 	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
+	HideComment(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
+	ShowComment(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
 	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
 	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
 	Departments(ctx context.Context) ([]report.Department, error)
@@ -141,8 +146,11 @@ type Config struct {
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
 
-	// How often a user may file reports, or report abuse, and vote.
-	ReportsPerUser, VotesPerUser ratelimit.Limit
+	// Comments says whether residents comment on reports in this city.
+	Comments bool
+
+	// How often a user may file reports, or report abuse, vote, and comment.
+	ReportsPerUser, VotesPerUser, CommentsPerUser ratelimit.Limit
 }
 
 // A server answers the operations of the document.
@@ -257,11 +265,12 @@ func (s *server) handlers() openapi.Handlers {
 		"runSchedule":      s.operateSchedule(schedule.RunAgain),
 		"auditSchedules":   s.auditSchedules,
 	}
+	maps.Copy(handlers, s.commentHandlers())
 	for id, h := range handlers {
 		switch id {
 		case "exportReports", "putPhoto": // they take as long as their client
 		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto",
-			"hideReport", "unhideReport", "redactReport":
+			"hideReport", "unhideReport", "redactReport", "addComment", "hideComment", "showComment":
 			handlers[id] = service.Timeout(changeTimeout, h)
 		default:
 			handlers[id] = service.Timeout(service.DefaultTimeout, h)

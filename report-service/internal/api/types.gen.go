@@ -24,6 +24,7 @@ const (
 	ActActionDismissAbuse ActAction = "dismiss_abuse"
 	ActActionDuplicate    ActAction = "duplicate"
 	ActActionHide         ActAction = "hide"
+	ActActionHideComment  ActAction = "hide_comment"
 	ActActionMove         ActAction = "move"
 	ActActionNoDuplicate  ActAction = "no_duplicate"
 	ActActionNoWait       ActAction = "no_wait"
@@ -32,6 +33,7 @@ const (
 	ActActionRedact       ActAction = "redact"
 	ActActionRedactPhoto  ActAction = "redact_photo"
 	ActActionRemovePhoto  ActAction = "remove_photo"
+	ActActionShowComment  ActAction = "show_comment"
 	ActActionShowPhoto    ActAction = "show_photo"
 	ActActionUnhide       ActAction = "unhide"
 	ActActionWait         ActAction = "wait"
@@ -106,6 +108,7 @@ const (
 
 // Defines values for RoutingKey.
 const (
+	ReportCommented     RoutingKey = "report.commented"
 	ReportCreated       RoutingKey = "report.created"
 	ReportModerated     RoutingKey = "report.moderated"
 	ReportOverdue       RoutingKey = "report.overdue"
@@ -182,7 +185,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none.
+	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -202,11 +205,11 @@ type Act struct {
 	// Status To which it was moved.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, that of a note internal; why it was hidden is told to whoever filed the report.
+	// Text The note, or why it was done. That of a move is public, that of a note internal; why it was hidden is told to whoever filed the report, or wrote the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none.
+// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
 
 // AssigneeCount The reports of an official.
@@ -312,6 +315,40 @@ type CategoryCount struct {
 // CategoryList Every category.
 type CategoryList struct {
 	Categories []Category `json:"categories"`
+}
+
+// Comment What a resident said about a report, as the caller may see it.
+type Comment struct {
+	Anonymous bool `json:"anonymous"`
+
+	// AuthorName Absent from an anonymous comment.
+	AuthorName string    `json:"author_name,omitempty,omitzero"`
+	CreatedAt  time.Time `json:"created_at"`
+
+	// HiddenReason Why officials have hidden it, for them and whoever wrote it; absent from what everybody sees.
+	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
+	ID           uuid.UUID `json:"id"`
+
+	// Mine Whether the caller wrote it.
+	Mine bool   `json:"mine"`
+	Text string `json:"text"`
+}
+
+// CommentHiding Why a comment is hidden.
+type CommentHiding struct {
+	// Reason For whoever wrote it, and for officials. It should name nobody.
+	Reason string `json:"reason"`
+}
+
+// CommentPage A page of the comments on a report.
+type CommentPage struct {
+	Comments []Comment `json:"comments"`
+
+	// Count Of all comments on the report that everybody sees.
+	Count int64 `json:"count"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
 }
 
 // Department A part of the city that works on reports.
@@ -490,6 +527,17 @@ type MoveResult struct {
 
 	// Version Its version now, if it was moved.
 	Version int64 `json:"version,omitempty,omitzero"`
+}
+
+// NewComment What a resident wants to say about a report.
+type NewComment struct {
+	// Anonymous Whether nobody is shown who wrote it. Whoever filed a report anonymously and comments on it by name shows himself.
+	Anonymous bool `json:"anonymous"`
+
+	// Text Plain text; not blank.
+	//
+	// Examples: The lamp is dark again since last night.
+	Text string `json:"text"`
 }
 
 // NewReport A report to be filed.
@@ -1162,6 +1210,9 @@ type Brief = bool
 
 // CategoryFilter defines model for CategoryFilter.
 type CategoryFilter = []int32
+
+// CommentID defines model for CommentID.
+type CommentID = uuid.UUID
 
 // Cursor defines model for Cursor.
 type Cursor = string

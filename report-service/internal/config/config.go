@@ -25,8 +25,12 @@ type Config struct {
 	// City is where reports may be; everywhere without it. The page reads it too.
 	City *report.Box `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
 
-	ReportsPerUser ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
-	VotesPerUser   ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
+	// Comments says whether residents comment on reports. The page reads it too.
+	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
+
+	ReportsPerUser  ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
+	VotesPerUser    ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
+	CommentsPerUser ratelimit.Limit `env:"COMMENTS_PER_USER" envDefault:"20/1h"`
 }
 
 // An Address is where report-service listens, and where it does for

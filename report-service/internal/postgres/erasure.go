@@ -14,7 +14,7 @@ import (
 )
 
 // ErasureSteps returns how a person is erased here. His reports stay, and are
-// nobody's: what links him to them goes. His votes stay, each under a name of its
+// nobody's: what links him to them goes. So do his comments. His votes stay, each under a name of its
 // own that was never anybody's, so that the scores still add up.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
@@ -38,6 +38,7 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 		{Name: "messages", Pause: workTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseFromOutbox(ctx, tx, keys, userID, cursor, limit)
 		}},
+		{Name: "comments", Do: eraseComments}, // behind the pause, for the same reason
 		{Name: "audit", Do: eraseFromAudit},
 	}
 }

@@ -228,7 +228,7 @@ func TestErasureBesideVotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for len(state.Left) > 2 { // up to the messages, whose step waits for what is under way
+	for len(state.Left) > 3 { // up to the messages, whose step waits for what is under way
 		f.exec(`update erasures set due_at = now()`)
 		if _, err := e.Step(t.Context()); err != nil {
 			t.Fatal(err)

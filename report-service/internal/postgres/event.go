@@ -31,24 +31,28 @@ func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	return s
 }
 
-// photoSubject is subject without the reporter, also of a public report: who
-// uploaded a photo is said nowhere.
-func photoSubject(f *report.Filing, at time.Time) event.Subject {
+// namelessSubject is subject without the reporter, also of a public report: who
+// uploaded a photo or wrote a comment is said nowhere.
+func namelessSubject(f *report.Filing, at time.Time) event.Subject {
 	s := subject(f, f.Version, at)
 	s.ReporterID = ""
 	return s
 }
 
 func photoUploaded(f *report.Filing, photo uuid.UUID, at time.Time) *event.PhotoUploaded {
-	return &event.PhotoUploaded{Subject: photoSubject(f, at), PhotoID: photo}
+	return &event.PhotoUploaded{Subject: namelessSubject(f, at), PhotoID: photo}
 }
 
 func photoReady(f *report.Filing, photo uuid.UUID) *event.PhotoReady {
-	return &event.PhotoReady{Subject: photoSubject(f, f.UpdatedAt), PhotoID: photo, CategoryID: f.Category.ID}
+	return &event.PhotoReady{Subject: namelessSubject(f, f.UpdatedAt), PhotoID: photo, CategoryID: f.Category.ID}
 }
 
 func photoRefused(f *report.Filing, photo uuid.UUID, reason report.PhotoReason, at time.Time) *event.PhotoRefused {
-	return &event.PhotoRefused{Subject: photoSubject(f, at), PhotoID: photo, Reason: event.PhotoReason(reason)}
+	return &event.PhotoRefused{Subject: namelessSubject(f, at), PhotoID: photo, Reason: event.PhotoReason(reason)}
+}
+
+func commented(f *report.Filing, at time.Time) *event.ReportCommented {
+	return &event.ReportCommented{Subject: namelessSubject(f, at), CategoryID: f.Category.ID}
 }
 
 func created(f *report.Filing) *event.ReportCreated {

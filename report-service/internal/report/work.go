@@ -101,6 +101,9 @@ const (
 	ShowedReport   ActKind = "unhide" // again
 	RedactedWords  ActKind = "redact"
 	DismissedAbuse ActKind = "dismiss_abuse" // what residents complained about is no abuse
+
+	HidComment    ActKind = "hide_comment"
+	ShowedComment ActKind = "show_comment" // again
 )
 
 // An Act is something that an official did to a report. Only officials may

@@ -7,6 +7,7 @@ import type { components as ReportSchemas, paths as ReportPaths } from './report
 export type Report = ReportSchemas['schemas']['Report'];
 export type NewReport = ReportSchemas['schemas']['NewReport'];
 export type Photo = ReportSchemas['schemas']['Photo'];
+export type Comment = ReportSchemas['schemas']['Comment'];
 export type Category = ReportSchemas['schemas']['Category'];
 export type Status = ReportSchemas['schemas']['Status'];
 export type MapPoints = ReportSchemas['schemas']['MapPoints'];

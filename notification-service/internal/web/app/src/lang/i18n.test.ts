@@ -67,11 +67,12 @@ test('every event has words', () => {
     'report.status.updated': true,
     'report.vote.received': true,
     'report.moderated': true,
+    'report.commented': true,
     'report.overdue': true,
     'report.photo.ready': true,
     'report.photo.refused': true,
   });
-  expect(types).toHaveLength(7);
+  expect(types).toHaveLength(8);
 });
 
 test('no word is left that nothing says', () => {

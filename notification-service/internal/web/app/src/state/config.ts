@@ -5,6 +5,8 @@ export interface Config {
   auth: { mode: 'dev' } | { mode: 'oidc'; issuer: string; client_id: string; scope: string } | { mode: 'none' };
   /** Whether reports may have photos. */
   photos?: boolean;
+  /** Whether residents comment on reports. */
+  comments?: boolean;
   map: {
     /** The address of the city's tiles, if it has any, and whom they are owed to. */
     tiles?: string;

@@ -21,13 +21,14 @@ let page: Notifications;
 let service: (typeof import('../api/client'))['notificationService'];
 let toasts: (typeof import('./toasts'))['toasts'];
 
-beforeEach(async () => {
+const begin = async () => {
   vi.resetModules();
   page = await import('./notifications');
   ({ notificationService: service } = await import('../api/client'));
   ({ toasts } = await import('./toasts'));
   page.subscribeToNotifications();
-});
+};
+beforeEach(begin);
 
 const listed = (numbers: number[], unread_count: number, last_event_id: string, next_cursor?: string) =>
   ok({
@@ -136,6 +137,15 @@ test('what comes is announced while the page is looked at, and not twice', () =>
   vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden');
   arrives(4, { report_id: 'r2' });
   expect(toasts.value).toHaveLength(1);
+});
+
+test('a comment is not announced where it is in sight', async () => {
+  history.replaceState(null, '', '/reports/r1');
+  await begin();
+  history.replaceState(null, '', '/');
+  arrives(1, { type: 'report.commented' });
+  arrives(2, { type: 'report.commented', report_id: 'r2' });
+  expect([toasts.value.map(({ href }) => href), page.unread.value]).toEqual([['/reports/r2'], 2]);
 });
 
 describe('a status that a later one has replaced', () => {

@@ -3,7 +3,7 @@ import { batch, signal } from '@preact/signals';
 
 import { must, notificationService, type Notification } from '../api/client';
 import { describe } from '../ui/describe';
-import { href } from '../ui/router';
+import { href, route } from '../ui/router';
 import { onChange, onStream, startAt, announceChange } from '../live/live';
 import { isAhead, furthest } from '../live/position';
 import { watchFeed } from './feed';
@@ -129,6 +129,8 @@ function receive(arrival: Arrival): void {
   if (!add(arrival) || document.visibilityState !== 'visible') return;
   // Officials get one for every new report of the city; the bell counts them.
   if (notification.type === 'report.created') return;
+  // The comment itself is in sight, and may be one's own.
+  if (notification.type === 'report.commented' && route.value.path.join('/') === `reports/${notification.report_id}`) return;
   if (notifications.value.some((other) => replaces(other, notification))) return; // it is not so any more
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }

@@ -14,6 +14,8 @@ export function describe(event: Notification | FeedEvent): string {
     case 'report.moderated':
       if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
       return t(`event.moderated.${event.action ?? 'hidden'}`);
+    case 'report.commented':
+      return t('event.commented');
     case 'report.overdue':
       return t(event.overdue_level && event.overdue_level > 1 ? 'event.overdue-more' : 'event.overdue', {
         category: categoryName(event.category_name ?? ''),

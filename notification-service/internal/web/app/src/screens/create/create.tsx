@@ -10,13 +10,15 @@ import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../s
 import { handOver } from '../../state/handover';
 import { session } from '../../state/session';
 import { toast } from '../../state/toasts';
+import { lazily } from '../../ui/lazily';
 import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
-import { Duplicates } from './duplicates';
 import { FieldFault, OtherFaults } from './field-fault';
 import { PickCategory } from './category';
 import { Place } from './place';
 import { Privacy } from './privacy';
+
+const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates);
 
 /** How soon a report without an answer is sent again. */
 const RESEND_MS = 5_000;

@@ -1,8 +1,15 @@
 import type { Act } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t, type Word } from '../../lang/i18n';
 import { session } from '../../state/session';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+
+/** Who reads an act's text, beside officials. */
+const READERS: Partial<Record<Act['action'], Word>> = {
+  move: 'work.for-all',
+  hide: 'work.for-reporter',
+  hide_comment: 'work.for-author',
+};
 
 /** Who did what, the latest first. A note that only officials read looks unlike one that everyone does. */
 export function Acts({ acts }: { acts: Act[] }) {
@@ -20,8 +27,7 @@ export function Acts({ acts }: { acts: Act[] }) {
             </small>
             {act.text && (
               <p class="said">
-                <small>{t(act.action === 'move' ? 'work.for-all' : act.action === 'hide' ? 'work.for-reporter' : 'work.internal')}</small>{' '}
-                {act.text}
+                <small>{t(READERS[act.action] ?? 'work.internal')}</small> {act.text}
               </p>
             )}
           </li>
@@ -57,6 +63,8 @@ function What({ act }: { act: Act }) {
     case 'unhide':
     case 'redact':
     case 'dismiss_abuse':
+    case 'hide_comment':
+    case 'show_comment':
       return <>{t(`work.did.${act.action}`)}</>;
   }
 }

@@ -6,6 +6,7 @@ import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Gallery } from '../../photos/gallery';
+import { config } from '../../state/config';
 import { follow, followed, loadFollowed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
 import { createReport } from '../../state/report';
@@ -21,11 +22,12 @@ import { Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
 import { lazily } from '../../ui/lazily';
 import { NoPage } from '../no-page';
-import { StatusForm } from './status-form';
 import { Timeline } from './timeline';
 import { Votes } from './votes';
 
+const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
 const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
+const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
 const AbuseDialog = lazily(async () => (await import('../../moderation/abuse')).AbuseDialog);
 
 /** One report: what, where, its status and its history. */
@@ -76,6 +78,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
         </h1>
       )}
       <div class="report-main">
+        {report && config.comments && <Comments report={report} />}
         <Fault error={open.error.value} retry={() => void open.load()} />
       </div>
     </article>

@@ -1,0 +1,136 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+
+import { Failure, type Comment, type Report } from '../api/client';
+import { t, tn } from '../lang/i18n';
+import { Reason } from '../screens/ops/reason';
+import { session } from '../state/session';
+import { Fault } from '../ui/problem';
+import { here, href } from '../ui/router';
+import { Time } from '../ui/time';
+import { commentOn, createComments, writeComment, type OpenComments } from './state';
+
+/** As much as the server takes. */
+const MAX_LETTERS = 1_000;
+
+/** What residents say about a report, and where one says it. */
+export function Comments({ report }: { report: Report }) {
+  const open = useMemo(() => createComments(report.id), [report.id]);
+  useEffect(() => open.watch(), [open]);
+  const count = open.count.value;
+  const role = session.value?.role;
+  return (
+    <section aria-labelledby="comments" class="comments stack">
+      <h2 id="comments">{count === undefined ? t('comments.title') : tn('comments', count)}</h2>
+      {count === 0 && open.comments.value.length === 0 && <p class="quiet">{t('comments.none')}</p>}
+      <ol class="rows">
+        {open.comments.value.map((comment) => (
+          <OneComment key={comment.id} open={open} comment={comment} />
+        ))}
+      </ol>
+      {open.more.value && (
+        <button type="button" onClick={() => void open.load(open.comments.value.length + 1)}>
+          {t('comments.more')}
+        </button>
+      )}
+      <Fault error={open.error.value} retry={() => void open.load()} />
+      {role === 'resident' && !report.hidden_reason && <CommentForm open={open} report={report} />}
+      {!role && (
+        <p>
+          <a href={href('sign-in', { to: here() })}>{t('comments.sign-in')}</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function OneComment({ open, comment }: { open: OpenComments; comment: Comment }) {
+  const [asking, setAsking] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const show = () => open.show(comment).then(() => setError(undefined), setError);
+  return (
+    <li>
+      <p class="meta">
+        <strong>{comment.anonymous ? t('privacy.anonymous') : comment.author_name || t('comments.nameless')}</strong>
+        <Time at={comment.created_at} full />
+        {comment.mine && <span>{t('comments.mine')}</span>}
+      </p>
+      <p class="said">{comment.text}</p>
+      {comment.hidden_reason && <p class="note">{t('comments.hidden', { reason: comment.hidden_reason })}</p>}
+      {session.value?.role === 'official' &&
+        (comment.hidden_reason ? (
+          <button type="button" onClick={() => void show()}>
+            {t('moderation.show')}
+          </button>
+        ) : (
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+            {t('comments.hide')}
+          </button>
+        ))}
+      <Fault error={error} />
+      {asking && (
+        <Reason
+          title={t('comments.hide')}
+          hint={t('comments.hide-hint')}
+          onSubmit={(reason) => open.hide(comment, reason)}
+          onClose={() => setAsking(false)}
+        />
+      )}
+    </li>
+  );
+}
+
+function CommentForm({ open, report }: { open: OpenComments; report: Report }) {
+  const { text, anonymous } = commentOn(report.id);
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setError(
+      await open.send().then(
+        () => undefined,
+        (failure: unknown) => failure,
+      ),
+    );
+    setBusy(false);
+  };
+  const fault = error instanceof Failure ? error.fault('/text') : undefined;
+  return (
+    <form class="stack panel" onSubmit={submit} aria-busy={busy} aria-label={t('comments.write')}>
+      <label class="field">
+        <span>{t('comments.write')}</span>
+        <textarea
+          rows={3}
+          required
+          maxLength={MAX_LETTERS}
+          value={text}
+          onInput={(e) => writeComment(report.id, { text: e.currentTarget.value })}
+        />
+        <small>{tn('comments.left', MAX_LETTERS - text.length)}</small>
+        {fault && <small class="fault">{fault}</small>}
+      </label>
+      <fieldset class="choices">
+        <legend>{t('privacy')}</legend>
+        {[false, true].map((each) => (
+          <label key={String(each)} class="chip">
+            <input
+              type="radio"
+              name={`comment-${report.id}`}
+              required
+              checked={anonymous === each}
+              onChange={() => writeComment(report.id, { anonymous: each })}
+            />
+            <span>{t(each ? 'privacy.anonymous' : 'comments.named')}</span>
+          </label>
+        ))}
+      </fieldset>
+      <div role="status">
+        {anonymous && <p class="quiet">{t('comments.anonymous-hint')}</p>}
+        {anonymous === false && report.mine && report.privacy_level === 'anonymous' && <p class="note">{t('comments.shows-you')}</p>}
+      </div>
+      {!fault && <Fault error={error} />}
+      <button class="primary">{t('comments.send')}</button>
+    </form>
+  );
+}

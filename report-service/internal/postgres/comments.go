@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Comment adds c to its report, together with the event that announces it. With
+// idempotent it does so at most once per key, as Create does.
+func (s *Store) Comment(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, idempotent: idempotent}
+	if idempotent != nil {
+		ch.key = s.hashKey(idempotent)
+	}
+	if err := s.committer.do(ctx, ch); err != nil {
+		return nil, err
+	}
+	return ch.earlier.response, nil
+}
+
+type commentChange struct {
+	trace      string
+	comment    *report.WrittenComment
+	idempotent *report.Idempotent // nil without a key
+	key        keyHash
+	locked     *lockedReport
+	earlier    storedResponse
+}
+
+// scope keeps requests with the same key apart, because a key is one report's:
+// see createChange.scope.
+func (c *commentChange) scope() scope { return scope{subject: c.comment.ReportID} }
+
+func (c *commentChange) read(r *readBatch) {
+	c.locked, c.earlier = r.lock(c.comment.ReportID), storedResponse{}
+	if c.idempotent != nil {
+		c.earlier.read(&r.batch, c.key)
+	}
+}
+
+func (c *commentChange) write(w *writeBatch) error {
+	if err := c.locked.check(false); err != nil {
+		return err
+	}
+	if c.idempotent != nil {
+		if err := c.earlier.check(c.idempotent); err != nil {
+			return err
+		}
+		if c.earlier.found {
+			w.doneBefore = true
+			return nil
+		}
+	}
+	// Whoever filed the report is told also when he wrote the comment himself: a
+	// message that tells nobody would give him away.
+	if err := w.enqueue(commented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
+		return err
+	}
+	if c.idempotent != nil {
+		storeResponse(&w.others, c.key, c.idempotent)
+	}
+	w.others.Queue(`insert into comments (id, report_id, text, anonymous, created_at) values ($1, $2, $3, $4, $5)`,
+		c.comment.ID, c.comment.ReportID, c.comment.Text, c.comment.Anonymous, c.comment.CreatedAt)
+	w.others.Queue(`insert into commenters (comment_id, commenter_id, commenter_name) values ($1, $2, $3)`,
+		c.comment.ID, c.comment.Author.ID, c.comment.Author.Name)
+	return nil
+}
+
+// Comments returns a page of a report's comments as reader may see them, oldest
+// first: those after the cursor, or the first ones without one. One that is hidden
+// is seen by officials, and by whoever wrote it.
+func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error) {
+	const visible = `
+		from reports r left join reporters p on p.report_id = r.id
+		where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2)`
+	var page report.CommentPage
+	err := s.pool.QueryRow(ctx, `
+		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, reportID, reader.ID, reader.Official).Scan(&page.Count)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return page, report.ErrNotFound
+	}
+	if err != nil {
+		return page, fmt.Errorf("count comments: %w", err)
+	}
+	var at *time.Time
+	var last uuid.UUID
+	if after != nil {
+		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
+	}
+	// The report may have been hidden since.
+	rows, err := s.pool.Query(ctx, `
+		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
+			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = $2, false)
+		from comments c left join commenters w on w.comment_id = c.id
+		where c.report_id = $1 and (c.hidden_reason is null or $3 or w.commenter_id = $2)
+			and ($4::timestamptz is null or (c.created_at, c.id) > ($4, $5))
+			and exists (select `+visible+`)
+		order by c.created_at, c.id limit $6`, reportID, reader.ID, reader.Official, at, last, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("select comments: %w", err)
+	}
+	page.Comments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v report.CommentView, err error) {
+		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
+		v.CreatedAt = v.CreatedAt.UTC()
+		return v, err
+	})
+	if err != nil {
+		return page, fmt.Errorf("select comments: %w", err)
+	}
+	if len(page.Comments) > limit {
+		page.Comments = page.Comments[:limit]
+		page.Next = page.Comments[limit-1].Cursor()
+	}
+	return page, nil
+}
+
+// HideComment hides a comment from everybody but officials and whoever wrote it.
+// One that is hidden stays so.
+func (s *Store) HideComment(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
+	return s.moderateComment(ctx, reportID, id, report.HidComment, reason, by)
+}
+
+// ShowComment shows a hidden comment to everybody again.
+func (s *Store) ShowComment(ctx context.Context, reportID, id uuid.UUID, by report.Official) error {
+	return s.moderateComment(ctx, reportID, id, report.ShowedComment, "", by)
+}
+
+// moderateComment gives a comment another reason for which it is hidden; empty
+// shows it.
+func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
+	w := &writeBatch{keys: s.committer.keys}
+	err := s.act(ctx, by, func(tx pgx.Tx) error {
+		l, err := lockReport(ctx, tx, reportID)
+		if err != nil {
+			return err
+		}
+		var before string
+		err = tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return report.ErrNoComment
+		}
+		if err != nil {
+			return fmt.Errorf("select comment: %w", err)
+		}
+		if (before == "") == (reason == "") {
+			return nil
+		}
+		w.others.Queue(`update comments set hidden_reason = nullif($2::text, '') where id = $1`, id, reason)
+		w.others.Queue(`insert into report_acts (report_id, official_id, action, text, comment_id) values ($1, $2, $3, $4, $5)`,
+			reportID, by.ID, string(act), cmp.Or(reason, before), id)
+		if l.HiddenReason == "" { // nothing is announced of a hidden report
+			if err := w.enqueue(commented(&l.Filing, time.Now()), "", service.TraceFrom(ctx)); err != nil {
+				return err
+			}
+		}
+		return w.send(ctx, tx)
+	})
+	if err == nil && len(w.outbox) > 0 {
+		s.committer.committed(w.shards())
+	}
+	return err
+}
+
+// eraseComments takes from comments who wrote them. They stay, and are anonymous.
+func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	rows, err := tx.Query(ctx, `select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("find comments: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return "", 0, fmt.Errorf("find comments: %w", err)
+	}
+	for _, sql := range []string{
+		// The answers that are kept for repetitions have his name.
+		`delete from idempotency_keys where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any($1::uuid[]::text[])`,
+		`update comments set anonymous = true where id = any($1) and not anonymous`,
+		`delete from commenters where comment_id = any($1)`,
+	} {
+		if _, err := tx.Exec(ctx, sql, ids); err != nil {
+			return "", 0, fmt.Errorf("take the author from comments: %w", err)
+		}
+	}
+	if len(ids) == limit {
+		next = "more"
+	}
+	return next, int64(len(ids)), nil
+}

@@ -41,9 +41,8 @@ type canary struct {
 func TestPrivacyCanary(t *testing.T) {
 	t.Parallel()
 	c := releaseCanary(t)
-	want := c.fileAnonymously()
+	c.screen.check(c.fileAnonymously())
 	c.makeTrouble()
-	c.screen.check(want)
 	c.searchAnswers()
 	c.searchWebhooks()
 	c.searchMails()

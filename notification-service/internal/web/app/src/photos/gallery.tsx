@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState, type Dispatch, type StateUpdater } from 'preact/hooks';
 
 import type { Photo, Report } from '../api/client';
 import { t } from '../lang/i18n';
@@ -138,10 +138,11 @@ function OnItsWay({ upload }: { upload: Outgoing }) {
 const SWIPE = 40;
 
 /** One photo after another, by keys, buttons and fingers. */
-function Large({ photos, at, show }: { photos: Photo[]; at: number; show(at: number | undefined): void }) {
+function Large({ photos, at, show }: { photos: Photo[]; at: number; show: Dispatch<StateUpdater<number | undefined>> }) {
   const from = useRef(0);
   const photo = photos[at]!;
-  const turn = (by: number) => show(Math.min(Math.max(at + by, 0), photos.length - 1));
+  // A key may come before the one before it has been drawn.
+  const turn = (by: number) => show((now) => (now === undefined ? now : Math.min(Math.max(now + by, 0), photos.length - 1)));
   // Wherever the focus is: that of a button that leads no further is nowhere.
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -150,7 +151,7 @@ function Large({ photos, at, show }: { photos: Photo[]; at: number; show(at: num
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
-  }, [at, photos.length]);
+  }, [photos.length]);
   return (
     <Modal title={t('photos.of', { n: String(at + 1), count: String(photos.length) })} onClose={() => show(undefined)}>
       <div

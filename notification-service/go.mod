@@ -38,6 +38,7 @@ require (
 	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
 	github.com/inbucket/html2text v1.0.0 // indirect
 	github.com/jackc/pgerrcode v0.0.0-20220416144525-469b46aa5efa // indirect
+	github.com/jellydator/ttlcache/v3 v3.4.1 // indirect
 	github.com/mattn/go-runewidth v0.0.24 // indirect
 	github.com/michaelklishin/rabbit-hole/v3 v3.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

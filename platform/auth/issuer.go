@@ -166,6 +166,17 @@ func (i *issuer) readSince(t time.Time) bool {
 	return i.read.After(t)
 }
 
+// keysRead returns when the keys were last read; a Verifier with a secret has no
+// issuer, and its key never changes.
+func (i *issuer) keysRead() time.Time {
+	if i == nil {
+		return time.Time{}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.read
+}
+
 // refresh reads the keys. After an error the old ones stay.
 func (i *issuer) refresh(ctx context.Context) error {
 	began := time.Now()

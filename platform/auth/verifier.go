@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/jellydator/ttlcache/v3"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/config"
@@ -25,6 +27,8 @@ const (
 	// maxID is in bytes and maxName in characters. They keep what a token brings
 	// along within what columns, message headers and pages expect.
 	maxID, maxName = 255, 200
+	// maxAccepted bounds how many accepted tokens are remembered, to some megabytes.
+	maxAccepted = 10_000
 	// defaultTokenLife is what identity providers give access tokens at most.
 	defaultTokenLife = 24 * time.Hour
 )
@@ -41,6 +45,16 @@ type Verifier struct {
 	issuer *issuer // nil with a secret
 	now    func() time.Time
 	erased func(userID string) bool // nil if nobody ever is
+	// accepted are the tokens that were seen lately, by their SHA-256: a client
+	// sends the same one with each request.
+	accepted *ttlcache.Cache[[sha256.Size]byte, acceptedToken]
+}
+
+// An acceptedToken is what a token says, as long as the issuer's keys are those
+// by which it was checked.
+type acceptedToken struct {
+	Principal
+	keysRead time.Time
 }
 
 // New returns the Verifier that cfg describes. With a JWKS URL it keeps the
@@ -51,7 +65,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 		return nil, err
 	}
 	cfg.MaxTokenLife = cmp.Or(cfg.MaxTokenLife, defaultTokenLife)
-	v := &Verifier{cfg: cfg, secret: []byte(cfg.Secret), now: time.Now}
+	v := &Verifier{
+		cfg: cfg, secret: []byte(cfg.Secret), now: time.Now,
+		accepted: ttlcache.New(ttlcache.WithCapacity[[sha256.Size]byte, acceptedToken](maxAccepted)),
+	}
 	methods := []string{"HS256"}
 	if cfg.JWKSURL != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
@@ -83,6 +100,29 @@ func (v *Verifier) Checks() []service.Check {
 // Verify returns the principal that token speaks for. Its error wraps ErrToken,
 // or is of kind fault.Unavailable if the token cannot be judged now.
 func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) {
+	digest := sha256.Sum256([]byte(token))
+	keysRead := v.issuer.keysRead() // before the check: they may be read again meanwhile
+	var known acceptedToken
+	if item := v.accepted.Get(digest); item != nil {
+		known = item.Value()
+	}
+	if !known.keysRead.Equal(keysRead) || !v.now().Before(known.Expires.Add(leeway)) {
+		p, err := v.check(ctx, token)
+		if err != nil {
+			return Principal{}, err
+		}
+		known = acceptedToken{p, keysRead}
+		v.accepted.Set(digest, known, ttlcache.NoTTL)
+	}
+	if v.erased != nil && v.erased(known.ID) {
+		return Principal{}, fmt.Errorf("%w: its account was erased", ErrToken)
+	}
+	return known.Principal, nil
+}
+
+// check is Verify for a token that was not seen before, except that it knows of
+// nobody who was erased.
+func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 	claims := jwt.MapClaims{}
 	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if err := checkHeader(t.Header); err != nil {
@@ -109,9 +149,6 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	p.ID, _ = claims["sub"].(string)
 	if p.ID == "" || len(p.ID) > maxID || text.CheckLine(p.ID) != nil {
 		return Principal{}, fmt.Errorf("%w: its subject is missing or not a short text", ErrToken)
-	}
-	if v.erased != nil && v.erased(p.ID) {
-		return Principal{}, fmt.Errorf("%w: its account was erased", ErrToken)
 	}
 	name, _ := claims["name"].(string)
 	p.Name = strings.TrimSpace(name)

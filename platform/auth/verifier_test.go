@@ -31,7 +31,7 @@ func config() auth.Config {
 	return auth.Config{Mode: auth.JWT, Issuer: "https://id.test", Audience: "cityconnect", Secret: secret, RoleClaim: "role"}
 }
 
-func newVerifier(t *testing.T, cfg auth.Config) *auth.Verifier {
+func newVerifier(t testing.TB, cfg auth.Config) *auth.Verifier {
 	t.Helper()
 	v, err := auth.New(t.Context(), cfg, zerolog.Nop())
 	if err != nil {
@@ -54,7 +54,7 @@ func claims(replace jwt.MapClaims) jwt.MapClaims {
 	return c
 }
 
-func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c jwt.MapClaims, header ...string) string {
+func sign(t testing.TB, method jwt.SigningMethod, kid string, key any, c jwt.MapClaims, header ...string) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, c)
 	if kid != "" {
@@ -170,7 +170,7 @@ type issuer struct {
 	asked atomic.Int32
 }
 
-func newIssuer(t *testing.T) *issuer {
+func newIssuer(t testing.TB) *issuer {
 	t.Helper()
 	is := &issuer{}
 	is.keys.Store(new([]jwkset.JWK))
@@ -198,12 +198,12 @@ func newIssuer(t *testing.T) *issuer {
 }
 
 // publish replaces what the issuer shows by one key.
-func (is *issuer) publish(t *testing.T, kid string, alg jwkset.ALG, key crypto.Signer) {
+func (is *issuer) publish(t testing.TB, kid string, alg jwkset.ALG, key crypto.Signer) {
 	t.Helper()
 	is.publishAs(t, jwkset.JWKMetadataOptions{KID: kid, ALG: alg}, key)
 }
 
-func (is *issuer) publishAs(t *testing.T, metadata jwkset.JWKMetadataOptions, key crypto.Signer) {
+func (is *issuer) publishAs(t testing.TB, metadata jwkset.JWKMetadataOptions, key crypto.Signer) {
 	t.Helper()
 	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: metadata, Validate: jwkset.JWKValidateOptions{SkipAll: true}})
 	if err != nil {
@@ -299,6 +299,37 @@ func TestVerifyJWKSRotation(t *testing.T) {
 	}
 }
 
+// A token that was accepted is not checked again, and is refused all the same
+// once it has expired or its user was erased.
+func TestVerifyAcceptedBefore(t *testing.T) {
+	t.Parallel()
+	const leeway = 30 * time.Second
+	v := newVerifier(t, config())
+	var erased atomic.Bool
+	v.RefuseErased(func(user string) bool { return user == "u-1" && erased.Load() })
+	hs := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, "", []byte(secret), c) }
+
+	token := hs(claims(nil))
+	for range 2 {
+		p, err := v.Verify(t.Context(), token)
+		checkVerified(t, p, err, token, "")
+	}
+	erased.Store(true)
+	p, err := v.Verify(t.Context(), token)
+	checkVerified(t, p, err, token, "its account was erased")
+
+	other := claims(jwt.MapClaims{"sub": "u-2", "exp": time.Now().Add(2*time.Second - leeway).Unix()})
+	token = hs(other)
+	if _, err := v.Verify(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	for err, deadline := error(nil), time.Now().Add(20*time.Second); err == nil; _, err = v.Verify(t.Context(), token) {
+		if time.Now().After(deadline) {
+			t.Fatal("an expired token is still accepted")
+		}
+	}
+}
+
 // A key that is published for something else, or that is too weak, is none.
 func TestVerifyUsesKeysForSignaturesAlone(t *testing.T) {
 	t.Parallel()
@@ -384,5 +415,30 @@ func TestUnknownKeyIDs(t *testing.T) {
 	}
 	if got := is.asked.Load() - before; got != 0 {
 		t.Errorf("the issuer was asked %d more times, want none", got)
+	}
+}
+
+// BenchmarkVerify checks the token that a client sends with each request.
+func BenchmarkVerify(b *testing.B) {
+	key := must(rsa.GenerateKey(rand.Reader, 2048))
+	is := newIssuer(b)
+	is.publish(b, "k1", jwkset.AlgRS256, key)
+	for _, bb := range []struct {
+		method jwt.SigningMethod
+		key    any
+		config auth.Config
+	}{
+		{jwt.SigningMethodHS256, []byte(secret), config()},
+		{jwt.SigningMethodRS256, key, is.config()},
+	} {
+		b.Run(bb.method.Alg(), func(b *testing.B) {
+			v := newVerifier(b, bb.config)
+			token := sign(b, bb.method, "", bb.key, claims(nil))
+			for b.Loop() {
+				if _, err := v.Verify(b.Context(), token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

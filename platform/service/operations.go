@@ -17,7 +17,7 @@ const (
 	// mutexFraction and blockNanoseconds are how rarely contention is noted: so
 	// that it costs nothing that could be measured, and is there when asked for.
 	mutexFraction    = 100
-	blockNanoseconds = 1_000_000
+	blockNanoseconds = 100_000_000
 )
 
 // NewOperations returns the handler of what operators alone may see: metrics,

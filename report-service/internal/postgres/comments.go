@@ -43,7 +43,7 @@ func (c *commentChange) scope() scope { return scope{subject: c.comment.ReportID
 func (c *commentChange) read(r *readBatch) {
 	c.locked, c.earlier = r.lock(c.comment.ReportID), storedResponse{}
 	if c.idempotent != nil {
-		c.earlier.read(&r.batch, c.key)
+		c.earlier.read(&r.others, c.key)
 	}
 }
 

@@ -402,12 +402,13 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 		}
 	}()
 
-	reads := &readBatch{waitForLocks: waitForLocks, locks: make(map[uuid.UUID]*lockedReport)}
-	reads.batch.Queue("begin")
+	reads := newReadBatch(waitForLocks)
 	for _, r := range requests {
 		r.change.read(reads)
 	}
-	queries := &reads.batch
+	queries := &pgx.Batch{}
+	queries.Queue("begin")
+	reads.queue(queries)
 	if queries.Len() > 1 { // otherwise one round trip is enough
 		if err := conn.SendBatch(ctx, queries).Close(); err != nil {
 			return err

@@ -136,6 +136,63 @@ func TestVotesOnOneReportGoTogether(t *testing.T) {
 	}
 }
 
+// Votes on many reports that come together are looked up and written together,
+// each by its id: a plan that reads a whole table would be made while the table
+// is small, and kept while it grows.
+func TestVotesOnManyReportsGoTogether(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	f := idleFixture(t)
+	other, ids := f.replica(), make([]uuid.UUID, n)
+	for i := range ids {
+		ids[i] = other.file(ann, draft(report.Public)).ID
+	}
+	if _, err := other.Vote(t.Context(), ids[0], "v", report.Downvote); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := other.scans()
+	tallies := make([]report.Tally, n)
+	outcomes := f.together(n, func(ctx context.Context, i int) (err error) {
+		tallies[i], err = f.Vote(ctx, ids[i], "v", report.Upvote)
+		return err
+	})
+	if err := errors.Join(outcomes...); err != nil {
+		t.Fatal(err)
+	}
+	f.pool.Close() // a session says what it has read when it ends
+	other.eventually("the votes are counted", func() bool { _, byIndex := other.scans(); return byIndex >= n })
+	if after, _ := other.scans(); after != before {
+		t.Errorf("%d times a whole table was read", after-before)
+	}
+	for i, got := range tallies {
+		want := report.Tally{Score: 1, Version: 2}
+		if i == 0 {
+			want.Version = 3
+		}
+		if got != want {
+			t.Errorf("vote %d: tally %+v, want %+v", i, got, want)
+		}
+		other.recount(ids[i])
+	}
+	other.checkOrder()
+	if got := other.transactions(); got > n+3 {
+		t.Errorf("%d transactions, want one for each report and the first vote, and one or two for all votes", got)
+	}
+}
+
+// scans returns how often a whole table was read, and how often votes were looked
+// up by their index.
+func (f *fixture) scans() (whole, byIndex int) {
+	f.t.Helper()
+	err := f.pool.QueryRow(f.t.Context(), `
+		select sum(seq_scan), sum(idx_scan) filter (where relname = 'votes')
+		from pg_stat_user_tables where relname in ('reports', 'reporters', 'votes')`).Scan(&whole, &byIndex)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return whole, byIndex
+}
+
 // Whoever votes several times at once has one vote, and it counts once.
 func TestSameVoterTwiceAtOnce(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func (c *createChange) scope() scope {
 func (c *createChange) read(r *readBatch) {
 	c.earlier = storedResponse{}
 	if c.idempotent != nil {
-		c.earlier.read(&r.batch, c.key)
+		c.earlier.read(&r.others, c.key)
 	}
 }
 

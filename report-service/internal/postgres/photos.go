@@ -155,9 +155,11 @@ func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoU
 
 // lockReport locks the row of a report, hidden or not, and waits for it.
 func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
-	r := &readBatch{waitForLocks: true, locks: make(map[uuid.UUID]*lockedReport)}
+	r := newReadBatch(true)
 	l := r.lock(id)
-	if err := tx.SendBatch(ctx, &r.batch).Close(); err != nil {
+	var b pgx.Batch
+	r.queue(&b)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return nil, fmt.Errorf("lock report: %w", err)
 	}
 	if !l.found {

@@ -2,18 +2,27 @@ package postgres
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A readBatch collects what the changes of a transaction have to know.
+// A readBatch collects what the changes of a transaction have to know, and asks
+// for all rows of a table by one statement.
 type readBatch struct {
-	batch        pgx.Batch
 	waitForLocks bool
 	locks        map[uuid.UUID]*lockedReport
+	votes        []*earlierVote
+	others       pgx.Batch // whatever is rare
+}
+
+func newReadBatch(waitForLocks bool) *readBatch {
+	return &readBatch{waitForLocks: waitForLocks, locks: make(map[uuid.UUID]*lockedReport)}
 }
 
 // A lockedReport is a report whose row the transaction has locked. All changes
@@ -24,38 +33,97 @@ type lockedReport struct {
 	changed bool
 }
 
-// lock queues the lock on a report. What it reads is as of the moment it is
-// granted. Unless the batch waits for locks, a row that another session has
-// locked is skipped: it must not hold up changes to other reports.
+// lock has a report locked. What is known of it is as of the moment it is.
+// Unless the batch waits for locks, a row that another session has locked is
+// skipped: it must not hold up changes to other reports.
 func (r *readBatch) lock(id uuid.UUID) *lockedReport {
-	if l := r.locks[id]; l != nil {
-		return l
+	l := r.locks[id]
+	if l == nil {
+		l = &lockedReport{}
+		r.locks[id] = l
 	}
-	l := &lockedReport{}
-	r.locks[id] = l
-	sql := lockSQL
-	if !r.waitForLocks {
-		sql += ` skip locked`
-	}
-	r.batch.Queue(sql, key(id)).
-		QueryRow(func(row pgx.Row) error {
-			var latitude, longitude *float64
-			err := optional(&l.found, &l.ID, &l.Title, &l.Privacy, &l.Status, &l.Score, &l.Version, &l.Reporter.ID,
-				&l.Category.ID, &latitude, &longitude, &l.HiddenReason)(row)
-			if latitude != nil && longitude != nil {
-				l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
-			}
-			return err
-		})
 	return l
 }
 
-const lockSQL = `
-	select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-	  r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, '')
-	from reports r left join reporters p on p.report_id = r.id
-	where r.id = $1
-	for no key update of r`
+// An earlierVote is what a voter thinks of a report so far.
+type earlierVote struct {
+	reportID uuid.UUID
+	voter    string
+	vote     report.Vote
+}
+
+func (r *readBatch) vote(id uuid.UUID, voter string) *earlierVote {
+	v := &earlierVote{reportID: id, voter: voter}
+	r.votes = append(r.votes, v)
+	return v
+}
+
+// queue queues all statements. The locks come first: only a later statement sees
+// for certain what the one who held them before has done.
+func (r *readBatch) queue(b *pgx.Batch) {
+	if len(r.locks) > 0 {
+		r.queueLocks(b)
+	}
+	if len(r.votes) > 0 {
+		r.queueVotes(b)
+	}
+	b.QueuedQueries = append(b.QueuedQueries, r.others.QueuedQueries...)
+}
+
+// queueLocks looks up each report by itself: the subquery cannot be joined in
+// another way, which would be planned for a table that is still small, and be
+// kept while it grows.
+func (r *readBatch) queueLocks(b *pgx.Batch) {
+	wait := ""
+	if !r.waitForLocks {
+		wait = " skip locked"
+	}
+	b.Queue(`
+		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
+			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
+				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, '')
+			from reports r left join reporters p on p.report_id = r.id
+			where r.id = wanted.id
+			for no key update of r`+wait+`) as locked`,
+		column(slices.Collect(maps.Keys(r.locks)), key)).
+		Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var f report.Filing
+				var latitude, longitude *float64
+				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
+					&f.Category.ID, &latitude, &longitude, &f.HiddenReason)
+				if err != nil {
+					return err
+				}
+				if latitude != nil && longitude != nil {
+					f.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
+				}
+				*r.locks[f.ID] = lockedReport{Filing: f, found: true}
+			}
+			return rows.Err()
+		})
+}
+
+// queueVotes looks up each vote by itself, as queueLocks does.
+func (r *readBatch) queueVotes(b *pgx.Batch) {
+	b.Queue(`
+		select wanted.place, earlier.value
+		from unnest($1::uuid[], $2::text[]) with ordinality as wanted (report_id, voter_id, place) cross join lateral (
+			select value from votes where report_id = wanted.report_id and voter_id = wanted.voter_id limit 1) as earlier`,
+		column(r.votes, func(v *earlierVote) pgtype.UUID { return key(v.reportID) }),
+		column(r.votes, func(v *earlierVote) string { return v.voter })).
+		Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var place int64
+				var vote report.Vote
+				if err := rows.Scan(&place, &vote); err != nil {
+					return err
+				}
+				r.votes[place-1].vote = vote
+			}
+			return rows.Err()
+		})
+}
 
 // check refuses a change to a report that does not exist, or that is hidden:
 // nothing of it is announced. Only an official is told that it is.

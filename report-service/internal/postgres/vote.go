@@ -24,20 +24,15 @@ type voteChange struct {
 	id     uuid.UUID
 	ballot report.Ballot
 	locked *lockedReport
-	voted  bool
-	before report.Vote
+	before *earlierVote
 	tally  report.Tally
 }
 
 // scope lets the votes of others on the same report be written together.
 func (c *voteChange) scope() scope { return scope{c.id, c.ballot.Voter} }
 
-// read queues the lock first: only a later statement sees for certain what
-// the one who held it before has voted.
 func (c *voteChange) read(r *readBatch) {
-	c.locked, c.before = r.lock(c.id), report.None
-	r.batch.Queue(`select value from votes where report_id = $1 and voter_id = $2`, key(c.id), c.ballot.Voter).
-		QueryRow(optional(&c.voted, &c.before))
+	c.locked, c.before = r.lock(c.id), r.vote(c.id, c.ballot.Voter)
 }
 
 func (c *voteChange) write(w *writeBatch) error {
@@ -45,7 +40,7 @@ func (c *voteChange) write(w *writeBatch) error {
 		return err
 	}
 	filing := c.locked.Filing
-	ok, err := filing.Vote(c.ballot, c.before, time.Now())
+	ok, err := filing.Vote(c.ballot, c.before.vote, time.Now())
 	if err != nil {
 		return err
 	}

@@ -101,11 +101,8 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 	if len(w.filings) > 0 {
 		w.queueFilings(b)
 	}
-	for _, l := range w.changed {
-		// One by one, because a join would be planned for a table that is still
-		// small, and be kept while it grows.
-		b.Queue(`update reports set status = $2, score = $3, version = $4, updated_at = $5 where id = $1`,
-			key(l.ID), string(l.Status), l.Score, l.Version, l.UpdatedAt)
+	if len(w.changed) > 0 {
+		w.queueChanged(b)
 	}
 	if len(w.history) > 0 {
 		w.queueHistory(b)
@@ -165,6 +162,23 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		ids,
 		column(w.filings, func(f newFiling) string { return f.Reporter.ID }),
 		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))
+}
+
+// queueChanged has each report looked up by its id: PostgreSQL may not plan
+// another way, which would suit a table that is still small, and be kept while it
+// grows. The settings end with the transaction.
+func (w *writeBatch) queueChanged(b *pgx.Batch) {
+	b.Queue(`select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)`)
+	b.Queue(`
+		update reports set status = new.status, score = new.score, version = new.version, updated_at = new.updated_at
+		from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[])
+			as new (id, status, score, version, updated_at)
+		where reports.id = new.id`,
+		column(w.changed, func(l *lockedReport) pgtype.UUID { return key(l.ID) }),
+		column(w.changed, func(l *lockedReport) string { return string(l.Status) }),
+		column(w.changed, func(l *lockedReport) int64 { return l.Score }),
+		column(w.changed, func(l *lockedReport) int64 { return l.Version }),
+		column(w.changed, func(l *lockedReport) time.Time { return l.UpdatedAt }))
 }
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {

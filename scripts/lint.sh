@@ -53,7 +53,7 @@ shell() {
     return
   fi
   local scripts
-  mapfile -t scripts < <(git ls-files 'scripts/*.sh' 'deploy/*.sh' scripts/stack .ci/run ':!scripts/stack.d')
+  mapfile -t scripts < <(git ls-files 'scripts/*.sh' 'deploy/*.sh' scripts/stack .ci/run ':!scripts/stack.d' ':!scripts/kubernetes.d')
   shellcheck -x "${scripts[@]}"
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
@@ -131,6 +132,27 @@ func TestPageMapStaysInItsPlace(t *testing.T) {
 	}
 }
 
+// A report's page shows where it is, not the middle of the city.
+func TestPageMapIsAroundItsReport(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	report, err := ana.CreateReport(t.Context(), inBogor("At the edge of the city", -15, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := c.reader(ana).open("reports/"+report.ID.String(), browser.Width(390, 844))
+	page.do(browser.Until(`document.querySelector('.map-canvas[data-drawn] .dot')`))
+	apart, err := browser.Ask[[]float64](page.Tab, `(() => {
+		const [map, dot] = ['.map-canvas', '.map-canvas .dot'].map((s) => document.querySelector(s).getBoundingClientRect());
+		return [map.x + map.width / 2 - dot.x - dot.width / 2, map.y + map.height / 2 - dot.y - dot.height / 2].map(Math.abs);
+	})()`)
+	if err != nil || len(apart) != 2 || max(apart[0], apart[1]) > 2 {
+		t.Errorf("the report is %v pixels from the middle of its map (error: %v)", apart, err)
+	}
+	page.checkFaults()
+}
+
 // Where the city has a geocoder an address is found by it, and a place is called
 // after it. It learns what is looked for, and nothing of who looks; while it is
 // away there are the map's own names.
@@ -215,11 +237,61 @@ func TestPageMapShowsAll(t *testing.T) {
 	page.do(
 		browser.Until(`document.querySelectorAll('.card').length === 50`),
 		browser.Until(`[...document.querySelectorAll('.cluster')].reduce((sum, e) => sum + Number(e.textContent), 0) === 160`),
-		browser.Click("input[type=checkbox]", ""),
 	)
 	points, err := browser.Ask[int](page.Tab, `fetch('/map/points?zoom=16&bbox=106.7990,-6.5955,106.8001,-6.5944').then((r) => r.json()).then(({ points }) => points.length)`)
 	if err != nil || points != 9 {
 		t.Errorf("a square of the city has %d points (error: %v), want 9", points, err)
 	}
 	page.checkFaults()
+}
+
+// The map goes to where somebody wants to look: to what a search finds, to a street,
+// and to his device. On request the list has what the map shows, and no more. Who
+// cannot be located, or is elsewhere, is told so.
+func TestPageMapGoesThere(t *testing.T) {
+	t.Parallel()
+	c := startCity(t)
+	ana := c.signIn("Ana", "resident")
+	for title, away := range map[string]float64{"Dark crossing": 0, "Far lamp": 30} {
+		if _, err := ana.CreateReport(t.Context(), inBogor(title, away, away), "Idempotency-Key", uuid.NewString()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := c.reader(nil).open("", browser.Width(1280, 800), browser.Permission("geolocation", "denied"))
+	cards := func(n int) browser.Action {
+		return browser.Until(fmt.Sprintf(`document.querySelectorAll('.card').length === %d`, n))
+	}
+	onlyHere := browser.Click(".map-bar label", "Only reports in this area")
+	page.do(
+		cards(2), mapShown, browser.Until(`document.querySelectorAll('.map-canvas .dot').length === 1`),
+		onlyHere, cards(1), browser.See(".card", "Dark crossing"),
+		browser.Until(`(globalThis.area = new URLSearchParams(location.search).get('bbox'))`),
+		onlyHere, cards(2), browser.Until(`!location.search.includes('bbox')`),
+		browser.Fill("Search reports", "far lamp"), cards(1), inTheMiddle(".map-canvas .dot"),
+		browser.Click("button", "Clear filters"), cards(2),
+
+		browser.Click("button", "Near me"), browser.See(".map-find .fault", "does not say where it is"),
+		browser.Permission("geolocation", "granted"), deviceAt(-6.5900, 106.8050),
+		browser.Click("button", "Near me"), inTheMiddle(".map-canvas .device"), browser.Until(`!document.querySelector('.map-find .fault')`),
+		deviceAt(51.5, 0), browser.Click("button", "Near me"), browser.See(".map-find .fault", "not in the city"),
+
+		browser.Fill("Find a street", "jalan"), browser.Click(".place-search li button", "Jalan"),
+		browser.Until(`!document.querySelector('.place-search li')`),
+		onlyHere, browser.Until(`(({ searchParams }) => searchParams.has('bbox') && searchParams.get('bbox') !== globalThis.area)(new URL(location.href))`),
+	)
+	page.checkFaults()
+}
+
+// inTheMiddle waits until something is in the middle of the map.
+func inTheMiddle(selector string) browser.Action {
+	return browser.Until(fmt.Sprintf(`((map, found) => found && Math.hypot(
+		(map.left + map.right - found.left - found.right) / 2, (map.top + map.bottom - found.top - found.bottom) / 2) < 30
+	)(document.querySelector('.map-canvas').getBoundingClientRect(), document.querySelector(%q)?.getBoundingClientRect())`, selector))
+}
+
+// deviceAt has the browser say where it is.
+func deviceAt(latitude, longitude float64) browser.Action {
+	return browser.Command(emulation.SetGeolocationOverride, emulation.SetGeolocationOverrideParams{
+		Latitude: &latitude, Longitude: &longitude, Accuracy: new(10.0),
+	})
 }

@@ -56,7 +56,19 @@ func TestPagePreviewAndReference(t *testing.T) {
 	}
 	page.do(browser.Go(fmt.Sprintf("%s/?q=%s", c.gateway.URL, strings.ToLower(strings.Replace(reference, "-", " ", 1)))),
 		browser.See(".card", "Dark crossing"), browser.Until(`document.querySelectorAll('.card').length === 1`))
+	page.do(
+		browser.Click(".card a", "Dark crossing"),
+		browser.Until(`document.querySelector('a[href^="https://www.openstreetmap.org/directions?to="]')`),
+		browser.Until(`(navigator.share = ({ url }) => (globalThis.shared = url), true)`),
+		browser.Click("button", "Share"), browser.Until(`globalThis.shared === '`+c.gateway.URL+`/reports/`+report.ID.String()+`'`),
+	)
 	page.checkFaults()
+
+	// An official who is told it on the telephone finds it, and sees that it is the one.
+	desk := c.reader(c.signIn("Olga", "official")).open("queue?q="+reference, browser.Width(1280, 800))
+	desk.do(browser.Click(".task a", "Dark crossing"), browser.See(".desk-detail .meta code", reference),
+		browser.Until(`document.querySelectorAll('.task').length === 1`))
+	desk.checkFaults()
 }
 
 // htmlAt returns the page as a browser gets it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
@@ -64,6 +66,24 @@ func TestPageDevices(t *testing.T) {
 	})
 	page.checkAccessible("settings with a device, on a phone")
 	page.checkNarrow("settings with a device")
+
+	// Its push service has given the browser another address: the page tells it, and
+	// there is one device as before.
+	var before uuid.UUID
+	if err := c.notificationDB.QueryRow(t.Context(), `select id from push_subscriptions`).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	page.do(browser.Until(`((push) => {
+		push.says.endpoint += '-renewed';
+		sessionStorage.setItem('push', JSON.stringify(push));
+		return true;
+	})(JSON.parse(sessionStorage.getItem('push')))`), browser.Go(c.gateway.URL), live)
+	eventually(t, "the device has another address", func(ctx context.Context) bool {
+		var renewed, all int
+		err := c.notificationDB.QueryRow(ctx, `select count(*) filter (where id <> $1), count(*) from push_subscriptions`, before).Scan(&renewed, &all)
+		return err == nil && renewed == 1 && all == 1
+	})
+	page.do(browser.Go(c.gateway.URL+"/settings"), browser.See(".rows li", "This device"), subscribed(true))
 
 	// What is pushed is shown once while no page is open, the newest of it.
 	origin, path := c.gateway.URL, "/reports/"+file(t, ana, "Dark crossing").ID.String()

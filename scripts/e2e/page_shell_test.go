@@ -41,27 +41,24 @@ func TestPageHoldsLongTexts(t *testing.T) {
 	detail := "reports/" + report.ID.String()
 	for role, screens := range map[string][]string{
 		"resident": {"", "?view=map", detail, "new", "new?step=2", "new?step=3", "new?step=4", "mine", "settings"},
-		"official": {"", "queue", "queue?status=all&from=2026-01-01&report=" + report.ID.String(), "queue/numbers", "queue/templates", "queue/moves", detail},
-		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/email", "ops/schedules", "ops/audit"},
+		"official": {"", "queue", "queue?status=all&from=2026-01-01&report=" + report.ID.String(), "queue/numbers", "queue/templates", "queue/moves", detail, "queue/abuse"},
+		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/calendar", "ops/webhooks", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/email", "ops/schedules", "ops/audit"},
 	} {
 		id := map[string]string{"resident": "resident-ana", "official": "official-olga", "operator": "operator-oskar"}[role]
 		user := c.As(id, token(jwt.MapClaims{"sub": id, "name": longName, "role": role}))
 		page := c.reader(user).open("", browser.Width(360, 740), browser.Theme("dark"))
 		page.do(unread("99+"))
 		for i, address := range screens {
-			// Themes change colours and languages words, never each other's.
-			language, theme := []string{"en", "id"}[i%2], []string{"light", "dark"}[i%2]
-			page.speak(language)
-			page.do(browser.Go(c.gateway.URL+"/"+address), live, browser.Theme(theme), browser.Until(`!document.querySelector('[aria-busy=true]')`))
-			for _, width := range []int{360, 820, 1280} {
-				page.do(browser.Width(width, 740))
-				page.checkWhole(fmt.Sprintf("%s at %q, %d px, %s", role, address, width, language))
+			for j, language := range []string{"en", "id"} {
+				// Themes change colours and languages words, never each other's.
+				theme := []string{"light", "dark"}[(i+j)%2]
+				page.speak(language)
+				page.do(browser.Go(c.gateway.URL+"/"+address), live, browser.Theme(theme), browser.Until(`!document.querySelector('[aria-busy=true]')`))
+				for _, width := range []int{360, 820, 1280} {
+					page.do(browser.Width(width, 740))
+					page.checkWhole(fmt.Sprintf("%s at %q, %d px, %s", role, address, width, language))
+				}
 			}
-			page.speak([]string{"id", "en"}[i%2])
-			page.do(browser.Reload(), live)
-			page.checkWhole(fmt.Sprintf("%s at %q, 1280 px, the other language", role, address))
-			page.do(browser.Width(820, 1100))
-			page.checkWhole(fmt.Sprintf("%s at %q, 820 px, the other language", role, address))
 		}
 		page.checkFaults()
 		page.Close()
@@ -159,28 +156,74 @@ func TestPageAddresses(t *testing.T) {
 	page.do(browser.See("h1", "no such page"), browser.Until(`location.origin === `+fmt.Sprintf("%q", c.gateway.URL)))
 }
 
-// On paper there is what was to be read, and nothing to press.
+// On paper there is what was to be read, and nothing to press: of a report, and of
+// the queue with one that is open, which is a work order.
 func TestPagePrints(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
-	ana := c.signIn("Ana", "resident")
+	ana, olga := c.signIn("Ana", "resident"), c.signIn("Olga", "official")
 	report := file(t, ana, "Dark crossing")
+	file(t, ana, "Another one")
 	page := c.reader(ana).open("reports/" + report.ID.String())
-	page.do(browser.See(".story", "Since Monday."), browser.Media("print"))
-	printed, err := browser.Ask[string](page.Tab, `document.body.innerText`)
+	page.do(browser.See(".story", "Since Monday."))
+	page.checkPrinted("Dark crossing", "Since Monday.", "Jl. Asia Afrika 8")
+	desk := c.reader(olga).open("queue?report="+report.ID.String(), browser.Width(1280, 800))
+	desk.do(browser.See(".task", "Another one"), browser.See(".desk-detail .story", "Since Monday."))
+	desk.checkPrinted("Dark crossing", "Another one", "Since Monday.", "Jl. Asia Afrika 8", "Pending")
+}
+
+// checkPrinted fails the test if these words are not on paper, or anything is that
+// can be pressed.
+func (p tab) checkPrinted(words ...string) {
+	p.t.Helper()
+	p.do(browser.Media("print"))
+	printed, err := browser.Ask[string](p.Tab, `document.body.innerText`)
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	for _, want := range []string{"Dark crossing", "Since Monday.", "Jl. Asia Afrika 8"} {
+	for _, want := range words {
 		if !strings.Contains(printed, want) {
-			t.Errorf("%q is not on paper", want)
+			p.t.Errorf("%q is not on paper", want)
 		}
 	}
-	pressable, err := browser.Ask[[]string](page.Tab, `[...document.querySelectorAll('button, input, nav a, .map, .top')]
+	pressable, err := browser.Ask[[]string](p.Tab, `[...document.querySelectorAll('button, input, nav a, .map, .top')]
 		.filter((e) => e.checkVisibility()).map((e) => e.outerHTML.slice(0, 80))`)
 	if err != nil || len(pressable) > 0 {
-		t.Errorf("on paper there is (error: %v): %q", err, pressable)
+		p.t.Errorf("on paper there is (error: %v): %q", err, pressable)
 	}
+}
+
+// A card leads to its report wherever it is pressed, and at a desk a filter that is
+// set moves nothing. A phone has no room for a way to clear what is not set.
+func TestPageCardsAndFilters(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	file(t, c.signIn("Ana", "resident"), "Dark crossing")
+	page := c.reader(nil).open("")
+	for _, width := range []int{1024, 1280} {
+		page.do(browser.Width(width, 740), browser.See(".card", "Dark crossing"))
+		top := func() float64 {
+			t.Helper()
+			return must(browser.Ask[float64](page.Tab, `document.querySelector('.split').getBoundingClientRect().top + scrollY`))
+		}
+		before := top()
+		page.do(browser.Click(".filters .chip", "Pending"), browser.Until(`location.search.includes('status=pending')`),
+			browser.Until(`!document.querySelector('.clear').disabled`))
+		if after := top(); after != before {
+			t.Errorf("%d px: the list is at %.0f with a filter and at %.0f without", width, after, before)
+		}
+		page.do(browser.Click("button", "Clear filters"), browser.Until(`!location.search.includes('status')`))
+	}
+	page.do(
+		browser.See(".card", "Dark crossing"),
+		browser.Until(`(({ right, bottom }) => {
+			const pressed = document.elementFromPoint(right - 8, bottom - 8)?.closest('a');
+			pressed?.click();
+			return pressed;
+		})(document.querySelector('.card').getBoundingClientRect())`),
+		browser.See("h1", "Dark crossing"),
+	)
+	page.checkFaults()
 }
 
 // The bell of an official counts new reports, and nothing covers the queue for

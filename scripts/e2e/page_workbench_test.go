@@ -199,6 +199,12 @@ func TestPageWorkbenchAddress(t *testing.T) {
 		browser.See(".desk-detail .acts", "Filled."),
 		browser.Click("button", "Clear filters"),
 		browser.Until(`!location.search.includes('q=')`),
+		browser.Width(1600, 900), // where columns have headings
+		browser.See("[aria-sort=descending]", "Filed"),
+		browser.Click("[role=columnheader] a", "Filed"),
+		browser.Until(`location.search.includes('order=oldest')`), browser.See("[aria-sort=ascending]", "Filed"),
+		browser.Click("[role=columnheader] a", "Votes"),
+		browser.Until(`location.search.includes('order=score')`), browser.See("[aria-sort=descending]", "Votes"),
 	)
 
 	phone := c.reader(olga).open("queue", browser.Width(390, 844))

@@ -44,7 +44,7 @@ async function start(): Promise<void> {
     subscribeToStages();
     void sendKept();
     if (config.push && 'Notification' in window && Notification.permission === 'granted')
-      import('./state/device').then(({ endOthers }) => endOthers()).catch(() => {});
+      import('./state/device').then(({ checkDevice }) => checkDevice()).catch(() => {});
     // The list says where the stream begins. Without it, it begins now.
     await loadNotifications().catch(() => {});
   }

@@ -1,6 +1,7 @@
 /**
  * The service worker: the page starts without a network, and says then what it
- * lacks; and what is pushed is shown while nobody looks at the page. It keeps
+ * lacks; what is pushed is shown while nobody looks at the page, and where it is
+ * pushed to is told when that changes. It keeps
  * the page's own files and nothing else. What the services answer is never kept
  * here: it may be somebody's, and it may be old.
  */
@@ -66,6 +67,31 @@ async function open(url: string): Promise<void> {
   const windows = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
   const there = windows.find((page) => new URL(page.url).pathname === url);
   await (there ? there.focus() : self.clients.openWindow(url));
+}
+
+// The push service has given the browser another address, or none: what is sent to
+// the one before is lost.
+self.addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event)));
+
+/**
+ * Tells the service the address that holds from now on. Where nobody is signed in it
+ * is told by the page, once somebody is, in the language of the page: checkDevice.
+ */
+async function renew({ newSubscription }: PushSubscriptionChangeEvent): Promise<void> {
+  const { endpoint, keys } = (newSubscription ?? (await subscribe()))?.toJSON() ?? {};
+  if (!endpoint) return;
+  const language = navigator.language.startsWith('id') ? 'id' : 'en';
+  const body = JSON.stringify({ endpoint, keys, language });
+  await fetch('/me/push', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+}
+
+/** Asks the push service for an address; not every browser has one in its event. */
+async function subscribe(): Promise<PushSubscription | undefined> {
+  if (Notification.permission !== 'granted') return undefined;
+  const answer = await fetch('/push/key');
+  if (!answer.ok) return undefined;
+  const { key } = (await answer.json()) as { key: string };
+  return self.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
 }
 
 async function kept(path: string): Promise<Response> {

@@ -5,22 +5,39 @@ import migration from '../../../../../../migrations/report/0001_reports.up.sql?r
 import type { DeadLetter, Delivery, Notification, Replay, Status, VoteType, Webhook } from '../api/client';
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
-import en from './en.json';
-import { isWord, languages, preferredLanguage, setLanguage, t, tn } from './i18n';
+import * as ops from './console';
+import { isWord, language, languages, preferredLanguage, setLanguage, t, tn, withWords } from './i18n';
+import './queue';
+import './settings';
 
 const sources = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.{test,gen}.*'], { query: '?raw', import: 'default', eager: true });
-const all = await Promise.all(Object.entries(languages).map(async ([tag, { load }]) => ({ tag, words: await load() })));
+
+type Words = Record<string, string | undefined>;
+const files = import.meta.glob<Words>('./*.json', { import: 'default', eager: true });
+/** The English files, and what each is called in another language. */
+const english = Object.keys(files).filter((file) => file.endsWith('en.json'));
+const inLanguage = (file: string, tag: string) => file.replace('en.json', `${tag}.json`);
+const en = Object.assign({}, ...english.map((file) => files[file])) as Record<string, string>;
+
+const all = Object.keys(languages).flatMap((tag) =>
+  english.map((file) => ({ name: inLanguage(file, tag), english: files[file]!, words: files[inLanguage(file, tag)] ?? {} })),
+);
 
 /** The names in braces that a text is filled in with. */
 const gaps = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
 
-describe.each(all)('$tag', ({ words }: { words: Record<string, string | undefined> }) => {
-  test('has the words of English, and no others', () => expect(Object.keys(words).sort()).toEqual(Object.keys(en).sort()));
+test('there are no files but those, and no word is in two', () => {
+  expect(Object.keys(files).sort()).toEqual(all.map(({ name }) => name).sort());
+  expect(Object.keys(en)).toHaveLength(english.reduce((sum, file) => sum + Object.keys(files[file]!).length, 0));
+});
+
+describe.each(all)('$name', ({ english, words }) => {
+  test('has the words of English, and no others', () => expect(Object.keys(words).sort()).toEqual(Object.keys(english).sort()));
 
   test('says something for each', () => expect(Object.keys(words).filter((key) => !words[key]?.trim())).toEqual([]));
 
   test('is filled in with the same values', () => {
-    for (const [key, text] of Object.entries(en)) expect([key, gaps(words[key] ?? '')]).toEqual([key, gaps(text)]);
+    for (const [key, text] of Object.entries(english)) expect([key, gaps(words[key] ?? '')]).toEqual([key, gaps(text ?? '')]);
   });
 });
 
@@ -94,12 +111,38 @@ describe('words', () => {
   test('are filled in', () => expect(t('report.by', { name: 'Ana {b}' })).toBe('by Ana {b}'));
 
   test('differ by number', () => {
-    expect([tn('dead.count', 1), tn('dead.count', 0), tn('dead.count', 1_234)]).toEqual(['1 message', '0 messages', '1,234 messages']);
+    expect([tn('bell', 1), tn('score', 0), tn('score', -1)]).toEqual(['Notifications, 1 unread', 'votes', 'vote']);
+    expect([0, 1, 1_234].map((count) => ops.tn('dead.count', count))).toEqual(['0 messages', '1 message', '1,234 messages']);
   });
 
   test('are those of the chosen language', async () => {
     await setLanguage('id');
     expect([t('status.resolved'), document.documentElement.lang]).toEqual(['Selesai', 'id']);
+    expect(ops.t('queues.retry', { seconds: 5 })).toBe('Dicoba lagi setelah 5 detik');
+  });
+
+  test('of a part are there in the chosen language before it is drawn', async () => {
+    await setLanguage('id');
+    const part = await withWords({ 'a-test': 'a word' }, { id: async () => ({ default: { 'a-test': 'sebuah kata' } }) });
+    expect([part.t('a-test'), part.t('status.resolved')]).toEqual(['sebuah kata', 'Selesai']);
+    await setLanguage('en');
+    expect(part.t('a-test')).toBe('a word');
+  });
+
+  test('of a part are those of the language that is chosen while they come', async () => {
+    let come = () => {};
+    const coming = new Promise<void>((resolve) => (come = resolve));
+    await setLanguage('id');
+    const part = withWords({ 'late-test': 'late' }, { id: () => coming.then(() => ({ default: { 'late-test': 'terlambat' } })) });
+    await setLanguage('en');
+    come();
+    expect([(await part).t('late-test'), language.value]).toEqual(['late', 'en']);
+  });
+
+  test('of a part are English where they do not come', async () => {
+    await setLanguage('id');
+    const part = await withWords({ 'lost-test': 'lost' }, { id: () => Promise.reject(new TypeError('no network')) });
+    expect([part.t('lost-test'), language.value]).toEqual(['lost', 'id']);
   });
 
   test.each([

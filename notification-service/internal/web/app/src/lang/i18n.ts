@@ -1,21 +1,49 @@
-/** The page's words. English is always there; others come when chosen. */
-import { computed, signal } from '@preact/signals';
+/**
+ * The page's words. Those of the screens that everybody sees are here. The
+ * console, the workbench and the settings have words of their own, which come
+ * with their code: a module such as console.ts has what is here, and those.
+ *
+ * English is there with the code that says it; other languages come when chosen.
+ */
+import { batch, computed, signal } from '@preact/signals';
 
 import { preferences } from '../state/preferences';
 import en from './en.json';
 
-export type Words = Record<keyof typeof en, string>;
-export type Word = keyof typeof en;
+/** Every language by its own name. */
+export const languages: Record<string, string> = { en: 'English', id: 'Bahasa Indonesia' };
+
 /** Words that differ by number, as `key.one` and `key.other`. */
-export type Counted = Word extends infer W ? (W extends `${infer Stem}.other` ? Stem : never) : never;
+type Counted<Key extends string> = Key extends `${infer Stem}.other` ? Stem : never;
 
-/** Every language by its own name, with how to get its words. */
-export const languages: Record<string, { name: string; load: () => Promise<Words> }> = {
-  en: { name: 'English', load: async () => en },
-  id: { name: 'Bahasa Indonesia', load: async () => (await import('./id.json')).default satisfies Words },
-};
+type Values = Record<string, string | number>;
 
-const words = signal<Words>(en);
+interface Says<Key extends string> {
+  /** The words for key, with {names} filled in from values. */
+  t: (key: Key, values?: Values) => string;
+  /** The words for a number of things. */
+  tn: (stem: Counted<Key>, count: number, values?: Values) => string;
+  /** Whether there are words for key: for keys that the server makes. */
+  isWord: (key: string) => key is Key;
+}
+
+/** How to get words in each language but English. */
+type Others<Key extends string> = Record<string, () => Promise<{ default: Record<Key, string> }>>;
+
+/** Gets words in a language. */
+type Part = (tag: string) => Promise<Record<string, string>>;
+
+const parts: Part[] = [];
+
+function addPart<Key extends string>(english: Record<Key, string>, others: Others<Key>): Part {
+  const part: Part = async (tag) => (await others[tag]?.())?.default ?? english;
+  parts.push(part);
+  return part;
+}
+
+addPart(en, { id: () => import('./id.json') });
+
+const words = signal<Record<string, string>>(en);
 export const language = signal('en');
 
 /** The chosen language, or else the first of the browser's that we have. */
@@ -25,33 +53,51 @@ export function preferredLanguage(): string {
 }
 
 export async function setLanguage(tag: string): Promise<void> {
-  words.value = await (languages[tag] ?? languages.en!).load();
-  language.value = tag;
+  let all: Record<string, string> = {};
+  // One that is added meanwhile comes last, and is among them.
+  for (const part of parts) all = { ...all, ...(await part(tag)) };
+  batch(() => {
+    words.value = all;
+    language.value = tag;
+  });
   document.documentElement.lang = tag;
 }
 
-type Values = Record<string, string | number>;
+/**
+ * Adds the words of a part of the page, and resolves once they are there in the
+ * chosen language: before anything of that part is drawn.
+ */
+export async function withWords<Key extends string>(
+  english: Record<Key, string>,
+  others: NoInfer<Others<Key>>,
+): Promise<Says<keyof typeof en | Key>> {
+  const part = addPart(english, others);
+  for (let tag = ''; tag !== language.value; ) {
+    tag = language.value;
+    const more = await part(tag).catch(() => english); // better than no screen
+    if (tag === language.value) words.value = { ...words.value, ...more };
+  }
+  return says;
+}
 
-/** The words for key, with {names} filled in from values. */
-export function t(key: Word, values: Values = {}): string {
-  return words.value[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+function say(key: string, values: Values = {}): string {
+  return (words.value[key] ?? key).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 }
 
 /** Made once a language: making one takes much longer than using it. */
 const plurals = computed(() => new Intl.PluralRules(language.value));
 const numbers = computed(() => new Intl.NumberFormat(language.value));
 
-/** The words for a number of things. */
-export function tn(stem: Counted, count: number, values: Values = {}): string {
+function sayCount(stem: string, count: number, values: Values = {}): string {
   const rule = plurals.value.select(count) === 'one' ? 'one' : 'other';
-  return t(`${stem}.${rule}` as Word, { count: number(count), ...values });
-}
-
-/** Whether there are words for key: for keys that the server makes. */
-export function isWord(key: string): key is Word {
-  return key in en;
+  return say(`${stem}.${rule}`, { count: number(count), ...values });
 }
 
 export function number(value: number): string {
   return numbers.value.format(value);
 }
+
+const says = { t: say, tn: sayCount, isWord: (key: string): key is never => Object.hasOwn(words.value, key) };
+
+export type Word = keyof typeof en;
+export const { t, tn, isWord }: Says<Word> = says;

@@ -1,5 +1,5 @@
 import { must, reportService, type Task } from '../api/client';
-import { t, tn } from '../lang/i18n';
+import { t, tn } from '../lang/queue';
 import { toast } from '../state/toasts';
 import { Badge } from '../ui/badge';
 import { usePoll } from '../ui/poll';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, reportService, type Photo } from '../api/client';
-import { t, tn } from '../lang/i18n';
+import { t, tn } from '../lang/queue';
 import { toast } from '../state/toasts';
 import { explain, Fault } from '../ui/problem';
 import { usePoll } from '../ui/poll';

@@ -5,6 +5,7 @@ import { number, t, tn } from '../lang/i18n';
 import { loadOlder, mark, markAll, markReport, notifications, older, onlyOwn, setOnlyOwn, unread } from '../state/notifications';
 import { session } from '../state/session';
 import { describe } from '../ui/describe';
+import { groupBy } from '../ui/group';
 import { Icon } from '../ui/icons';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
@@ -49,7 +50,7 @@ export function Panel({ onClose }: { onClose(): void }) {
       <Fault error={error} />
       {shown.length === 0 && <p class="empty">{t(unreadOnly ? 'notifications.none-unread' : 'notifications.none')}</p>}
       <ul class="groups">
-        {[...Map.groupBy(shown, (n) => n.report_id)].map(([reportId, group]) => (
+        {[...groupBy(shown, (n) => n.report_id)].map(([reportId, group]) => (
           <Group key={reportId} group={group} onClose={onClose} act={act} />
         ))}
       </ul>
@@ -92,9 +93,16 @@ function Group({ group, onClose, act }: GroupProps) {
 /** One event, or votes that followed each other. */
 type Events = [Notification, ...Notification[]];
 
+/** What happened. Votes may arrive in another order than they were cast in: the score is that after the last. */
+export function describeLine(events: Events): string {
+  if (events.length === 1) return describe(events[0]);
+  const last = events.reduce((a, b) => (b.report_version > a.report_version ? b : a));
+  return tn('event.votes', events.length, { score: number(last.score ?? 0) });
+}
+
 function Line({ events, act }: { events: Events; act: GroupProps['act'] }) {
   const [newest] = events;
-  const text = events.length > 1 ? tn('event.votes', events.length, { score: number(newest.score ?? 0) }) : describe(newest);
+  const text = describeLine(events);
   const { read } = newest;
   return (
     <li data-unread={!read} data-count={events.length}>

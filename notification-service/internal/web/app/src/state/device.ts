@@ -3,8 +3,10 @@
  * is loaded only where somebody asked for that.
  *
  *     not asked ──asks, allows──▶ a device ──signs out, removes it──▶ not asked
- *                                    │
- *                                    └──another signs in here──▶ not asked
+ *                                  │    ▲ │
+ *             its push service     │    │ └──another signs in here──▶ not asked
+ *             has another address  └────┘
+ *             for it: says so
  */
 import { must, notificationService, type Device, type MailLanguage } from '../api/client';
 import { language } from '../lang/i18n';
@@ -12,6 +14,8 @@ import { userData } from './storage';
 
 /** The id that the server knows this browser by; empty unless its user asked for notifications here. */
 export const thisDevice = userData('device', () => '');
+/** The address at its push service that the server was told. */
+export const toldAddress = userData('device-address', () => '');
 
 /** Whether this browser can be notified. Where that is denied it does not ask any more. */
 export function canBeNotified(): 'yes' | 'denied' | 'unsupported' {
@@ -19,12 +23,16 @@ export function canBeNotified(): 'yes' | 'denied' | 'unsupported' {
   return Notification.permission === 'denied' ? 'denied' : 'yes';
 }
 
+/** How often this browser has been told to be none. */
+let forgotten = 0;
+
 /**
  * Makes this browser a device, or says again that it is one: its language or the
  * city's key may have changed. Returns undefined if the reader does not allow it,
  * who is asked by the browser: only at a click.
  */
 export async function addThisDevice(): Promise<Device | undefined> {
+  const since = forgotten;
   if ((await Notification.requestPermission()) !== 'granted') return undefined;
   const { key } = await must(notificationService.GET('/push/key'));
   const { pushManager } = await navigator.serviceWorker.ready;
@@ -37,7 +45,16 @@ export async function addThisDevice(): Promise<Device | undefined> {
   const { endpoint = '', keys: { p256dh = '', auth = '' } = {} } = subscription.toJSON();
   const asked: MailLanguage = language.value === 'id' ? 'id' : 'en';
   const device = await must(notificationService.POST('/me/push', { body: { endpoint, keys: { p256dh, auth }, language: asked } }));
+  if (since !== forgotten) {
+    // Removed while this was on its way.
+    await removeDevice(device.id);
+    return undefined;
+  }
+  const before = thisDevice.value;
   thisDevice.value = device.id;
+  toldAddress.value = endpoint;
+  // At another address it is another device. The one before goes with the next push to it, or now.
+  if (before && before !== device.id) await removeDevice(before).catch(() => {});
   return device;
 }
 
@@ -49,7 +66,9 @@ export async function removeDevice(id: string): Promise<void> {
 
 /** Ends what is pushed here. The push service tells the server so when it sends the next time. */
 export async function forgetThisDevice(): Promise<void> {
+  forgotten++;
   thisDevice.value = '';
+  toldAddress.value = '';
   const registration = await navigator.serviceWorker.getRegistration();
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
 }
@@ -60,9 +79,17 @@ export async function leaveDevice(): Promise<void> {
   if (id) await removeDevice(id).catch(forgetThisDevice);
 }
 
-/** Ends what is pushed here for somebody else, whose session ended by itself. */
-export async function endOthers(): Promise<void> {
-  if (!thisDevice.value) await forgetThisDevice();
+/**
+ * Ends what is pushed here for somebody else, whose session ended by itself. Of the
+ * user's own it says where that goes now: the push service may have changed it, and
+ * the service worker tells so only while somebody is signed in.
+ */
+export async function checkDevice(): Promise<void> {
+  if (!thisDevice.value) return forgetThisDevice();
+  if (Notification.permission !== 'granted') return;
+  const { pushManager } = await navigator.serviceWorker.ready;
+  const subscription = await pushManager.getSubscription();
+  if (subscription?.toJSON().endpoint !== toldAddress.value) await addThisDevice();
 }
 
 /** The key that a browser asked its push service with, in base64url. */

@@ -1,4 +1,4 @@
-import { isWord, t } from '../lang/i18n';
+import { isWord, t } from '../lang/console';
 
 /**
  * Why a message became a dead letter, in the reader's language. The service

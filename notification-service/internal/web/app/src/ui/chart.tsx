@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { number, t } from '../lang/i18n';
+import { number, t } from '../lang/console';
 import { timeOfDay } from './time';
 
 export interface Line {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { t } from '../lang/i18n';
+import { t } from '../lang/console';
 
 /** An id, with a button that copies it; without one where the browser lets no page copy. */
 export function Copy({ text }: { text: string }) {

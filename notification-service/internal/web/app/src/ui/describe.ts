@@ -1,5 +1,5 @@
 import type { FeedEvent, Notification } from '../api/client';
-import { number, t } from '../lang/i18n';
+import { number, t, tn } from '../lang/i18n';
 import { categoryName } from './category';
 
 /** What happened to a report, in a few words. */
@@ -10,7 +10,7 @@ export function describe(event: Notification | FeedEvent): string {
     case 'report.status.updated':
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
     case 'report.vote.received':
-      return t(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', { score: number(event.score ?? 0) });
+      return tn(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', event.score ?? 0, { score: number(event.score ?? 0) });
     case 'report.moderated':
       if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
       return t(`event.moderated.${event.action ?? 'hidden'}`);

@@ -1,5 +1,5 @@
 import { must, notificationService, reportService } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/console';
 import { session } from '../../state/session';
 import { act } from '../../ui/cause';
 import { Fault } from '../../ui/problem';

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 
-import { number, t, type Word } from '../../lang/i18n';
+import { number, t, type Word } from '../../lang/console';
 import { config } from '../../state/config';
 import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';

@@ -5,7 +5,8 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { notificationService } from '../../api/client';
 import { ok, refused, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
-import { DeadLetterList } from './dead-letter-list';
+import { route, Router } from '../../ui/router';
+import { DeadLetterList, Search } from './dead-letter-list';
 
 const letter = (id: number, state = 'open') => ({
   id,
@@ -56,4 +57,23 @@ test('all that is shown is chosen, and what was discarded is chosen no longer', 
   await act(settled);
   expect(post.mock.calls[0]?.[1]).toMatchObject({ body: { selection: { ids: [9, 7, 6] }, reason: 'a test' } });
   expect(root.textContent).toContain('Choose all shown');
+});
+
+test('what is searched for is in the address, with times of the reader’s clock', async () => {
+  await act(() =>
+    render(
+      <Router>
+        <Search query={{ queue: 'queue.vote_received' }} />
+      </Router>,
+      root,
+    ),
+  );
+  const fill = (name: string, value: string) => (root.querySelector<HTMLInputElement>(`[name=${name}]`)!.value = value);
+  fill('text', ' m7 ');
+  fill('from', '2026-11-22T07:30');
+  await act(() => void root.querySelector('form')!.dispatchEvent(new Event('submit', { cancelable: true })));
+  expect([location.pathname, Object.fromEntries(route.value.query)]).toEqual([
+    '/ops/dead-letters',
+    { queue: 'queue.vote_received', state: 'all', text: 'm7', from: new Date('2026-11-22T07:30').toISOString() },
+  ]);
 });

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter } from '../../api/client';
-import { t, tn } from '../../lang/i18n';
+import { t, tn } from '../../lang/console';
 import { cause } from '../../ui/cause';
 import { Copy } from '../../ui/copy';
 import { Icon } from '../../ui/icons';

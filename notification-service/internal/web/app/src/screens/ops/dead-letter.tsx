@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { number, t } from '../../lang/console';
 import { cause, failureClass } from '../../ui/cause';
 import { Copy } from '../../ui/copy';
 import { Icon } from '../../ui/icons';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetterGroup } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/console';
 import { cause, failureClass } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type DeadLetter, type DeadLetterEdited } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/console';
 import { cause } from '../../ui/cause';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';

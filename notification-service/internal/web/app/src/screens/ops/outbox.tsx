@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 
 import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
-import { number, t, type Word } from '../../lang/i18n';
+import { number, t, type Word } from '../../lang/console';
 import { Chart } from '../../ui/chart';
 import { Copy } from '../../ui/copy';
+import { groupBy } from '../../ui/group';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
@@ -129,7 +130,7 @@ function Relay({ stats: { relay, shards } }: { stats: OutboxStats }) {
 /** One button for each kind of message that failed more than once. */
 function RetryAll({ messages, onDone }: { messages: OutboxMessage[]; onDone(): void }) {
   const [error, setError] = useState<unknown>();
-  const kinds = [...Map.groupBy(messages, (message) => message.routing_key)].filter(([, failed]) => failed.length > 1);
+  const kinds = [...groupBy(messages, (message) => message.routing_key)].filter(([, failed]) => failed.length > 1);
   return (
     <div class="bar">
       {kinds.map(([routing_key]) => (

@@ -1,4 +1,4 @@
-import { number, t, tn, type Word } from '../../lang/i18n';
+import { number, t, tn, type Word } from '../../lang/console';
 import { connection } from '../../live/live';
 import { href } from '../../ui/router';
 import type { Reading } from './readings';

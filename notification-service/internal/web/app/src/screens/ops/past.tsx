@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals';
 
 import { must, notificationService, reportService } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/console';
 import { usePoll, type Polled } from '../../ui/poll';
 
 /** How far back charts may reach, in minutes. */

@@ -27,7 +27,7 @@ test('retry queues and dead-letter queues stand beside the queues', async () => 
     { queue: 'queue.vote_received.dlq', of: 'queue.vote_received', depth: 1 },
   ];
   const root = await draw({ waiting });
-  const states = [...root.querySelectorAll('section[aria-labelledby=between] dl > div')];
+  const states = [...root.querySelectorAll('section[aria-labelledby=waiting-queues] dl > div')];
   expect(states.map(({ textContent }) => textContent)).toEqual([
     'Another attempt after 5 s3',
     'Dead letters of queue.vote_received, until they are archived1',

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/console';
 import { Chart } from '../../ui/chart';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
@@ -24,17 +24,17 @@ export function Queues({ reading: { workers }, refresh }: { reading: Reading; re
           <Pool key={pool.queue} pool={pool} past={past.value} onDone={refresh} />
         ))}
       </ul>
-      <Between queues={workers.waiting} />
+      <WaitingQueues queues={workers.waiting} />
       <Delayed />
     </div>
   );
 }
 
 /** The queues that no worker reads: messages wait there for another attempt, or to be archived. */
-function Between({ queues }: { queues: WorkerPools['waiting'] }) {
+function WaitingQueues({ queues }: { queues: WorkerPools['waiting'] }) {
   return (
-    <section class="panel stack" aria-labelledby="between">
-      <h2 id="between">{t('queues.between')}</h2>
+    <section class="panel stack" aria-labelledby="waiting-queues">
+      <h2 id="waiting-queues">{t('queues.waiting-queues')}</h2>
       <dl class="states">
         {queues.map(({ queue, delay_s, of = '', depth }) => (
           <div key={queue}>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetterSelection } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/console';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { go } from '../../ui/router';

@@ -1,5 +1,5 @@
 import type { DeadLetter } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/console';
 import { href } from '../../ui/router';
 
 /** A link to the report that a message is about, if its body says which. */

@@ -1,5 +1,5 @@
 import type { Act } from '../../api/client';
-import { t, type Word } from '../../lang/i18n';
+import { t, type Word } from '../../lang/queue';
 import { session } from '../../state/session';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';

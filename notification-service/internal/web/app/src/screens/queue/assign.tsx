@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import type { Assignment, Person, Task } from '../../api/client';
-import { t, tn } from '../../lang/i18n';
+import { t, tn } from '../../lang/queue';
 import { departments, me, officials } from '../../state/desk';
 import { assignmentOf, assignReport } from '../../state/work';
 import { Modal } from '../../ui/modal';

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService } from '../../api/client';
 import type { components } from '../../api/report.gen';
-import { t, tn } from '../../lang/i18n';
+import { t, tn } from '../../lang/queue';
 import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
 import { Fault } from '../../ui/problem';

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/queue';
 import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
@@ -10,10 +10,11 @@ import { Gallery } from '../../photos/gallery';
 import { templates } from '../../state/desk';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
-import { Badge, Overdue } from '../../ui/badge';
+import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
+import { reference } from '../../ui/reference';
 import { href } from '../../ui/router';
 import { exactTime, Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
@@ -21,6 +22,7 @@ import { Reason } from '../ops/reason';
 import { StatusForm } from '../report/status-form';
 import { Acts } from './acts';
 import { Duplicates } from './duplicates';
+import { Overdue } from './overdue';
 
 /** Who walks through the list fast asks for no report on the way. */
 const REST_MS = 120;
@@ -121,13 +123,16 @@ function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign()
         <span>
           {number(task.score)} {tn('score', task.score)}
         </span>
+        <span>
+          {t('report.reference')} <code>{reference(task.id)}</code>
+        </span>
         <a href={href(`reports/${task.id}`)}>{t('work.public')}</a>
       </p>
       {task.address && <p>{task.address}</p>}
       {points.length > 0 && (
         <details onToggle={(event) => setMap(event.currentTarget.open)}>
           <summary>{t('view.map')}</summary>
-          {map && <Map label={t('map.of-report')} points={points} />}
+          {map && <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />}
           <Directions points={points} />
         </details>
       )}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Task } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/queue';
 import { FirstPhoto, FirstPhotoOf } from '../../photos/first-photo';
 import type { OpenWork } from '../../state/work';
 import { Badge } from '../../ui/badge';

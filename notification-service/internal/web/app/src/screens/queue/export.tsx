@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, reportService } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/queue';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';

@@ -2,15 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { must, reportService, type MapPoints, type QueueCounts } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { categories } from '../../state/categories';
 import { departments, me } from '../../state/desk';
 import type { QueueFilters } from '../../state/queue';
-import { LEVELS } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { setQuery } from '../../ui/router';
 import { Search } from '../reports/filters';
+import { LEVELS } from './overdue';
 
 interface Props {
   filters: QueueFilters;

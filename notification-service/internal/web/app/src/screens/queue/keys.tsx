@@ -1,4 +1,4 @@
-import { t, type Word } from '../../lang/i18n';
+import { t, type Word } from '../../lang/queue';
 import { preferences } from '../../state/preferences';
 import { Modal } from '../../ui/modal';
 

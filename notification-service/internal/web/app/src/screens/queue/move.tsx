@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import type { MoveResult, Status, Task } from '../../api/client';
-import { isWord, t, tn } from '../../lang/i18n';
+import { isWord, t, tn } from '../../lang/queue';
 import { templates } from '../../state/desk';
 import { moveAll } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type PeriodNumbers } from '../../api/client';
-import { language, number, t } from '../../lang/i18n';
+import { language, number, t } from '../../lang/queue';
 import { categories } from '../../state/categories';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { categoryName } from '../../ui/category';

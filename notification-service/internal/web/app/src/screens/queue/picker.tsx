@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/queue';
 
 export interface Choice {
   key: string;

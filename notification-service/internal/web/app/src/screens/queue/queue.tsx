@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Status, Task } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/queue';
 import { Suspects } from '../../moderation/suspects';
 import { HeldPhotos } from '../../photos/held';
 import { config } from '../../state/config';
 import { loadDesk } from '../../state/desk';
 import { createQueue, ORDERS, type QueueFilters } from '../../state/queue';
-import { LEVELS, STATUSES } from '../../ui/badge';
+import { STATUSES } from '../../ui/badge';
 import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
 import { useMedia } from '../../ui/media';
@@ -20,6 +20,7 @@ import { FilterBar } from './filters';
 import { KeysDialog } from './keys';
 import { MoveDialog } from './move';
 import { Numbers } from './numbers';
+import { LEVELS } from './overdue';
 import { focusTask, Table } from './table';
 import { TemplatesScreen } from './templates';
 
@@ -286,9 +287,11 @@ function Workbench() {
             <Table
               tasks={tasks}
               total={queue.counts.value?.total ?? tasks.length}
+              order={order}
               current={current}
               selected={selected}
               address={(id) => href('queue', { ...Object.fromEntries(query), report: id })}
+              orderAddress={(wanted) => href('queue', { ...Object.fromEntries(query), order: wanted })}
               onCurrent={setCurrent}
               onSelect={queue.select}
               onToggle={queue.toggle}

@@ -2,15 +2,22 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
-import { number, t, tn, type Word } from '../../lang/i18n';
+import { number, t, tn, type Word } from '../../lang/queue';
 import { FirstPhoto } from '../../photos/first-photo';
-import { Badge, Overdue } from '../../ui/badge';
+import type { Order } from '../../state/queue';
+import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
+import { Overdue } from './overdue';
 
 /** The columns, from left to right. The first two hold what a row is chosen and opened by. */
 const COLUMNS = ['select', 'title', 'status', 'category', 'with', 'filed', 'score'] as const;
 type Column = (typeof COLUMNS)[number];
+
+/** How a column can be ordered, one way after the other. The list of orders beside the filters has more, and the keyboard. */
+const COLUMN_ORDERS: Partial<Record<Column, [Order, ...Order[]]>> = { filed: ['oldest', 'newest'], score: ['score'] };
+/** Which of them begin with what is least. */
+const ASCENDING: readonly Order[] = ['oldest'];
 
 /** How many rows a page key goes. */
 const PAGE_ROWS = 10;
@@ -19,9 +26,12 @@ export interface TableProps {
   tasks: Task[];
   /** How many there are, also on pages that are not loaded. */
   total: number;
+  order: Order;
   current: string | undefined;
   selected: ReadonlySet<string>;
   address(id: string): string;
+  /** Of the same list in another order. */
+  orderAddress(order: Order): string;
   onCurrent(id: string): void;
   onSelect(ids: Iterable<string>): void;
   onToggle(id: string): void;
@@ -43,7 +53,8 @@ export function focusTask(table: HTMLDivElement | null, id: string | undefined, 
  * The tasks as a grid of WAI-ARIA: Tab leads to one cell of it and out again,
  * arrows lead through it. The cell that has the focus makes its row the current one.
  */
-export function Table({ tasks, total, current, selected, address, onCurrent, onSelect, onToggle, onOpen, onPick, table }: TableProps) {
+export function Table(props: TableProps) {
+  const { tasks, total, order, current, selected, address, orderAddress, onCurrent, onSelect, onToggle, onOpen, onPick, table } = props;
   const [column, setColumn] = useState<Column>('title');
   // The row that Tab leads to: where there is none that is current, the first.
   const at = Math.max(
@@ -107,9 +118,7 @@ export function Table({ tasks, total, current, selected, address, onCurrent, onS
       <div role="rowgroup">
         <div role="row" class="task-head" aria-rowindex={1}>
           {COLUMNS.map((name) => (
-            <span key={name} role="columnheader" class={`task-${name}`}>
-              {name === 'select' ? <span class="hidden">{t('work.selected')}</span> : t(HEADINGS[name])}
-            </span>
+            <Heading key={name} name={name} order={order} orderAddress={orderAddress} />
           ))}
         </div>
       </div>
@@ -140,6 +149,25 @@ const HEADINGS: Record<Exclude<Column, 'select'>, Word> = {
   filed: 'work.filed',
   score: 'votes',
 };
+
+/** The heading of a column; one that the list can be ordered by leads to that. */
+function Heading({ name, order, orderAddress }: { name: Column } & Pick<TableProps, 'order' | 'orderAddress'>) {
+  const orders = COLUMN_ORDERS[name];
+  const at = orders?.indexOf(order) ?? -1;
+  const sorted = at < 0 ? undefined : ASCENDING.includes(order) ? 'ascending' : 'descending';
+  const words = name === 'select' ? <span class="hidden">{t('work.selected')}</span> : t(HEADINGS[name]);
+  return (
+    <span role="columnheader" class={`task-${name}`} aria-sort={sorted}>
+      {orders ? (
+        <a href={orderAddress(orders[(at + 1) % orders.length] ?? orders[0])} tabIndex={-1}>
+          {words}
+        </a>
+      ) : (
+        words
+      )}
+    </span>
+  );
+}
 
 interface RowProps {
   task: Task;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import type { Status, Template } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/queue';
 import { saveTemplates, templates } from '../../state/desk';
 import { toast } from '../../state/toasts';
 import { STATUSES } from '../../ui/badge';

@@ -151,7 +151,7 @@ function Where({ report }: { report: Report }) {
     <section aria-labelledby="where">
       <h2 id="where">{t('report.where')}</h2>
       {report.address && <p>{report.address}</p>}
-      {points.length > 0 && <Map label={t('map.of-report')} points={points} />}
+      {points.length > 0 && <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />}
       <Directions points={points} />
     </section>
   );

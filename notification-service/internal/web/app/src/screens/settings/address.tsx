@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Contact, type MailLanguage } from '../../api/client';
-import { languages, language, t } from '../../lang/i18n';
+import { languages, language, t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
@@ -223,7 +223,7 @@ function HowWritten({ contact, onChange }: { contact: Contact; onChange(contact:
       <label class="field">
         <span>{t('settings.language')}</span>
         <select value={contact.language} onChange={(event) => change(asLanguage(event.currentTarget.value), contact.zone)}>
-          {Object.entries(languages).map(([tag, { name }]) => (
+          {Object.entries(languages).map(([tag, name]) => (
             <option key={tag} value={tag} lang={tag}>
               {name}
             </option>

@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type MailKind, type Preferences } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
-import { say } from './devices';
 
 const KINDS: MailKind[] = ['report.status.updated', 'report.vote.received'];
 /** What is offered to whoever wants quiet hours. */
@@ -49,7 +48,7 @@ export function AtOnce({ mails, devices }: Props) {
       <p class="quiet">{t('settings.at-once.hint')}</p>
       {ways.map((way) => (
         <fieldset key={way} class="bare">
-          <legend>{say(way)}</legend>
+          <legend>{t(`settings.by.${way}`)}</legend>
           {KINDS.map((kind) => (
             <div key={kind}>
               <label class="check">

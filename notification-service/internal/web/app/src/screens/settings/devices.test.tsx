@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { notificationService, type Device, type Preferences } from '../../api/client';
 import { setLanguage } from '../../lang/i18n';
 import { config } from '../../state/config';
-import { endOthers, leaveDevice, thisDevice } from '../../state/device';
-import { ok, refused, serve } from '../../testing/api';
+import { addThisDevice, checkDevice, leaveDevice, removeDevice, thisDevice, toldAddress } from '../../state/device';
+import { deferred, ok, refused, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { SettingsScreen } from './settings';
 
@@ -15,6 +15,8 @@ const here: Device = { id: 'here', label: 'Chrome, Linux', created_at: '2026-01-
 
 /** The bytes 1, 2, 3: what the server gives is base64url. */
 const KEY = 'AQID';
+/** Where the browser's push service has it reached. */
+const ADDRESS = 'https://push.example.org/1';
 
 /** What the server keeps of the reader. */
 let devices: Device[];
@@ -30,7 +32,7 @@ const unsubscribe = vi.fn();
 function stubBrowser(permission: NotificationPermission, answer: NotificationPermission = 'granted') {
   const made = (): Partial<PushSubscription> => ({
     options: { applicationServerKey: new Uint8Array([1, 2, 3]).buffer, userVisibleOnly: true },
-    toJSON: () => ({ endpoint: 'https://push.example.org/1', keys: { p256dh: 'p', auth: 'a' } }),
+    toJSON: () => ({ endpoint: ADDRESS, keys: { p256dh: 'p', auth: 'a' } }),
     unsubscribe,
   });
   unsubscribe.mockReset().mockImplementation(async () => ((subscription = null), true));
@@ -66,6 +68,7 @@ beforeEach(() => {
   devices = [];
   preferences = { email: [], push: ['report.status.updated'] };
   thisDevice.value = '';
+  toldAddress.value = ADDRESS;
   serve(notificationService, 'GET', (path) => {
     if (path === '/push/key') return ok({ key: KEY });
     return ok(path === '/me/push' ? { devices } : preferences);
@@ -100,7 +103,7 @@ test('the browser asks at a click, and then there is a device', async () => {
   expect(root.querySelector('form')).toBeNull(); // nobody is told anything yet
   await press('Notify this device');
   expect(subscribe).toHaveBeenCalledWith({ userVisibleOnly: true, applicationServerKey: KEY });
-  const body = { endpoint: 'https://push.example.org/1', keys: { p256dh: 'p', auth: 'a' }, language: 'en' };
+  const body = { endpoint: ADDRESS, keys: { p256dh: 'p', auth: 'a' }, language: 'en' };
   expect(post.mock.lastCall).toMatchObject(['/me/push', { body }]);
   expect(root.querySelector('.rows li')?.textContent).toContain('Chrome, LinuxThis device');
   expect(button('Notify this device')).toBeUndefined();
@@ -184,6 +187,48 @@ test('the device says again who it is, with the present language and key', async
   expect(post.mock.lastCall?.[1].body).toMatchObject({ language: 'id' });
 });
 
+test('another address is told, and the device at the one before is removed', async () => {
+  stubBrowser('granted');
+  thisDevice.value = 'here';
+  toldAddress.value = 'https://push.example.org/0';
+  const post = serve(notificationService, 'POST', () => ok({ ...here, id: 'moved' }));
+  const remove = serve(notificationService, 'DELETE', () => ok(undefined));
+  await checkDevice();
+  await checkDevice();
+  expect(post).toHaveBeenCalledOnce();
+  expect(post.mock.lastCall?.[1].body).toMatchObject({ endpoint: ADDRESS });
+  expect(remove.mock.lastCall).toMatchObject(['/me/push/{id}', { params: { path: { id: 'here' } } }]);
+  expect([thisDevice.value, toldAddress.value]).toEqual(['moved', ADDRESS]);
+  expect(unsubscribe).not.toHaveBeenCalled();
+});
+
+test('a device that is removed while it says again who it is stays removed', async () => {
+  stubBrowser('granted');
+  thisDevice.value = 'here';
+  const posted = deferred<ReturnType<typeof ok>>();
+  serve(notificationService, 'POST', () => posted.promise);
+  const remove = serve(notificationService, 'DELETE', () => ok(undefined));
+  const said = addThisDevice();
+  await settled();
+  await removeDevice('here');
+  posted.resolve(ok(here));
+  expect(await said).toBeUndefined();
+  expect(remove).toHaveBeenCalledTimes(2); // and what came back meanwhile
+  expect(thisDevice.value).toBe('');
+});
+
+test('a device that the service worker has told about is still this one', async () => {
+  stubBrowser('granted');
+  thisDevice.value = 'here';
+  toldAddress.value = 'https://push.example.org/0';
+  devices = [{ ...here, id: 'moved' }]; // a push to the address before has removed that
+  serve(notificationService, 'POST', () => ok(devices[0]));
+  serve(notificationService, 'DELETE', () => ok(undefined));
+  await show();
+  expect(unsubscribe).not.toHaveBeenCalled();
+  expect(root.querySelector('.rows li')?.textContent).toContain('Chrome, LinuxThis device');
+});
+
 test('who signs out is not notified here any more, also if the server is away', async () => {
   stubBrowser('granted');
   serve(notificationService, 'DELETE', () => Promise.reject(new TypeError('no network')));
@@ -198,10 +243,10 @@ test('who signs out is not notified here any more, also if the server is away', 
 test('what is pushed for somebody else ends when another signs in', async () => {
   stubBrowser('granted');
   thisDevice.value = 'here';
-  await endOthers();
+  await checkDevice();
   expect(unsubscribe).not.toHaveBeenCalled();
   thisDevice.value = '';
-  await endOthers();
+  await checkDevice();
   expect(unsubscribe).toHaveBeenCalledOnce();
 });
 

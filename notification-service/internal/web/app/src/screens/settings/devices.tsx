@@ -1,20 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Device } from '../../api/client';
-import { language } from '../../lang/i18n';
-import { addThisDevice, canBeNotified, forgetThisDevice, removeDevice, thisDevice } from '../../state/device';
+import { t } from '../../lang/settings';
+import { addThisDevice, canBeNotified, checkDevice, forgetThisDevice, removeDevice, thisDevice } from '../../state/device';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 import { Time } from '../../ui/time';
-import en from './devices.en.json';
-import id from './devices.id.json';
-
-/** Words of this part alone: nobody else has to load them. */
-const words: Record<string, typeof en> = { en, id };
-
-export function say(key: keyof typeof en, device = ''): string {
-  return (words[language.value] ?? en)[key].replace('{device}', device);
-}
 
 interface Props {
   /** Absent until they are read. */
@@ -35,6 +26,8 @@ export function Devices({ devices, onChange }: Props) {
     }
   };
   const read = async () => {
+    // At another address than before it is another one of those that are read next.
+    if (thisDevice.value && can === 'yes') await checkDevice().catch(() => {});
     const { devices: found } = await must(notificationService.GET('/me/push'));
     const here = found.some(({ id }) => id === thisDevice.value);
     onChange(found);
@@ -50,7 +43,7 @@ export function Devices({ devices, onChange }: Props) {
       setCan(canBeNotified());
       if (!added) return;
       onChange([added, ...(devices ?? []).filter(({ id }) => id !== added.id)]);
-      toast(say('added'));
+      toast(t('devices.added'));
     });
   const remove = (gone: Device) =>
     attempt(async () => {
@@ -61,36 +54,41 @@ export function Devices({ devices, onChange }: Props) {
   const here = devices?.some(({ id }) => id === thisDevice.value);
   return (
     <section class="panel stack" aria-labelledby="devices">
-      <h2 id="devices">{say('devices')}</h2>
-      <p class="quiet">{say('hint')}</p>
+      <h2 id="devices">{t('devices')}</h2>
+      <p class="quiet">{t('devices.hint')}</p>
       {devices && devices.length > 0 && (
         <ul class="rows">
           {devices.map((device) => (
             <li key={device.id}>
               <strong>{device.label}</strong>
               <span class="meta">
-                {device.id === thisDevice.value && <span>{say('this')}</span>}
+                {device.id === thisDevice.value && <span>{t('devices.this')}</span>}
                 <span>
-                  {say('since')} <Time at={device.created_at} />
+                  {t('devices.since')} <Time at={device.created_at} />
                 </span>
                 {device.last_used_at && (
                   <span>
-                    {say('used')} <Time at={device.last_used_at} />
+                    {t('devices.used')} <Time at={device.last_used_at} />
                   </span>
                 )}
-                <button type="button" class="link" aria-label={say('remove-device', device.label)} onClick={() => void remove(device)}>
-                  {say('remove')}
+                <button
+                  type="button"
+                  class="link"
+                  aria-label={t('devices.remove-device', { device: device.label })}
+                  onClick={() => void remove(device)}
+                >
+                  {t('devices.remove')}
                 </button>
               </span>
             </li>
           ))}
         </ul>
       )}
-      {can !== 'yes' && <p class="note">{say(can)}</p>}
+      {can !== 'yes' && <p class="note">{t(`devices.${can}`)}</p>}
       {can === 'yes' && devices && !here && (
         <div class="bar">
           <button type="button" class="primary" onClick={() => void add()}>
-            {say('add')}
+            {t('devices.add')}
           </button>
         </div>
       )}
@@ -98,7 +96,7 @@ export function Devices({ devices, onChange }: Props) {
         <Fault error={error} {...(!devices && { retry: () => void attempt(read) })} />
       ) : (
         <p class="fault" role="alert">
-          {say('failed')}
+          {t('devices.failed')}
         </p>
       )}
     </section>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Contact, type Device } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/settings';
 import { config } from '../../state/config';
 import { Fault } from '../../ui/problem';
 import { NoPage } from '../no-page';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type DigestSettings } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 import { weekdayName } from '../../ui/time';

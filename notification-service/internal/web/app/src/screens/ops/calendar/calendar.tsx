@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
-import { t } from '../../../lang/i18n';
+import { t } from '../../../lang/console';
 import { categories } from '../../../state/categories';
 import { toast } from '../../../state/toasts';
 import { categoryName } from '../../../ui/category';

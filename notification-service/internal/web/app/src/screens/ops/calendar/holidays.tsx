@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { language, t } from '../../../lang/i18n';
+import { language, t } from '../../../lang/console';
 
 interface Props {
   /** Dates such as 2026-12-25. */

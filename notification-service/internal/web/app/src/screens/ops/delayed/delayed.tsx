@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DelayedMessage } from '../../../api/client';
-import { t } from '../../../lang/i18n';
+import { t } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { exactTime } from '../../../ui/time';

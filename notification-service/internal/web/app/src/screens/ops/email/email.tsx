@@ -1,5 +1,5 @@
 import { must, notificationService, type EmailStatus } from '../../../api/client';
-import { number, t, tn } from '../../../lang/i18n';
+import { number, t, tn } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { exactTime, Time } from '../../../ui/time';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Delivery, type DeliveryAttempt } from '../../../api/client';
-import { t } from '../../../lang/i18n';
+import { t } from '../../../lang/console';
 import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Webhook } from '../../../api/client';
 import { categories } from '../../../state/categories';
-import { number, t } from '../../../lang/i18n';
+import { number, t } from '../../../lang/console';
 import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';

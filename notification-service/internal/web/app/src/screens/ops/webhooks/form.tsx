@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Webhook } from '../../../api/client';
-import { isWord, language, t } from '../../../lang/i18n';
+import { isWord, language, t } from '../../../lang/console';
 import { categories } from '../../../state/categories';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';

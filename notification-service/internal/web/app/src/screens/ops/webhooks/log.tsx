@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Delivery } from '../../../api/client';
-import { number, t } from '../../../lang/i18n';
+import { number, t } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { href, route, setQuery } from '../../../ui/router';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Webhook } from '../../../api/client';
-import { t } from '../../../lang/i18n';
+import { t } from '../../../lang/console';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
 import { go } from '../../../ui/router';

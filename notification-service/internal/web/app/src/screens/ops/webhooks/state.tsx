@@ -1,5 +1,5 @@
 import type { Delivery, Webhook, WebhookSummary } from '../../../api/client';
-import { number, t } from '../../../lang/i18n';
+import { number, t } from '../../../lang/console';
 
 /** Whether an endpoint gets its events, in colour and in words. */
 export function State({ webhook }: { webhook: Webhook }) {

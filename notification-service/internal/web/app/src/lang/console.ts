@@ -1,0 +1,7 @@
+/** The words of the operators' console, beside those that are everywhere. */
+import en from './console.en.json';
+import { withWords } from './i18n';
+
+export * from './i18n';
+export const { t, tn, isWord } = await withWords(en, { id: () => import('./console.id.json') });
+export type Word = Parameters<typeof t>[0];

@@ -1,0 +1,24 @@
+import { render } from 'preact';
+import { act } from 'preact/test-utils';
+import { expect, test } from 'vitest';
+
+import { discardDraft, draft, updateDraft } from '../../state/draft';
+import { Privacy } from './privacy';
+
+test('neither is chosen beforehand, and who stays anonymous is told that everybody sees the place', async () => {
+  discardDraft();
+  const root = document.createElement('div');
+  document.body.replaceChildren(root); // what is not in a document cannot be chosen
+  await act(() => render(<Privacy />, root));
+  const [named, anonymous] = root.querySelectorAll<HTMLInputElement>('[name=privacy]');
+  expect([named?.checked, anonymous?.checked, draft.value.privacy_level]).toEqual([false, false, undefined]);
+  const warned = () => root.textContent.includes('choose a point nearby');
+
+  await act(() => anonymous?.click());
+  expect([draft.value.privacy_level, warned()]).toEqual(['anonymous', false]); // there is no place
+  await act(() => updateDraft({ position: { latitude: -6.6, longitude: 106.8 } }));
+  expect(warned()).toBe(true);
+  await act(() => named?.click());
+  expect(warned()).toBe(false);
+  await act(() => render(null, root));
+});

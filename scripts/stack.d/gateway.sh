@@ -66,7 +66,7 @@ gateway_down() {
   local orphans
   stop "$native_dir/gateway.pid" TERM
   mapfile -t orphans < <(gateway_orphans)
-  ((${#orphans[@]} == 0)) || end "${orphans[@]}"
+  ((${#orphans[@]} == 0)) || end TERM "${orphans[@]}"
 }
 
 # gateway_orphans prints the workers of a master that was killed, which go on

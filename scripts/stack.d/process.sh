@@ -38,10 +38,17 @@ start() {
   printf "%s\n%s\n" "$pid" "$(birth "$pid")" >"$pidfile"
 }
 
-# end ends processes that are not ours by a pid file, and waits for them.
+# give_way puts a process behind all others where they want more of the processors
+# than there is, as cpu_shares does with a container. Linux shares them out among
+# sessions (sched(7), autogroup), and other systems among processes.
+give_way() { { echo 10 >"/proc/$1/autogroup" || renice -n 10 -p "$1"; } >/dev/null 2>&1 || true; }
+
+# end ends processes that are not ours by a pid file, and waits for them:
+# end SIGNAL PID…
 end() {
-  local pid i
-  kill -TERM "$@" 2>/dev/null || true
+  local signal=$1 pid i
+  shift
+  kill "-$signal" "$@" 2>/dev/null || true
   for pid in "$@"; do
     for ((i = 0; i < 300; i++)); do
       [[ -e /proc/$pid ]] || break

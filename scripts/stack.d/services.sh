@@ -87,6 +87,7 @@ replica_up() {
   port_open "$port" && port_taken "$port" "${1^^}_PORT"
   say "starting $name on port $port"
   start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$(program "$1")"
+  [[ $1 != photo ]] || give_way "$(pid_of "$pidfile")"
   wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }

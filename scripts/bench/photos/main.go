@@ -1,15 +1,16 @@
 // Command photos measures uploads: how long a photo of a telephone takes from
 // its 202 until its uploader is told live that it is ready, how many of them are
 // made in a second, what the worker's memory comes to with the largest photos at
-// once, and what those cost the requests of others: in pairs of one pass with
-// uploads and one without, after one another. It starts both services and the
+// once, and what those cost the requests of others: in rounds of one pass without
+// uploads, one with, and one beside a loop that does nothing but take a processor,
+// which is what no worker can do better than. It starts both services and the
 // worker on a database each, and asks report-service itself, not the gateway.
 //
-// The photos are made before anything is measured. Those of the pairs come twice:
+// The photos are made before anything is measured. Those of the rounds come twice:
 // over lines such as the fastest telephones have, sixteen of which are as much as
 // a city's own line takes, and in a burst, as fast as this machine copies. Sending
 // them costs this program processor time that nobody's telephone takes from the
-// services; what it is, and what the services take, each pair prints. All sixteen
+// services; what it is, and what the services take, each round prints. All sixteen
 // end at the same moment, because their lines are alike: the worst case.
 package main
 
@@ -58,8 +59,11 @@ const (
 	// interval is the time between two requests of others: less than what the
 	// machine can do by far, and enough of them in a pass for a 99th percentile.
 	interval = 10 * time.Millisecond
-	// quietPass is how long others' requests are measured without uploads.
-	quietPass = 20 * time.Second
+	// plainPass is how long others' requests are measured without uploads.
+	plainPass = 20 * time.Second
+	// background is the niceness of what gives way to all others: a tenth of their
+	// weight, as the worker's container has it of cpu_shares.
+	background = 10
 )
 
 func main() {
@@ -75,7 +79,7 @@ func run(ctx context.Context) (err error) {
 	bin := flag.String("bin", "../../bin", "the `folder` of the programs")
 	photos := flag.Int("photos", 20, "how many photos of 12 megapixels are uploaded, one after another and then at once")
 	large := flag.Int("large", 16, "how many photos of 50 megapixels are uploaded at once")
-	pairs := flag.Int("pairs", 5, "how often others' requests are measured, with large photos and without")
+	rounds := flag.Int("rounds", 5, "how often others' requests are measured, with large photos and without")
 	bursts := flag.Int("bursts", 3, "how often the same is measured with photos that come in a burst")
 	speed := flag.Int("line", 60, "how fast the line of each resident is, in Mbit/s: of sixteen together as fast as a city's")
 	memory := flag.Int("memory", 512, "the worker's limit, in MiB")
@@ -119,12 +123,12 @@ func run(ctx context.Context) (err error) {
 	}
 	perSecond := float64(*photos) / time.Since(began).Seconds()
 
-	quiet, busy, err := c.pairs(ctx, fmt.Sprintf("%d-mbit", *speed), *pairs, *large, camera)
+	others, err := c.rounds(ctx, fmt.Sprintf("%d-mbit", *speed), *rounds, *large, camera)
 	if err != nil {
 		return err
 	}
 	c.bytesPerSecond = math.Inf(1)
-	burstQuiet, burst, err := c.pairs(ctx, "burst", *bursts, *large, camera)
+	burst, err := c.rounds(ctx, "burst", *bursts, *large, camera)
 	if err != nil {
 		return err
 	}
@@ -134,55 +138,90 @@ func run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("ready: %.2f s at best, %.2f s at worst; the worker's memory: %d MB of %d\n",
 		slices.Min(ready).Seconds(), slices.Max(ready).Seconds(), peak, *memory<<20/1_000_000)
-	if *bursts > 0 {
-		fmt.Printf("api_p99_ratio of bursts: %.2f\n", stats.MedianRatio(burst, burstQuiet))
-	}
+	fmt.Printf("p99 of others' requests, times that without uploads: %.2f beside a loop on one processor, %.2f with a burst\n",
+		stats.MedianRatio(others.loop, others.plain), stats.MedianRatio(burst.uploads, burst.plain))
 	fmt.Printf("ready_p50_s=%.2f peak_mb=%d api_p99_ratio=%.2f photos_per_s=%.2f\n",
-		stats.Median(ready).Seconds(), peak, stats.MedianRatio(busy, quiet), perSecond)
+		stats.Median(ready).Seconds(), peak, stats.MedianRatio(others.uploads, others.plain), perSecond)
 	return nil
 }
 
-// pairs measures others' requests in pairs of a pass without uploads and one with
-// so many large ones, and returns the 99th percentiles in milliseconds. How says
-// how the photos come.
-func (c *city) pairs(ctx context.Context, how string, n, large int, photo []byte) (quiet, busy []float64, err error) {
+// latencies are the 99th percentiles of others' requests in each round, in
+// milliseconds: without uploads, beside a loop, and with uploads.
+type latencies struct{ plain, loop, uploads []float64 }
+
+// rounds measures others' requests in so many rounds, with so many large photos at
+// once in each. How says how the photos come.
+func (c *city) rounds(ctx context.Context, how string, n, large int, photo []byte) (l latencies, err error) {
 	withoutUploads := func(int) error {
-		all, err := c.measure(ctx, func() error { return pause(ctx, quietPass) })
-		quiet = append(quiet, p99(all))
+		all, err := c.measure(ctx, func() error { return pause(ctx, plainPass) })
+		l.plain = append(l.plain, p99(all))
 		return err
 	}
-	withUploads := func(pair int) error {
+	besideLoop := func(int) error {
+		stop, err := startLoop()
+		if err != nil {
+			return err
+		}
+		defer stop()
+		all, err := c.measure(ctx, func() error { return pause(ctx, plainPass) })
+		l.loop = append(l.loop, p99(all))
+		return err
+	}
+	withUploads := func(round int) error {
 		var accepted time.Time
 		before := c.processorTime()
 		all, err := c.measure(ctx, func() (err error) {
-			accepted, err = c.uploadAll(ctx, fmt.Sprint(how, "-", pair), large, photo)
+			accepted, err = c.uploadAll(ctx, fmt.Sprint(how, "-", round), large, photo)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		busy = append(busy, p99(all))
+		l.uploads = append(l.uploads, p99(all))
 		arriving := sort.Search(len(all), func(i int) bool { return all[i].due.After(accepted) })
-		fmt.Printf("%s, pair %d: bodies arrived for %.1f s: %s\n%s, pair %d: after that: %s\n", how, pair,
-			accepted.Sub(all[0].due).Seconds(), sum(all[:arriving]), how, pair, sum(all[arriving:]))
+		fmt.Printf("%s, round %d: bodies arrived for %.1f s: %s\n%s, round %d: after that: %s\n", how, round,
+			accepted.Sub(all[0].due).Seconds(), sum(all[:arriving]), how, round, sum(all[arriving:]))
 		for i, after := range c.processorTime() {
-			fmt.Printf("%s, pair %d: %.1f s of processors in %s\n", how, pair, after-before[i], c.programs[i].name)
+			fmt.Printf("%s, round %d: %.1f s of processors in %s\n", how, round, after-before[i], c.programs[i].name)
 		}
 		return nil
 	}
-	for pair := 1; pair <= n; pair++ {
-		passes := []func(int) error{withoutUploads, withUploads}
-		if pair%2 == 0 { // what a pass leaves behind, the other one meets as often
+	for round := 1; round <= n; round++ {
+		passes := []func(int) error{withoutUploads, besideLoop, withUploads}
+		if round%2 == 0 { // what a pass leaves behind, the other ones meet as often
 			slices.Reverse(passes)
 		}
 		for _, pass := range passes {
-			if err := pass(pair); err != nil {
-				return quiet, busy, err
+			if err := pass(round); err != nil {
+				return l, err
 			}
 		}
-		fmt.Printf("%s, pair %d: p99 %.1f ms without uploads, %.1f ms with\n", how, pair, quiet[pair-1], busy[pair-1])
+		fmt.Printf("%s, round %d: p99 %.1f ms without uploads, %.1f ms beside a loop, %.1f ms with uploads\n", how, round,
+			l.plain[round-1], l.loop[round-1], l.uploads[round-1])
 	}
-	return quiet, busy, nil
+	return l, nil
+}
+
+// startLoop has a process take a processor until it is stopped, with the worker's
+// weight.
+func startLoop() (stop func(), err error) {
+	loop := exec.Command("sh", "-c", "while :; do :; done")
+	loop.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := loop.Start(); err != nil {
+		return nil, fmt.Errorf("start a loop: %w", err)
+	}
+	giveWay(loop.Process.Pid)
+	return func() {
+		_ = loop.Process.Kill()
+		_ = loop.Wait()
+	}, nil
+}
+
+// giveWay puts a session behind all others, where the system shares the processors
+// out among sessions (sched(7), autogroup), and a process where it does not.
+func giveWay(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(background)), 0)
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, pid, background)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -331,6 +370,7 @@ func startCity(ctx context.Context, bin string, memory int) (c *city, err error)
 		c.programs = append(c.programs, program{p.name, cmd.Process.Pid})
 		if p.addr == nil {
 			c.worker = cmd
+			giveWay(cmd.Process.Pid)
 		} else {
 			*p.addr = addr
 		}

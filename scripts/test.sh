@@ -17,7 +17,7 @@ mkdir -p .stack/logs
 demo() (
   export STACK=native STACK_DIR=$PWD/.stack/demo REPLICAS=2 \
     GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
-  mapfile -t ports < <(free_ports 10)
+  mapfile -t ports < <(free_ports 10 11600) # apart from those of the servers, which are chosen later
   GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
   REPORT_OPERATIONS_PORT=${ports[4]} NOTIFICATION_OPERATIONS_PORT=${ports[5]}
   DELIVERY_OPERATIONS_PORT=${ports[6]} MAILBOX_PORT=${ports[7]} MAILBOX_SMTP_PORT=${ports[8]}
@@ -102,6 +102,6 @@ cat .stack/logs/lint.log
 ((failed)) && {
   echo failed:
   sed 's/\x1b\[[0-9;]*m//g' .stack/logs/{tests,page,demo,chaos,lint}.log |
-    grep -E '^ *--- FAIL|^(FAIL|panic:|WARNING: DATA RACE)| FAIL |: FAILED' | sort -u
+    grep -E '^ *--- FAIL|^(FAIL|panic:|WARNING: DATA RACE)| FAIL |: FAILED|^stack: .*(not answer|is taken)' | sort -u
 }
 exit "$failed"

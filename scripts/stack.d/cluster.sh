@@ -33,7 +33,7 @@ cluster_ports() {
   stop "$native_dir/epmd.pid" # nodes that were killed leave it behind
   for node in "${node_ports[@]}"; do
     for port in ${node//,/ }; do
-      port_open "$port" && free=
+      port_used "$port" && free=
     done
   done
   [[ -z $free || ${#node_ports[@]} != "$rabbitmq_nodes" ]] || return 0
@@ -79,7 +79,7 @@ cluster_start() {
   mapfile -t flags < <(node_flags 1 "$1")
   if ! running "$native_dir/epmd.pid"; then
     start "$native_dir/epmd.pid" "$native_dir/epmd.log" "$state/bin/servers" run epmd "${flags[@]}"
-    wait_for epmd 20 "$native_dir/epmd.pid" "$native_dir/epmd.log" server_ready epmd "${flags[@]}"
+    wait_for "epmd on port ${node_ports[0]##*,}" 120 "$native_dir/epmd.pid" "$native_dir/epmd.log" server_ready epmd "${flags[@]}"
   fi
   # All at the same time: a node that is started again waits for the others.
   for ((node = 1; node <= rabbitmq_nodes; node++)); do

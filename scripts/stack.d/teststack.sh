@@ -47,7 +47,7 @@ test_ports() {
   local port
   if [[ -s $test_known.ports ]]; then
     while read -r port; do
-      if port_open "$port"; then
+      if port_used "$port"; then
         rm -f "$test_known.ports"
         break
       fi

@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,10 +12,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
 // A Gateway is nginx with the template of Compose and the native stack.
@@ -149,22 +148,16 @@ func servers(addrs []string) string {
 	return lines.String()
 }
 
-// nextPort counts up, so that parallel tests never meet; it begins anywhere
-// below the ports of outgoing connections.
-var nextPort atomic.Int32
-
-func init() { nextPort.Store(11000 + rand.Int32N(8000)) }
-
 // FreePorts returns addresses on which nothing listens.
 func FreePorts(t testing.TB, n int) []string {
 	t.Helper()
-	var addrs []string
-	for len(addrs) < n {
-		addr := fmt.Sprintf("127.0.0.1:%d", nextPort.Add(1))
-		if listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr); err == nil {
-			listener.Close()
-			addrs = append(addrs, addr)
-		}
+	ports, err := devserver.FreePorts(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs := make([]string, n)
+	for i, port := range ports {
+		addrs[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	return addrs
 }

@@ -12,7 +12,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  STACK=native|compose chooses the stack (Compose where a Docker engine answers),'
-	@echo '  REPLICAS=3 runs three of each service, RABBITMQ_NODES=3 a RabbitMQ cluster.'
+	@echo '  REPLICAS=3 runs three of each service, RABBITMQ_NODES=3 a RabbitMQ cluster,'
+	@echo '  POSTGRES_NODES=3 a PostgreSQL cluster.'
 
 up: ## start the stack: databases, broker, services, gateway
 	@scripts/stack up
@@ -120,14 +121,15 @@ bench-streams: ## 200,000 idle live streams, an event to all, and all of them ba
 bench-page: ## the page on a slow phone, beside that of BASE=revision
 	@scripts/bench-page.sh $(BASE)
 
-test-kubernetes: ## whether a real API server, built from the module proxy, takes the Helm chart
+test-kubernetes: ## the Helm chart on Kubernetes' own controllers, built from the module proxy, and machines that kwok plays
 	@scripts/test-kubernetes.sh
 
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh
 
-chaos-cluster: ## the same with the nodes of a RabbitMQ cluster, one at a time
-	@RABBITMQ_NODES=3 scripts/chaos.sh -kinds rabbitmq-kill,rabbitmq-stop,rabbitmq-pause,rabbitmq-cut -faults $${FAULTS:-130}
+chaos-cluster: ## the same with the nodes of a RabbitMQ and a PostgreSQL cluster, one at a time
+	@RABBITMQ_NODES=3 POSTGRES_NODES=3 scripts/chaos.sh -faults $${FAULTS:-130} -kinds \
+	rabbitmq-kill,rabbitmq-stop,rabbitmq-pause,rabbitmq-cut,postgres-kill,postgres-crash,postgres-stop,postgres-pause,postgres-cut,postgres-switchover
 
 chaos-stream: ## three minutes of kills, cuts and restarts under the live streams
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \

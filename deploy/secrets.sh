@@ -4,8 +4,8 @@
 #
 #   secrets.sh DIR     (needs POSTGRES_ADDRESS, RABBITMQ_ADDRESS and
 #                       RABBITMQ_MANAGEMENT_ADDRESS, each host:port, or those of
-#                       several nodes of RabbitMQ with commas between them; the
-#                       queues are in RABBITMQ_VHOST, if that is given)
+#                       several nodes with commas between them; the queues are in
+#                       RABBITMQ_VHOST, if that is given)
 #
 # What is there stays; what the environment gives is taken instead of a random
 # value. Nothing is printed.
@@ -52,12 +52,18 @@ log.console = true
 raft.wal_max_size_bytes = 67108864
 CONF
 
-# Addresses are written anew each time: the native stack's ports may change.
+# Addresses are written anew each time: the native stack's ports may change. Of
+# several PostgreSQL nodes the primary is taken, and one that does not answer is
+# given up soon.
 # database_url DATABASE [_owner]: the owner's are for the migrations, which use
 # the service's own where that was given and no other.
 database_url() {
-  printf 'postgres://cityconnect_%s%s:%s@%s/cityconnect_%s?sslmode=disable' \
-    "$1" "${2-}" "$(read_secret "postgres/$1${2-}_password")" "$POSTGRES_ADDRESS" "$1"
+  several=
+  case $POSTGRES_ADDRESS in
+    *,*) several='&target_session_attrs=read-write&connect_timeout=2' ;;
+  esac
+  printf 'postgres://cityconnect_%s%s:%s@%s/cityconnect_%s?sslmode=disable%s' \
+    "$1" "${2-}" "$(read_secret "postgres/$1${2-}_password")" "$POSTGRES_ADDRESS" "$1" "$several"
 }
 write() { printf %s "$2" >"$dir/$1"; }
 write report/database_url "${REPORT_DATABASE_URL:-$(database_url reports)}"

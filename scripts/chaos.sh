@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Breaks a stack of its own at random while people use it, and counts. Arguments
 # go to the program; scripts/chaos.sh -help prints them. With RABBITMQ_NODES=3 the
-# faults of rabbitmq hit one node of a cluster.
+# faults of rabbitmq hit one node of a cluster, with POSTGRES_NODES=3 those of
+# postgres the primary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/stack.d/ports.sh
 source scripts/stack.d/ports.sh
 export STACK=native STACK_DIR=$PWD/.stack/chaos REPLICAS=2 \
   GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
-mapfile -t ports < <(free_ports 10)
+mapfile -t ports < <(free_ports 10 11600) # apart from those of the servers, which are chosen later
 GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
 REPORT_OPERATIONS_PORT=${ports[4]} NOTIFICATION_OPERATIONS_PORT=${ports[5]}
 DELIVERY_OPERATIONS_PORT=${ports[6]} MAILBOX_PORT=${ports[7]} MAILBOX_SMTP_PORT=${ports[8]}

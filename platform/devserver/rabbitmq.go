@@ -261,17 +261,26 @@ func (p *RabbitMQPorts) String() string {
 
 // Set reads five ports with commas between them, for package flag.
 func (p *RabbitMQPorts) Set(text string) error {
+	ports, err := readPorts(text, "AMQP", "management", "metrics", "distribution", "port mapper")
+	if err != nil {
+		return err
+	}
+	*p = RabbitMQPorts{ports[0], ports[1], ports[2], ports[3], ports[4]}
+	return nil
+}
+
+// readPorts reads one port for each name, with commas between them.
+func readPorts(text string, names ...string) ([]int, error) {
 	var ports []int
 	for field := range strings.SplitSeq(text, ",") {
 		port, err := strconv.Atoi(field)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ports = append(ports, port)
 	}
-	if len(ports) != 5 {
-		return errors.New("want five ports: AMQP, management, metrics, distribution, port mapper")
+	if len(ports) != len(names) {
+		return nil, fmt.Errorf("want %d ports: %s", len(names), strings.Join(names, ", "))
 	}
-	*p = RabbitMQPorts{ports[0], ports[1], ports[2], ports[3], ports[4]}
-	return nil
+	return ports, nil
 }

@@ -22,7 +22,7 @@ load_settings() {
 # remember notes which stack is up, and with what, for the commands that only
 # look: they need not be told again.
 remember() {
-  printf '%s\n' "STACK=$1" "REPLICAS=$replicas" "RABBITMQ_NODES=$rabbitmq_nodes" "GATEWAY_PORT=$gateway_port" \
+  printf '%s\n' "STACK=$1" "REPLICAS=$replicas" "RABBITMQ_NODES=$rabbitmq_nodes" "POSTGRES_NODES=$postgres_nodes" "GATEWAY_PORT=$gateway_port" \
     "GATEWAY_TLS_PORT=$gateway_tls_port" "REPORT_PORT=$report_port" "NOTIFICATION_PORT=$notification_port" \
     "REPORT_OPERATIONS_PORT=$report_operations_port" "NOTIFICATION_OPERATIONS_PORT=$notification_operations_port" \
     "DELIVERY_OPERATIONS_PORT=$delivery_operations_port" "PHOTO_OPERATIONS_PORT=$photo_operations_port" "MAILBOX_PORT=$mailbox_port" "MAILBOX_SMTP_PORT=$mailbox_smtp_port" >"$state/up"

@@ -37,6 +37,7 @@ stack_subnet=${STACK_SUBNET:-10.231.87.0/24}
 compose_receiver() { echo "${stack_subnet%.*}.1"; }
 
 compose_up() {
+  ! is_patroni || die "POSTGRES_NODES=3 needs the native stack (STACK=native), for there is no official image of PostgreSQL with Patroni 4"
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
   if ((replicas > 1)); then
     # Several containers cannot share one port of this machine.

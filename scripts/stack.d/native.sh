@@ -10,9 +10,13 @@ postgres_port='' amqp_port='' management_port='' metrics_port='' dist_port='' ep
 
 # native_up brings everything up and returns once the gateway answers.
 native_up() {
-  local build
+  local build packages=()
+  if is_patroni; then
+    patroni_find
+    mapfile -t packages < <(patroni_packages)
+  fi
   servers_build
-  need_packages
+  need_packages "${packages[@]}"
   native_build &
   build=$!
   native_servers
@@ -40,8 +44,14 @@ native_build() {
 # native_servers starts PostgreSQL and RabbitMQ and makes what the services
 # need there.
 native_servers() {
-  local amqp management vhost=
+  local postgres amqp management vhost=
   native_ports
+  if is_patroni; then
+    patroni_ports
+    postgres=$(patroni_addresses)
+  else
+    postgres=127.0.0.1:$postgres_port
+  fi
   if is_cluster; then
     cluster_ports
     amqp=$(node_addresses amqp) management=$(node_addresses management) vhost=$cluster_vhost
@@ -51,15 +61,25 @@ native_servers() {
   else
     amqp=127.0.0.1:$amqp_port management=127.0.0.1:$management_port
   fi
-  POSTGRES_ADDRESS=127.0.0.1:$postgres_port RABBITMQ_ADDRESS=$amqp RABBITMQ_VHOST=$vhost \
+  POSTGRES_ADDRESS=$postgres RABBITMQ_ADDRESS=$amqp RABBITMQ_VHOST=$vhost \
     RABBITMQ_MANAGEMENT_ADDRESS=$management "$root/deploy/secrets.sh" "$native_dir/secrets"
   local password=$native_dir/secrets/postgres/superuser_password
-  if ! running "$native_dir/postgres.pid"; then
+  if is_patroni; then
+    postgres_stop "$native_dir/postgres" # the single server of before, if it runs
+    patroni_start "$password"
+  elif patroni_stop && ! running "$native_dir/postgres.pid"; then
     say "starting PostgreSQL on port $postgres_port"
     postgres_start "$native_dir/postgres" "$postgres_port" "$password"
   fi
-  PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD=$(<"$password") \
-    SECRETS=$native_dir/secrets/postgres PATH=$(servers find postgres):$PATH "$root/deploy/postgres/databases.sh" 9>&-
+  (
+    export PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD PATH
+    PGPASSWORD=$(<"$password") PATH=$(servers find postgres):$PATH
+    if is_patroni; then
+      PGPORT=$(wait_for "a primary of PostgreSQL" 60 "$native_dir/postgres-1.pid" "$native_dir/postgres-1.log" patroni_primary_port)
+    fi
+    SECRETS=$native_dir/secrets/postgres "$root/deploy/postgres/databases.sh"
+    ! is_patroni || patroni_replayed cityconnect_notifications
+  ) 9>&-
   if is_cluster; then
     rabbitmq_stop "$native_dir/rabbitmq" # the single node of before, if it runs
     cluster_start "$native_dir/secrets/rabbitmq/password"
@@ -96,7 +116,7 @@ ports_usable() {
   running "$native_dir/$server.pid" && return
   for port in "${@:2}"; do
     [[ -n $port ]] || return 1
-    port_open "$port" && return 1
+    port_used "$port" && return 1
   done
   return 0
 }
@@ -122,14 +142,17 @@ native_stop() {
     mailbox) mailbox_down ;;
     postgres | rabbitmq) "$1_stop" "$native_dir/$1" ;;
     rabbitmq-[123]) node_stop "$native_dir/$1" ;;
+    postgres-[123]) patroni_node_stop "$native_dir/$1" ;;
+    etcd-[123]) stop "$native_dir/$1.pid" ;;
     report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, mailbox, postgres, rabbitmq, rabbitmq-NUMBER, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
+    *) die "stop: want gateway, mailbox, postgres, postgres-NUMBER, etcd-NUMBER, rabbitmq, rabbitmq-NUMBER, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
   esac
 }
 
 native_stop_servers() {
   cluster_stop
   rabbitmq_stop "$native_dir/rabbitmq"
+  patroni_stop
   postgres_stop "$native_dir/postgres"
 }
 
@@ -137,6 +160,7 @@ native_stop_servers() {
 native_clean() {
   native_down
   cluster_remove
+  patroni_remove
   server_remove "$native_dir/rabbitmq"
   server_remove "$native_dir/postgres"
   rm -rf "$native_dir"

@@ -110,6 +110,7 @@ keep_disabled() {
   for package in "$@"; do
     case $package in
       rabbitmq-server | postgresql) systemctl disable "$package" ;;
+      etcd-server) systemctl disable etcd ;;
       nginx-light) systemctl disable nginx ;;
       exim4-daemon-light) systemctl disable exim4 ;;
     esac

@@ -9,7 +9,11 @@ native_status() {
     source "$native_dir/ports"
   fi
   printf '%-16s %-8s %-24s %s\n' NAME PID PORTS STATE
-  status_line postgres "$postgres_port" || well=1
+  if is_patroni; then
+    patroni_status || well=1
+  else
+    status_line postgres "$postgres_port" || well=1
+  fi
   if is_cluster; then
     cluster_ports
     for number in $(seq "$rabbitmq_nodes"); do

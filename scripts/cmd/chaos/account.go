@@ -41,7 +41,7 @@ type recovery struct {
 // fault breaks something and waits until nothing is late any more.
 func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Rand) (recovery, error) {
 	began := time.Now()
-	if err := kinds[name](ctx, s, random); err != nil {
+	if err := s.kinds[name](ctx, s, random); err != nil {
 		return recovery{}, err
 	}
 	r := recovery{kind: name, up: time.Since(began)}

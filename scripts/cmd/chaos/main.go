@@ -3,7 +3,8 @@
 // Command chaos breaks a running native stack at random while people use it,
 // and counts. It kills, stops and pauses every kind of process, and cuts their
 // connections: both services, RabbitMQ, PostgreSQL and single backends of it,
-// nginx and single workers of it.
+// nginx and single workers of it. Where PostgreSQL is a cluster, its faults hit the
+// primary, and one of them is that another node is made the primary.
 //
 // Residents file reports and vote, officials move reports, both add photos, and
 // everybody's notifications arrive on live streams that reconnect as browsers do.
@@ -27,9 +28,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,8 +55,7 @@ func main() {
 // options are what the command line says.
 type options struct {
 	gateway string
-	state   string
-	stack   string
+	stack   *stack
 	faults  int
 	seed    uint64
 	rate    float64
@@ -62,28 +64,32 @@ type options struct {
 
 func parse(args []string) (options, error) {
 	o := options{}
-	chosen := ""
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.StringVar(&o.gateway, "gateway", "http://127.0.0.1:8080", "address of the stack")
-	flags.StringVar(&o.state, "state", ".stack", "folder of the native stack, which has its pid files")
-	flags.StringVar(&o.stack, "stack", "scripts/stack", "the program that starts what is missing")
+	state := flags.String("state", ".stack", "folder of the native stack, which has its pid files")
+	program := flags.String("stack", "scripts/stack", "the program that starts what is missing")
 	flags.IntVar(&o.faults, "faults", 200, "how many; 0 is one of each kind")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the choice of faults")
 	flags.Float64Var(&o.rate, "rate", 40, "changes a second")
-	flags.StringVar(&chosen, "kinds", "", "only these kinds, by comma; all if empty")
+	chosen := flags.String("kinds", "", "only these kinds, by comma; all if empty")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	for name := range strings.SplitSeq(chosen, ",") {
-		if name != "" && kinds[name] == nil {
-			return o, fmt.Errorf("-kinds %q: want some of %s", name, strings.Join(kindNames(), ", "))
+	var err error
+	if o.stack, err = openStack(*state+"/native", *program); err != nil {
+		return o, err
+	}
+	known := slices.Sorted(maps.Keys(o.stack.kinds))
+	for name := range strings.SplitSeq(*chosen, ",") {
+		if name != "" && o.stack.kinds[name] == nil {
+			return o, fmt.Errorf("-kinds %q: this stack has %s", name, strings.Join(known, ", "))
 		}
 		if name != "" {
 			o.kinds = append(o.kinds, name)
 		}
 	}
 	if len(o.kinds) == 0 {
-		o.kinds = kindNames()
+		o.kinds = known
 	}
 	if o.faults == 0 {
 		o.faults = len(o.kinds)
@@ -108,7 +114,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &stack{dir: o.state + "/native", program: o.stack}
+	s := o.stack
 	acting, stopActing := context.WithCancel(ctx)
 	defer stopActing()
 	acted := make(chan struct{})

@@ -33,8 +33,10 @@ const (
 
 // A stack is the native one, whose processes are known by their pid files.
 type stack struct {
-	dir     string // has a pid file for each process
-	program string // scripts/stack
+	dir     string           // has a pid file for each process
+	program string           // scripts/stack
+	kinds   map[string]fault // of what this stack has
+	nodes   []node           // of a PostgreSQL cluster; none if there is one server
 
 	failedStarts int // how often it was asked in vain to start what is missing
 }
@@ -45,8 +47,23 @@ type fault func(ctx context.Context, s *stack, random *rand.Rand) error
 // A target is what a fault breaks: the processes, the first one first.
 type target func(s *stack, random *rand.Rand) ([]int, error)
 
-// kinds has every kind of fault. "report", "notification" and "photo" are one
-// replica, chosen at random, and so is "rabbitmq" one node of a cluster.
+// openStack finds out what there is to break.
+func openStack(dir, program string) (*stack, error) {
+	s := &stack{dir: dir, program: program, kinds: maps.Clone(kinds)}
+	var err error
+	if s.nodes, err = findNodes(dir); err != nil {
+		return nil, err
+	}
+	if len(s.nodes) > 0 {
+		maps.DeleteFunc(s.kinds, func(name string, _ fault) bool { return strings.HasPrefix(name, "postgres-") })
+		maps.Copy(s.kinds, nodeKinds)
+	}
+	return s, nil
+}
+
+// kinds has every kind of fault of a stack with one PostgreSQL. "report",
+// "notification" and "photo" are one replica, chosen at random, and so is
+// "rabbitmq" one node of a cluster.
 var kinds = map[string]fault{
 	"report-kill":            end("report", syscall.SIGKILL),
 	"report-stop":            end("report", syscall.SIGTERM),
@@ -80,8 +97,6 @@ var kinds = map[string]fault{
 	"gateway-worker-cut":     cut(child("gateway", "nginx: worker")),
 }
 
-func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
-
 // end sends the signal, waits until the process is gone, and has the stack
 // start what is missing.
 func end(name string, sig syscall.Signal) fault {
@@ -113,14 +128,20 @@ func pause(what target) fault {
 		if random.IntN(2) == 0 {
 			length = minLongPause + rand.N(maxLongPause-minLongPause)
 		}
-		if err = devserver.Freeze(pids...); err == nil {
-			err = sleep(ctx, length)
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended meanwhile
-		}
-		return err
+		return freeze(ctx, pids, length)
 	}
+}
+
+// freeze stops the processes for so long.
+func freeze(ctx context.Context, pids []int, length time.Duration) error {
+	err := devserver.Freeze(pids...)
+	if err == nil {
+		err = sleep(ctx, length)
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended meanwhile
+	}
+	return err
 }
 
 // kill kills a process whose parent sees to the rest.
@@ -142,27 +163,31 @@ func cut(what target) fault {
 		if err != nil {
 			return err
 		}
-		spared, err := s.port("epmd")
-		if err != nil {
-			return err
-		}
-		sockets, err := connections(pids[0], spared) // of one network
-		if err != nil {
-			return err
-		}
-		sum := 0
-		for _, pid := range pids {
-			n, err := cutConnections(pid, sockets)
-			if err != nil {
-				return fmt.Errorf("cut the connections of %d: %w", pid, err)
-			}
-			sum += n
-		}
-		if sum == 0 {
-			return fmt.Errorf("processes %v have no connections", pids)
-		}
-		return nil
+		return s.cut(pids)
 	}
+}
+
+func (s *stack) cut(pids []int) error {
+	spared, err := s.port("epmd")
+	if err != nil {
+		return err
+	}
+	sockets, err := connections(pids[0], spared) // of one network
+	if err != nil {
+		return err
+	}
+	sum := 0
+	for _, pid := range pids {
+		n, err := cutConnections(pid, sockets)
+		if err != nil {
+			return fmt.Errorf("cut the connections of %d: %w", pid, err)
+		}
+		sum += n
+	}
+	if sum == 0 {
+		return fmt.Errorf("processes %v have no connections", pids)
+	}
+	return nil
 }
 
 // whole is a process and its children.
@@ -201,14 +226,18 @@ func (s *stack) pid(name string, random *rand.Rand) (int, error) {
 	if len(files) == 0 {
 		files = []string{filepath.Join(s.dir, name+".pid")}
 	}
-	text, err := os.ReadFile(files[random.IntN(len(files))])
+	return readPID(files[random.IntN(len(files))])
+}
+
+func readPID(file string) (int, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return 0, fmt.Errorf("find the process %s of the native stack: %w", name, err)
+		return 0, fmt.Errorf("find a process of the native stack: %w", err)
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(line)
 	if err != nil {
-		return 0, fmt.Errorf("pid file of %s: %w", name, err)
+		return 0, fmt.Errorf("pid file %s: %w", file, err)
 	}
 	return pid, nil
 }

@@ -2,10 +2,10 @@
 // they are found, set up and asked whether they are ready.
 //
 //	servers find postgres|rabbitmq     prints the folder of its programs
-//	servers run postgres|epmd|rabbitmq [flags]
+//	servers run postgres|etcd|patroni|epmd|rabbitmq [flags]
 //	                                   sets the server up and becomes it: the pid
 //	                                   of this process is then the server's
-//	servers ready postgres|epmd|rabbitmq [flags]
+//	servers ready postgres|etcd|patroni|epmd|rabbitmq [flags]
 //	                                   exits with 0 once it answers
 //	servers vhost rabbitmq -name NAME [flags]
 //	                                   makes a virtual host whose queues have copies
@@ -34,80 +34,124 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: servers find|run|ready|vhost postgres|rabbitmq|epmd [flags]")
+var errUsage = errors.New("usage: servers find|run|ready|vhost postgres|etcd|patroni|rabbitmq|epmd [flags]")
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) < 2 {
 		return errUsage
 	}
 	verb, server := args[0], args[1]
-	flags := flag.NewFlagSet("servers", flag.ContinueOnError)
-	dir := flags.String("dir", "", "`folder` of the server")
-	passwordFile := flags.String("password", "", "`file` with the superuser's password")
-	port := flags.Int("port", 0, "port of PostgreSQL")
-	settings := []string{"max_connections=400", "shared_buffers=256MB", "max_wal_size=4GB"}
-	flags.Func("set", "another `setting` of PostgreSQL, such as fsync=off", func(setting string) error {
-		settings = append(settings, setting)
-		return nil
-	})
-	var ports devserver.RabbitMQPorts
-	flags.Var(&ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
-	statistics := flags.Duration("statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
-	node := flags.String("node", "", "`name` of the RabbitMQ node")
-	nodes := flags.String("nodes", "", "`names` of all nodes of its cluster, with commas")
-	cookieFile := flags.String("cookie", "", "`file` with what the nodes know each other by")
-	vhost := flags.String("name", "", "`name` of the virtual host")
-	if err := flags.Parse(args[2:]); err != nil {
-		return err
-	}
 	if verb == "find" {
 		return find(server, out)
 	}
-	password, err := os.ReadFile(*passwordFile)
+	s, err := parse(args[2:])
 	if err != nil {
-		return fmt.Errorf("read the superuser's password: %w", err)
+		return err
 	}
-	postgres := &devserver.Postgres{
-		Dir: *dir, Port: *port, Password: strings.TrimSpace(string(password)),
-		Settings: settings,
-	}
-	rabbitmq := &devserver.RabbitMQ{Dir: *dir, Ports: ports, Password: postgres.Password, StatisticsInterval: *statistics, Node: *node}
-	if *nodes != "" {
-		cookie, err := os.ReadFile(*cookieFile)
-		if err != nil {
-			return fmt.Errorf("read the nodes' cookie: %w", err)
-		}
-		rabbitmq.Nodes, rabbitmq.Cookie = strings.Split(*nodes, ","), strings.TrimSpace(string(cookie))
+	if n := len(s.patroni.Cluster); (server == "etcd" || server == "patroni") && (s.patroni.Number < 1 || s.patroni.Number > n) {
+		return fmt.Errorf("-number %d: want one of the %d nodes of -cluster, from 1", s.patroni.Number, n)
 	}
 	switch verb + " " + server {
 	case "ready postgres":
-		return postgres.Ready(ctx)
+		return s.postgres.Ready(ctx)
+	case "ready etcd":
+		return s.patroni.EtcdReady(ctx)
+	case "ready patroni":
+		return s.patroni.Ready(ctx)
 	case "ready epmd":
-		return rabbitmq.PortMapperReady()
+		return s.rabbitmq.PortMapperReady()
 	case "ready rabbitmq":
-		return rabbitmq.Ready()
+		return s.rabbitmq.Ready()
 	case "vhost rabbitmq":
-		if err := rabbitmq.Prepare(); err != nil { // it finds the real folder
+		if err := s.rabbitmq.Prepare(); err != nil { // it finds the real folder
 			return err
 		}
-		return rabbitmq.AddVhost(ctx, *vhost)
+		return s.rabbitmq.AddVhost(ctx, s.vhost)
 	case "run postgres":
-		if err := postgres.Prepare(ctx); err != nil {
+		if err := s.postgres.Prepare(ctx); err != nil {
 			return err
 		}
-		return become(postgres.Command())
+		return become(s.postgres.Command())
+	case "run etcd":
+		if err := s.patroni.PrepareEtcd(); err != nil {
+			return err
+		}
+		return become(s.patroni.Etcd())
+	case "run patroni":
+		if err := s.patroni.Prepare(ctx); err != nil {
+			return err
+		}
+		return become(s.patroni.Command())
 	case "run rabbitmq":
-		if err := rabbitmq.Prepare(); err != nil {
+		if err := s.rabbitmq.Prepare(); err != nil {
 			return err
 		}
-		return become(rabbitmq.Command())
+		return become(s.rabbitmq.Command())
 	case "run epmd":
-		if err := rabbitmq.Prepare(); err != nil {
+		if err := s.rabbitmq.Prepare(); err != nil {
 			return err
 		}
-		return become(rabbitmq.PortMapper())
+		return become(s.rabbitmq.PortMapper())
 	}
 	return errUsage
+}
+
+// servers are what the flags say of each kind of server.
+type servers struct {
+	postgres devserver.Postgres
+	patroni  devserver.Patroni
+	rabbitmq devserver.RabbitMQ
+	vhost    string
+}
+
+func parse(args []string) (*servers, error) {
+	s := new(servers)
+	flags := flag.NewFlagSet("servers", flag.ContinueOnError)
+	dir := flags.String("dir", "", "`folder` of the server")
+	passwordFile := flags.String("password", "", "`file` with the superuser's password")
+	flags.IntVar(&s.postgres.Port, "port", 0, "port of PostgreSQL")
+	s.postgres.Settings = []string{"max_connections=400", "shared_buffers=256MB", "max_wal_size=4GB"}
+	flags.Func("set", "another `setting` of PostgreSQL, such as fsync=off", func(setting string) error {
+		s.postgres.Settings = append(s.postgres.Settings, setting)
+		return nil
+	})
+	flags.IntVar(&s.patroni.Number, "number", 0, "`number` of the PostgreSQL node or of its member of etcd, from 1")
+	flags.Func("cluster", "the `ports` of all PostgreSQL nodes, with spaces between them: PostgreSQL, Patroni, etcd, etcd's peers", func(text string) error {
+		for field := range strings.FieldsSeq(text) {
+			var ports devserver.PatroniPorts
+			if err := ports.Set(field); err != nil {
+				return err
+			}
+			s.patroni.Cluster = append(s.patroni.Cluster, ports)
+		}
+		return nil
+	})
+	flags.StringVar(&s.patroni.Program, "patroni", "", "`program` of Patroni, or a Debian package of it")
+	flags.StringVar(&s.patroni.Settings, "settings", "", "`file` that all nodes of Patroni share")
+	flags.Var(&s.rabbitmq.Ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
+	flags.DurationVar(&s.rabbitmq.StatisticsInterval, "statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
+	flags.StringVar(&s.rabbitmq.Node, "node", "", "`name` of the RabbitMQ node")
+	nodes := flags.String("nodes", "", "`names` of all nodes of its cluster, with commas")
+	cookieFile := flags.String("cookie", "", "`file` with what the nodes know each other by")
+	flags.StringVar(&s.vhost, "name", "", "`name` of the virtual host")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	secret, err := os.ReadFile(*passwordFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the superuser's password: %w", err)
+	}
+	password := strings.TrimSpace(string(secret))
+	s.postgres.Dir, s.patroni.Dir, s.rabbitmq.Dir = *dir, *dir, *dir
+	s.postgres.Password, s.patroni.Password, s.rabbitmq.Password = password, password, password
+	if *nodes != "" {
+		cookie, err := os.ReadFile(*cookieFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the nodes' cookie: %w", err)
+		}
+		s.rabbitmq.Nodes, s.rabbitmq.Cookie = strings.Split(*nodes, ","), strings.TrimSpace(string(cookie))
+	}
+	return s, nil
 }
 
 func find(server string, out io.Writer) error {

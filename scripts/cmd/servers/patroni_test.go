@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The stack refuses what would lose acknowledged writes, or what it cannot start,
+// before it builds or starts anything.
+func TestStackRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		environment []string
+		args        []string
+		wants       []string
+	}{
+		{"Patroni 3", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"up"},
+			[]string{"patroni is refused: Patroni 3.0.2 is below 4", "lost acknowledged writes", "POSTGRES_NODES=3 needs Patroni 4 or newer"}},
+		{"two nodes", []string{"STACK=native", "POSTGRES_NODES=2"}, []string{"up"}, []string{"POSTGRES_NODES: want 1 or 3, got '2'"}},
+		{"a cluster with Compose", []string{"STACK=compose", "POSTGRES_NODES=3"}, []string{"up"}, []string{"POSTGRES_NODES=3 needs the native stack"}},
+		{"a fourth node", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"stop", "postgres-4"}, []string{"postgres-NUMBER", "got 'postgres-4'"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			programs, state := t.TempDir(), t.TempDir()
+			for name, script := range map[string]string{
+				"patroni": "#!/bin/sh\necho patroni 3.0.2\n",
+				"apt-get": "#!/bin/sh\nexit 1\n", // Debian's servers are not reached
+				"go":      "#!/bin/sh\nexit 1\n", // what is not refused ends here
+			} {
+				if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o700); err != nil { //nolint:gosec // they are run
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join("..", "..", "stack"), tt.args...)
+			cmd.Env = append(os.Environ(), append(tt.environment, "STACK_DIR="+state, "PATH="+programs+":"+os.Getenv("PATH"))...)
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Errorf("%v: no error", tt.args)
+			}
+			for _, want := range tt.wants {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("%v says %q, want %q in it", tt.args, out, want)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(state, "native")); err == nil {
+				t.Errorf("%v: something was begun", tt.args)
+			}
+		})
+	}
+}
+
+// A node that is not in the list of ports is no node.
+func TestNumberOfANode(t *testing.T) {
+	t.Parallel()
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []string{"0", "3", "-1"} {
+		err := run(t.Context(), []string{"ready", "patroni", "-password", password, "-cluster", "1,2,3,4 5,6,7,8", "-number", number}, nil)
+		if err == nil || !strings.Contains(err.Error(), "-number "+number+": want one of the 2 nodes") {
+			t.Errorf("-number %s: %v, want it to be refused", number, err)
+		}
+	}
+}

@@ -36,7 +36,9 @@ func TestSIGTERMUnderLoad(t *testing.T) {
 	t.Logf("%d requests accepted", load.accepted.Load())
 }
 
-// A load files reports and votes until it is stopped.
+// A load files reports and votes until it is stopped. What was asked for by then
+// is answered: a report whose request broke off could be filed after it was
+// counted.
 type load struct {
 	accepted atomic.Int64
 	cancel   context.CancelFunc
@@ -50,9 +52,9 @@ func (c *stack) startLoad(reporter *client.Client, report client.Report, workers
 		voter := c.signIn("Voter", "resident")
 		l.workers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_, err := reporter.CreateReport(ctx, draft("Under load"))
+				_, err := reporter.CreateReport(c.t.Context(), draft("Under load"))
 				l.note(err)
-				_, err = voter.Vote(ctx, report.ID, []string{"upvote", "downvote"}[i%2])
+				_, err = voter.Vote(c.t.Context(), report.ID, []string{"upvote", "downvote"}[i%2])
 				l.note(err)
 			}
 		})

@@ -327,7 +327,7 @@ func TestWorkerPools(t *testing.T) {
 	c.call(http.MethodGet, "/admin/workers", "", http.StatusOK, &between)
 	for _, want := range []waiting{{"cityconnect.retry.5s", 5, ""}, {"queue.vote_received.dlq", 0, "queue.vote_received"}} {
 		if !slices.Contains(between.Waiting, want) {
-			t.Errorf("queues between %+v, want %+v among them", between.Waiting, want)
+			t.Errorf("waiting queues %+v, want %+v among them", between.Waiting, want)
 		}
 	}
 	c.call(http.MethodPatch, "/admin/workers/queue.vote_received", `{"concurrency":65}`, http.StatusBadRequest, nil)

@@ -18,7 +18,7 @@ missing_for_tests() {
   find_program chromium >/dev/null || echo chromium
   find_program npm >/dev/null || printf '%s\n' nodejs npm
   # Photos as others make them, what others find in them, and a virus scanner.
-  find_program convert >/dev/null || echo imagemagick
+  find_program identify >/dev/null || echo imagemagick # other packages have a program "convert", too
   find_program exiftool >/dev/null || echo libimage-exiftool-perl
   find_program clamd >/dev/null || echo clamav-daemon
   # A mail server whose bounces come back. A machine has one at most.

@@ -71,6 +71,10 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 	}
 	query := u.Query()
 	query.Set("pool_max_conns", "8")
+	// Locks are held for as long as a test takes, whatever else the machine does.
+	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
+		query.Set(limit, "0")
+	}
 	for i := 0; i < len(settings); i += 2 {
 		query.Set(settings[i], settings[i+1])
 	}

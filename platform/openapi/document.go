@@ -103,9 +103,6 @@ func (d *Document) newOperation(route routers.Route) *operation {
 	case ref == nil:
 	case ref.Value.Content["application/json"] == nil:
 		op.upload = ref.Value.Content
-		options := *d.options
-		options.ExcludeRequestBody = true // it would be read whole
-		op.options = &options
 	default:
 		op.body = ref.Value.Content["application/json"].Schema.Value
 		op.optional = !ref.Value.Required

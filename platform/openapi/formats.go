@@ -22,12 +22,13 @@ func (f Formats) with() Formats {
 	return all
 }
 
-// options are how requests are compared with the document. Who may send them
-// was decided before.
+// options are how requests are compared with the document: all but their bodies,
+// see operation.checkJSON. Who may send them was decided before.
 func (f Formats) options() *openapi3filter.Options {
 	options := &openapi3filter.Options{
 		MultiError:         true,
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+		ExcludeRequestBody: true,
 	}
 	for name, check := range f {
 		options.SchemaValidationOptions = append(options.SchemaValidationOptions,

@@ -63,6 +63,7 @@ components:
         tags: {type: array, minItems: 1, items: {type: integer, maximum: 999999999999999999}}
         from: {type: integer}
         to: {type: integer}
+        size: {type: integer, default: 3}
       dependentRequired: {from: [to]}
 `
 
@@ -83,9 +84,14 @@ func mount(t *testing.T, handlers openapi.Handlers) (http.Handler, error) {
 	return r, doc.Mount(r, handlers, service.Errors{Log: zerolog.Nop()})
 }
 
-// done answers with the limit that it saw.
+// done answers with the limit and the size that it saw.
 func done(w http.ResponseWriter, r *http.Request) error {
+	body, err := service.Decode[struct{ Size json.Number }](r)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Limit", r.URL.Query().Get("limit"))
+	w.Header().Set("Size", body.Size.String())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -104,6 +110,7 @@ func TestEveryFaultIsTold(t *testing.T) {
 	}{
 		{path + "?even=ab", `{"name":"äöü"}`, nil},
 		{path, `{"name":"x","from":1,"to":2}`, nil},
+		{path, `{"name":"x","from":null}`, []string{"/from: want an integer, not null", "/to: missing beside from"}},
 		{path + "?limit=0&even=a", `{"name":"four","from":1,"more":true}`, []string{
 			"/more: unknown field", "/name: want at most 3 characters", "/to: missing beside from",
 			"even: want an even number of characters", "limit: want at least 1"}},
@@ -132,8 +139,8 @@ func TestEveryFaultIsTold(t *testing.T) {
 		res := httptest.NewRecorder()
 		h.ServeHTTP(res, req)
 		if tt.want == nil {
-			if res.Code != http.StatusNoContent || res.Header().Get("Limit") != "20" {
-				t.Errorf("%s %s: status %d with limit %q, want 204 with the default", tt.target, tt.body, res.Code, res.Header().Get("Limit"))
+			if limit, size := res.Header().Get("Limit"), res.Header().Get("Size"); res.Code != http.StatusNoContent || limit != "20" || size != "3" {
+				t.Errorf("%s %s: status %d with limit %q and size %q, want 204 with the defaults", tt.target, tt.body, res.Code, limit, size)
 			}
 			continue
 		}
@@ -174,6 +181,7 @@ func TestRefusals(t *testing.T) {
 		{"with a charset", `{"name":"x"}`, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, 204, ""},
 		{"no JSON", `{"name":x}`, nil, 400, "not JSON, or nested too deep, at byte 9"},
 		{"cut off", `{"name":`, nil, 400, "not JSON, or nested too deep, at byte 8"},
+		{"two values", `{"name":"x"} {}`, nil, 400, "not JSON, or nested too deep, at byte 14"},
 		{"too deep", strings.Repeat("[", 11000), nil, 400, "not JSON, or nested too deep, at byte 10001"},
 		{"first half alone", `{"name":"\ud83d"}`, nil, 400, "half a character"},
 		{"second half alone", `{"name":"\\\uDE80"}`, nil, 400, "half a character"},

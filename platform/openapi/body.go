@@ -1,0 +1,183 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// checkJSON compares r's body with the document, and lists its faults. It decodes
+// it once: openapi3filter would do it again, and dependentFaults, too. The handler
+// reads what was sent, with the defaults of missing members.
+func (op *operation) checkJSON(r *http.Request) ([]service.FieldError, error) {
+	body, err := op.readText(r)
+	if err != nil {
+		return nil, err
+	}
+	value, err := decode(body)
+	if err != nil {
+		return nil, err
+	}
+	faults := nulFaults(body, value)
+	faults = append(faults, op.dependentFaults(value)...)
+	filledIn := false
+	options := append([]openapi3.SchemaValidationOption{
+		openapi3.VisitAsRequest(), openapi3.MultiErrors(), openapi3.DefaultsSet(func() { filledIn = true }),
+	}, op.options.SchemaValidationOptions...)
+	faults = append(faults, op.formats.requestFaults(op.body.VisitJSON(value, options...))...)
+	if filledIn {
+		if body, err = json.Marshal(value); err != nil {
+			return nil, fmt.Errorf("encode the body with its defaults: %w", err)
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return faults, nil
+}
+
+// readText returns r's body if the document takes its type and it is text.
+func (op *operation) readText(r *http.Request) ([]byte, error) {
+	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || op.Operation.RequestBody.Value.Content[mediaType] == nil {
+		wanted := slices.Sorted(maps.Keys(op.Operation.RequestBody.Value.Content))
+		return nil, service.UnsupportedMediaType.New("want " + strings.Join(wanted, " or "))
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, service.UnsupportedMediaType.New("want the charset UTF-8, or none")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, service.UnsupportedMediaType.New("want the body as it is, without a Content-Encoding")
+	}
+	body, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, err
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, service.RequestTimeout.New("the body did not arrive in time")
+	case err != nil:
+		return nil, service.MalformedBody.New("the body ended early")
+	case len(body) == 0:
+		return nil, service.MalformedBody.New("the body is missing")
+	case !utf8.Valid(body):
+		return nil, service.MalformedBody.New("the body is not UTF-8")
+	}
+	return body, nil
+}
+
+// decode returns the one JSON value that body is, with its numbers as they are
+// written.
+func decode(body []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	err = d.Decode(&value)
+	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
+		detail := "not JSON"
+		var whole json.RawMessage // a Decoder knows less of where it is
+		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
+			detail = fmt.Sprintf("not JSON, or nested too deep, at byte %d", syntax.Offset)
+		}
+		return nil, service.MalformedBody.New(detail)
+	}
+	if hasLoneSurrogate(body) {
+		return nil, service.MalformedBody.New(`half a character: an escape such as \ud83d needs its second half, such as \ude80`)
+	}
+	return value, nil
+}
+
+// hasLoneSurrogate reports whether body, which is JSON, escapes one half of a
+// surrogate pair without the other (RFC 8259, 8.2). Go would replace it with
+// U+FFFD, so that what is kept differs from what was sent.
+func hasLoneSurrogate(body []byte) bool {
+	const low, lowest, end = 0xDC00, 0xD800, 0xE000
+	pending := false // a first half, right before
+	for i := 0; i < len(body); i++ {
+		unit := rune(-1)
+		if body[i] == '\\' {
+			i++ // of the character that is escaped
+			if body[i] == 'u' {
+				unit = 0
+				for _, digit := range body[i+1 : i+5] {
+					unit = unit<<4 | hexDigit(digit)
+				}
+				i += 4
+			}
+		}
+		second := unit >= low && unit < end
+		if pending != second {
+			return true
+		}
+		pending = unit >= lowest && unit < low
+	}
+	return false
+}
+
+func hexDigit(c byte) rune {
+	switch {
+	case c >= 'a':
+		return rune(c-'a') + 10
+	case c >= 'A':
+		return rune(c-'A') + 10
+	}
+	return rune(c - '0')
+}
+
+// nulFaults finds the one character that JSON can write and Postgres cannot
+// keep.
+func nulFaults(body []byte, value any) []service.FieldError {
+	if !bytes.Contains(body, []byte(`\u0000`)) {
+		return nil
+	}
+	var faults []service.FieldError
+	eachString(value, "", func(pointer, s string) {
+		if strings.ContainsRune(s, 0) {
+			faults = append(faults, service.FieldError{Pointer: pointer, Detail: "contains a NUL character, which cannot be kept"})
+		}
+	})
+	return faults
+}
+
+// eachString calls found for every string in value, names of members included.
+func eachString(value any, pointer string, found func(pointer, s string)) {
+	switch value := value.(type) {
+	case string:
+		found(pointer, value)
+	case []any:
+		for i, element := range value {
+			eachString(element, fmt.Sprintf("%s/%d", pointer, i), found)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			eachString(value[name], pointer+"/"+escapePointer(name), found)
+		}
+	}
+}
+
+// dependentFaults checks the body's dependentRequired; see Document.plain.
+func (op *operation) dependentFaults(body any) []service.FieldError {
+	members, _ := body.(map[string]any) // if it is no object, the schema says so
+	var faults []service.FieldError
+	for _, name := range slices.Sorted(maps.Keys(op.body.DependentRequired)) {
+		if _, given := members[name]; !given {
+			continue
+		}
+		for _, other := range op.body.DependentRequired[name] {
+			if _, given := members[other]; !given {
+				faults = append(faults, service.FieldError{Pointer: "/" + escapePointer(other), Detail: "missing beside " + name})
+			}
+		}
+	}
+	return faults
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -29,8 +30,9 @@ func newReadBatch(waitForLocks bool) *readBatch {
 // of the transaction share it, and each finds what those before it did.
 type lockedReport struct {
 	report.Filing
-	found   bool
-	changed bool
+	found    bool
+	changed  bool
+	reporter string // sealed, once a vote was for him
 }
 
 // lock has a report locked. What is known of it is as of the moment it is.
@@ -43,6 +45,17 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 		r.locks[id] = l
 	}
 	return l
+}
+
+// sealedReporter seals whose report it is once for all votes of the transaction:
+// every vote on a report is for its reporter, so that nobody learns anything from
+// their having one recipient. Other messages may be for somebody else, which would
+// be seen by it.
+func (l *lockedReport) sealedReporter(keys *event.Keyring) string {
+	if l.reporter == "" {
+		l.reporter = keys.Seal(l.ID, l.Reporter.ID)
+	}
+	return l.reporter
 }
 
 // An earlierVote is what a voter thinks of a report so far.

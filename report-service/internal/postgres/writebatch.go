@@ -65,10 +65,15 @@ func (w *writeBatch) shards() (set shards.Set) {
 	return set
 }
 
-// enqueue adds the outbox row of m, which is about a report of reporterID. The
-// lock on the report is held by then. A message that breaks the contract fails
-// the change: no reader would accept it.
+// enqueue adds the outbox row of m, which is for reporterID, see enqueueSealed.
 func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
+	return w.enqueueSealed(m, w.keys.Seal(m.About().ReportID, reporterID), trace)
+}
+
+// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The lock
+// on the report is held by then. A message that breaks the contract fails the
+// change: no reader would accept it.
+func (w *writeBatch) enqueueSealed(m event.Message, recipient, trace string) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
 	}
@@ -77,15 +82,18 @@ func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	headers, err := json.Marshal(map[string]string{
-		event.TraceHeader:     trace,
-		event.RecipientHeader: w.keys.Seal(id, reporterID),
-	})
+	headers, err := json.Marshal(outboxHeaders{trace, recipient})
 	if err != nil {
 		return fmt.Errorf("encode headers: %w", err)
 	}
 	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, shards.Of(id), version, headers})
 	return nil
+}
+
+// outboxHeaders are event.TraceHeader and event.RecipientHeader.
+type outboxHeaders struct {
+	Trace     string `json:"traceparent"`
+	Recipient string `json:"x-recipient"`
 }
 
 // update notes that a change altered the report's row.

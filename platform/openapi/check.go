@@ -4,6 +4,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,13 +36,24 @@ func (op *operation) check(r *http.Request) error {
 			return err
 		}
 	}
-	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
-		Request: r, PathParams: pathParams(r), Route: &op.Route, Options: op.options,
-	})
-	if faults = append(faults, op.formats.requestFaults(err)...); len(faults) > 0 {
+	faults = append(faults, op.schemaFaults(r, query)...)
+	if len(faults) > 0 {
 		return service.InvalidInput.New("", firstOfEach(faults)...)
 	}
 	return nil
+}
+
+// schemaFaults compares the parameters with their schemas. openapi3filter's own
+// ValidateRequest would do the rest, too, and read all of the body for it, an upload
+// as well.
+func (op *operation) schemaFaults(r *http.Request, query url.Values) (faults []service.FieldError) {
+	input := &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: pathParams(r), QueryParams: query, Route: &op.Route, Options: op.options,
+	}
+	for _, p := range op.parameters {
+		faults = append(faults, op.formats.requestFaults(openapi3filter.ValidateParameter(r.Context(), input, p))...)
+	}
+	return faults
 }
 
 // firstOfEach keeps the first fault of each value, in the order of their names.

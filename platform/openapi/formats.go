@@ -22,14 +22,9 @@ func (f Formats) with() Formats {
 	return all
 }
 
-// options are how requests are compared with the document: all but their bodies,
-// see operation.checkJSON. Who may send them was decided before.
+// options are how what a request contains is compared with its schema.
 func (f Formats) options() *openapi3filter.Options {
-	options := &openapi3filter.Options{
-		MultiError:         true,
-		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
-		ExcludeRequestBody: true,
-	}
+	options := &openapi3filter.Options{MultiError: true}
 	for name, check := range f {
 		options.SchemaValidationOptions = append(options.SchemaValidationOptions,
 			openapi3.WithStringFormatValidator(name, openapi3.NewCallbackValidator(check)))

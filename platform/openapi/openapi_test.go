@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -44,6 +45,13 @@ paths:
         content:
           application/json: {schema: {$ref: '#/components/schemas/Change'}}
           application/merge-patch+json: {schema: {$ref: '#/components/schemas/Change'}}
+      responses: {'204': {description: done}}
+    put:
+      operationId: upload
+      security: [{}]
+      requestBody:
+        required: true
+        content: {image/*: {}}
       responses: {'204': {description: done}}
     get:
       operationId: look
@@ -100,7 +108,7 @@ const path = "/things/0198c0de-0000-7000-8000-000000000001"
 
 func TestEveryFaultIsTold(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done})
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +175,7 @@ func faultsOf(t *testing.T, res *httptest.ResponseRecorder) []string {
 // What is wrong with the body as a whole, or with the headers, has one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done})
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +223,35 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// An upload is left to the handler, to the last byte: who reads it before has it in
+// memory, and takes it as fast as it comes.
+func TestUploadIsLeftUnread(t *testing.T) {
+	t.Parallel()
+	body := strings.NewReader("a picture")
+	read := func(w http.ResponseWriter, r *http.Request) error {
+		if body.Len() != len("a picture") {
+			t.Errorf("%d bytes are left for the handler", body.Len())
+		}
+		got, err := io.ReadAll(r.Body)
+		if err != nil || string(got) != "a picture" {
+			t.Errorf("the handler reads %q, error %v", got, err)
+		}
+		return nil
+	}
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPut, path, io.NopCloser(body))
+	req.Header.Set("Content-Type", "image/jpeg")
+	req.ContentLength = int64(body.Len())
+	res := httptest.NewRecorder()
+	h.ServeHTTP(res, req)
+	if res.Code != http.StatusOK {
+		t.Errorf("status %d with %s, want 200", res.Code, res.Body)
+	}
+}
+
 // A limit above 2⁵³ is served as it is written.
 func TestServedDocumentIsExact(t *testing.T) {
 	t.Parallel()
@@ -231,7 +268,7 @@ func TestServedDocumentIsExact(t *testing.T) {
 
 func TestRolesComeFromTheDocument(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done})
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +287,7 @@ func TestRolesComeFromTheDocument(t *testing.T) {
 
 func TestMountWantsEveryHandler(t *testing.T) {
 	t.Parallel()
-	if _, err := mount(t, openapi.Handlers{"change": done}); err == nil || !strings.Contains(err.Error(), "look") {
+	if _, err := mount(t, openapi.Handlers{"change": done, "upload": done}); err == nil || !strings.Contains(err.Error(), "look") {
 		t.Errorf("Mount: error %v, want one that names look", err)
 	}
 }

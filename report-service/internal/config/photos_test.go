@@ -42,6 +42,7 @@ func TestWorkerWrongValues(t *testing.T) {
 		"PHOTO_MAX_PIXELS":        {"0", "many", "999999999999"},
 		"PHOTO_MEMORY":            {"512", "512MB", "100MiB", "-1MiB", "99999999999GiB", "9999999999GiB"},
 		"PHOTO_WORKERS":           {"-1", "9", "65"},
+		"PHOTO_PROCESSOR_SHARE":   {"0", "-1", "1.1", "20%", "NaN"},
 		"PHOTO_TIMEOUT":           {"1s", "1h", "60"},
 		"CLAMD_URL":               {"clamd:3310", "http://geheim@clamd"},
 	} {

@@ -4,7 +4,8 @@
 // drawn anew and encoded by this package, without the tags, thumbnails and
 // comments that name places, times and devices. It judges by the bytes and
 // never by what the sender says they are, looks at the size before it decodes,
-// and keeps within a budget of memory, however many it makes at a time.
+// and keeps within a budget of memory, however many it makes at a time. A large
+// picture is made at a pace that others on the machine do not notice.
 package picture
 
 import (
@@ -18,6 +19,7 @@ import (
 	"image/png"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"golang.org/x/image/webp"
 	"golang.org/x/sync/semaphore"
@@ -60,12 +62,19 @@ type Maker struct {
 	maxPixels int64
 	budget    int64
 	memory    *semaphore.Weighted // in bytes
+	waiting   atomic.Int64        // how many wait for memory
+
+	maxUnpaced int64
+	newPace    func() *pace
 }
 
 // NewMaker returns a Maker of pictures of up to maxPixels, which uses at most
-// memory bytes at a time.
-func NewMaker(maxPixels, memory int64) *Maker {
-	return &Maker{maxPixels: maxPixels, budget: memory, memory: semaphore.NewWeighted(memory)}
+// memory bytes at a time. A picture of more than 16 megapixels gets no more than
+// share of a processor, above 0 and up to 1, while no other waits for its memory.
+func NewMaker(maxPixels, memory int64, share float64) *Maker {
+	m := &Maker{maxPixels: maxPixels, budget: memory, memory: semaphore.NewWeighted(memory), maxUnpaced: maxUnpaced}
+	m.newPace = func() *pace { return newPace(share, func() bool { return m.waiting.Load() > 0 }) }
+	return m
 }
 
 // Pictures are what was made of an upload: JPEG files, by the sizes in Sizes.
@@ -76,7 +85,7 @@ type Pictures struct {
 
 // Make returns the pictures of upload, or a *Refusal. It waits for memory until
 // ctx ends; what has begun is not ended.
-func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error) {
+func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err error) {
 	// A decoder that breaks on a file breaks on this one file.
 	defer func() {
 		if value := recover(); value != nil {
@@ -102,12 +111,20 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error)
 	if need > m.budget {
 		return Pictures{}, refuse(report.PhotoTooLarge, "it takes %d bytes of memory, want at most %d", need, m.budget)
 	}
-	if err := m.memory.Acquire(ctx, need); err != nil {
+	m.waiting.Add(1)
+	err = m.memory.Acquire(ctx, need)
+	m.waiting.Add(-1)
+	if err != nil {
 		return Pictures{}, fmt.Errorf("wait for memory: %w", err)
 	}
 	defer m.memory.Release(need)
 
-	decoded, err := format.decode(format.open(upload))
+	var p *pace
+	if pixels > m.maxUnpaced {
+		p = m.newPace()
+	}
+	defer p.end()
+	decoded, err := format.decode(pacedReader{format.open(upload), p})
 	if err != nil {
 		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
 	}
@@ -118,7 +135,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (p Pictures, err error)
 	turn := orientation(upload, format)
 	width, height := fit(decoded.Bounds().Dx(), decoded.Bounds().Dy(), Sizes[0])
 	drawn := shrink(decoded, width, height)
-	return encode(oriented(drawn, turn))
+	return encode(oriented(drawn, turn), p)
 }
 
 // Redact returns the pictures of one that was made before, with black instead of
@@ -133,11 +150,12 @@ func Redact(made []byte, rects []report.Rect) (Pictures, error) {
 	for _, r := range rects {
 		black(drawn, r)
 	}
-	return encode(drawn)
+	return encode(drawn, nil)
 }
 
-// encode makes the files of the largest picture.
-func encode(largest *image.RGBA) (Pictures, error) {
+// encode makes the files of the largest picture, at a pace or, if that is nil, at
+// once.
+func encode(largest *image.RGBA, at *pace) (Pictures, error) {
 	p := Pictures{Width: largest.Rect.Dx(), Height: largest.Rect.Dy(), Files: make(map[int][]byte, len(Sizes))}
 	drawn := largest
 	for _, size := range Sizes {
@@ -146,7 +164,7 @@ func encode(largest *image.RGBA) (Pictures, error) {
 		}
 		var file bytes.Buffer
 		// 82 is where a larger file no longer looks better on a screen.
-		if err := jpeg.Encode(&file, drawn, &jpeg.Options{Quality: 82}); err != nil {
+		if err := jpeg.Encode(pacedWriter{&file, at}, drawn, &jpeg.Options{Quality: 82}); err != nil {
 			return Pictures{}, fmt.Errorf("encode picture: %w", err)
 		}
 		p.Files[size] = file.Bytes()

@@ -29,7 +29,7 @@ import (
 
 const megabyte = 1 << 20
 
-func newMaker() *picture.Maker { return picture.NewMaker(50_000_000, 512*megabyte) }
+func newMaker() *picture.Maker { return picture.NewMaker(50_000_000, 512*megabyte, 1) }
 
 // quarters are the colours of the corners of a test picture, by rows.
 var quarters = [4]color.RGBA{{200, 0, 0, 255}, {0, 200, 0, 255}, {0, 0, 200, 255}, {200, 200, 0, 255}}
@@ -505,15 +505,15 @@ func gifHeader(width, height uint16) []byte {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	file := encodeJPEG(t, scene(4000, 3000)) // 18 MB of samples, 12 of its half, 40 of overhead
-	if _, err := picture.NewMaker(50_000_000, 60*megabyte).Make(t.Context(), file); err == nil {
+	if _, err := picture.NewMaker(50_000_000, 60*megabyte, 1).Make(t.Context(), file); err == nil {
 		t.Error("made within 60 MiB, want a refusal")
 	} else if refused, ok := errors.AsType[*picture.Refusal](err); !ok || refused.Reason != report.PhotoTooLarge {
 		t.Errorf("error %v, want it refused as too large", err)
 	}
-	if _, err := picture.NewMaker(11_999_999, 512*megabyte).Make(t.Context(), file); err == nil {
+	if _, err := picture.NewMaker(11_999_999, 512*megabyte, 1).Make(t.Context(), file); err == nil {
 		t.Error("made of more pixels than are allowed")
 	}
-	maker := picture.NewMaker(50_000_000, 100*megabyte)
+	maker := picture.NewMaker(50_000_000, 100*megabyte, 1)
 	var making sync.WaitGroup
 	for range 4 {
 		making.Go(func() {
@@ -572,7 +572,7 @@ func FuzzMake(f *testing.F) {
 	for _, name := range []string{"progressive.jpg", "cmyk.jpg", "deep-interlaced.png", "lossless.webp", "transparent.webp", "animated.webp"} {
 		f.Add(testdata(f, name))
 	}
-	maker := picture.NewMaker(1_000_000, 128*megabyte)
+	maker := picture.NewMaker(1_000_000, 128*megabyte, 1)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		p, err := maker.Make(t.Context(), file)
 		if err != nil {

@@ -59,8 +59,9 @@ const (
 	// interval is the time between two requests of others: less than what the
 	// machine can do by far, and enough of them in a pass for a 99th percentile.
 	interval = 10 * time.Millisecond
-	// plainPass is how long others' requests are measured without uploads.
-	plainPass = 20 * time.Second
+	// plainPass is how long others' requests are measured without uploads: long
+	// enough for what the database and the collectors of garbage do now and then.
+	plainPass = time.Minute
 	// background is the niceness of what gives way to all others: a tenth of their
 	// weight, as the worker's container has it of cpu_shares.
 	background = 10
@@ -79,8 +80,8 @@ func run(ctx context.Context) (err error) {
 	bin := flag.String("bin", "../../bin", "the `folder` of the programs")
 	photos := flag.Int("photos", 20, "how many photos of 12 megapixels are uploaded, one after another and then at once")
 	large := flag.Int("large", 16, "how many photos of 50 megapixels are uploaded at once")
-	rounds := flag.Int("rounds", 5, "how often others' requests are measured, with large photos and without")
-	bursts := flag.Int("bursts", 3, "how often the same is measured with photos that come in a burst")
+	rounds := flag.Int("rounds", 3, "how often others' requests are measured, with large photos and without")
+	bursts := flag.Int("bursts", 2, "how often the same is measured with photos that come in a burst")
 	speed := flag.Int("line", 60, "how fast the line of each resident is, in Mbit/s: of sixteen together as fast as a city's")
 	memory := flag.Int("memory", 512, "the worker's limit, in MiB")
 	flag.Parse()
@@ -100,7 +101,12 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("photos of %d KiB and %d KiB, over lines of %d Mbit/s but for the bursts\n", len(phone)>>10, len(camera)>>10, *speed)
-	if _, err := c.uploadAll(ctx, "first", 1, phone); err != nil { // until all is connected
+	first, err := c.residents("first", 1)
+	if err != nil {
+		return err
+	}
+	defer closeAll(first)
+	if _, err := uploadAll(ctx, first, phone); err != nil { // until all is connected
 		return err
 	}
 
@@ -117,8 +123,13 @@ func run(ctx context.Context) (err error) {
 		}
 		ready = append(ready, took)
 	}
+	atOnce, err := c.residents("at-once", *photos)
+	if err != nil {
+		return err
+	}
+	defer closeAll(atOnce)
 	began := time.Now()
-	if _, err := c.uploadAll(ctx, "at-once", *photos, phone); err != nil {
+	if _, err := uploadAll(ctx, atOnce, phone); err != nil {
 		return err
 	}
 	perSecond := float64(*photos) / time.Since(began).Seconds()
@@ -168,12 +179,17 @@ func (c *city) rounds(ctx context.Context, how string, n, large int, photo []byt
 		return err
 	}
 	withUploads := func(round int) error {
+		residents, err := c.residents(fmt.Sprint(how, "-", round), large)
+		if err != nil {
+			return err
+		}
 		var accepted time.Time
 		before := c.processorTime()
 		all, err := c.measure(ctx, func() (err error) {
-			accepted, err = c.uploadAll(ctx, fmt.Sprint(how, "-", round), large, photo)
+			accepted, err = uploadAll(ctx, residents, photo)
 			return err
 		})
+		closeAll(residents)
 		if err != nil {
 			return err
 		}
@@ -233,18 +249,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// uploadAll has so many residents upload a photo each at once. It returns when
-// the last of them was accepted, once all are ready.
-func (c *city) uploadAll(ctx context.Context, who string, n int, photo []byte) (accepted time.Time, err error) {
-	times := make([]time.Time, n)
+// uploadAll has residents upload a photo each at once. It returns when the last of
+// them was accepted, once all are ready.
+func uploadAll(ctx context.Context, residents []*resident, photo []byte) (accepted time.Time, err error) {
+	times := make([]time.Time, len(residents))
 	uploading, ctx := errgroup.WithContext(ctx)
-	for i := range n {
-		uploading.Go(func() error {
-			r, err := c.resident(fmt.Sprint(who, "-", i))
-			if err != nil {
-				return err
-			}
-			defer r.close()
+	for i, r := range residents {
+		uploading.Go(func() (err error) {
 			times[i], _, err = r.upload(ctx, photo)
 			return err
 		})
@@ -570,6 +581,25 @@ func (r *resident) listen() {
 		}
 	}
 	close(r.judged)
+}
+
+// residents returns so many of them.
+func (c *city) residents(who string, n int) ([]*resident, error) {
+	residents := make([]*resident, n)
+	for i := range residents {
+		var err error
+		if residents[i], err = c.resident(fmt.Sprint(who, "-", i)); err != nil {
+			closeAll(residents[:i])
+			return nil, err
+		}
+	}
+	return residents, nil
+}
+
+func closeAll(residents []*resident) {
+	for _, r := range residents {
+		r.close()
+	}
 }
 
 func (r *resident) close() { _ = r.stream.Body.Close() }

@@ -146,8 +146,12 @@ func TestOtherSystemLearnsOfEveryChange(t *testing.T) {
 	other := openOtherSystem(t)
 	other.register(c, pavel)
 
+	// What happens at the same moment may be taken by several of the worker's
+	// consumers, between which there is no order.
 	report := file(t, ana, "Dark crossing")
+	other.await(1)
 	vote(t, ben, report, "upvote")
+	other.await(2)
 	move(t, olga, report, "in_progress", "Seen")
 	other.await(3)
 	if code, _ := c.worker.terminate(); code != 0 { // killed, it would keep its lanes for a minute

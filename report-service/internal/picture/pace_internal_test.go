@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -83,6 +84,42 @@ func TestMakeRests(t *testing.T) {
 	if want := time.Duration(size/4096) * 4 * slice; rested < want*9/10 {
 		t.Errorf("%d bytes were read and written with rests of %v, want about %v", size, rested, want)
 	}
+}
+
+// A picture that waits for its memory is counted as long as it waits, so that the
+// one that has it does not rest.
+func TestWaitingIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const memory = 128 << 20
+		var upload bytes.Buffer
+		if err := jpeg.Encode(&upload, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
+			t.Fatal(err)
+		}
+		maker := NewMaker(1_000_000, memory, 0.2)
+		if !maker.memory.TryAcquire(memory) { // another has it all
+			t.Fatal("the memory is not free")
+		}
+		before := maker.newPace()
+		defer before.end()
+		if before.hurry() {
+			t.Error("nobody waits, and the pace hurries")
+		}
+		go func() {
+			if _, err := maker.Make(t.Context(), upload.Bytes()); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		if !before.hurry() {
+			t.Error("one waits, and the pace does not hurry")
+		}
+		maker.memory.Release(memory)
+		synctest.Wait()
+		if before.hurry() {
+			t.Error("the one that waited is done, and the pace hurries")
+		}
+	})
 }
 
 // The time of a thread is that of its work, and not of its rests.

@@ -5,7 +5,7 @@
 // comments that name places, times and devices. It judges by the bytes and
 // never by what the sender says they are, looks at the size before it decodes,
 // and keeps within a budget of memory, however many it makes at a time. A large
-// picture is made at a pace that others on the machine do not notice.
+// picture gives way to what else the machine does.
 package picture
 
 import (

@@ -49,6 +49,9 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	}
 	settings := maps.Clone(serverLimits)
 	settings["application_name"] = application
+	// Our queries are short. PostgreSQL compiles them when it takes them for long
+	// ones, which costs more than they do.
+	settings["jit"] = "off"
 	maps.Copy(settings, cfg.ConnConfig.RuntimeParams)
 	cfg.ConnConfig.RuntimeParams = settings
 	// After a failover the pool may hold connections to a server that serves reads

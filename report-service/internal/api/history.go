@@ -10,11 +10,12 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
 // OutboxFigures reads what the history keeps of the outbox and of this replica's
 // relay, each by the name of its series.
-func OutboxFigures(ctx context.Context, o Outbox, r Relay) history.Figures {
+func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figures {
 	state := r.State()
 	f := history.Figures{
 		Counters: map[string]float64{"published_per_s": float64(state.Published)},
@@ -24,7 +25,7 @@ func OutboxFigures(ctx context.Context, o Outbox, r Relay) history.Figures {
 		f.Levels["confirm_p50_ms"] = milliseconds(state.ConfirmP50)
 		f.Levels["confirm_p99_ms"] = milliseconds(state.ConfirmP99)
 	}
-	if stats, err := o.Stats(ctx); err == nil { // the row that cannot be written either says that it failed
+	if stats, err := o.Recent(ctx); err == nil { // the row that cannot be written either says that it failed
 		f.Levels["pending"] = float64(stats.Pending)
 		f.Levels["oldest_pending_seconds"] = stats.OldestAge.Seconds()
 	}

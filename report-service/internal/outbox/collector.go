@@ -40,7 +40,7 @@ func (*Collector) Describe(descs chan<- *prometheus.Desc) {
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	stats, err := c.store.Stats(ctx)
+	stats, err := c.store.Recent(ctx)
 	if err != nil {
 		return
 	}

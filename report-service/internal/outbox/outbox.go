@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,11 +38,17 @@ const NotFailed fault.Kind = "not failed"
 type Store struct {
 	pool *pgxpool.Pool
 	wake func(shards.Set)
+
+	mu          sync.Mutex
+	recent      Stats // the last count for Recent
+	recentUntil time.Time
 }
 
 // NewStore returns a Store on the reports database. It calls wake with the
 // shards of rows that were put back, for the relay to read. Wake must not block.
-func NewStore(pool *pgxpool.Pool, wake func(shards.Set)) *Store { return &Store{pool, wake} }
+func NewStore(pool *pgxpool.Pool, wake func(shards.Set)) *Store {
+	return &Store{pool: pool, wake: wake}
+}
 
 // Retry puts a failed row back, at the end and with all its attempts before
 // it. Later rows of its report have gone out meanwhile: a retried row comes

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -122,6 +123,65 @@ func TestStatsByShard(t *testing.T) {
 	shard := stats.Shards[7]
 	if len(stats.Shards) != 16 || shard.Pending != 1 || shard.Delayed != 1 || shard.Failed != 1 || shard.OldestAge.Hours() < 0.9 {
 		t.Errorf("shard 7 of %d: %+v, want a delayed and a failed row, an hour old", len(stats.Shards), shard)
+	}
+}
+
+// A count that took long is used again for longer: charts and metrics ask by the
+// clock.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	store := outbox.NewStore(pool, func(shards.Set) {})
+	insert(t, pool, "pending", 0)
+	wantRecent(t, store, 1)
+	insert(t, pool, "pending", 0)
+	wantRecent(t, store, 2)
+
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, `lock table relay_shards`); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, pool, "pending", 0)
+	slow := make(chan struct{})
+	go func() {
+		defer close(slow)
+		wantRecent(t, store, 3)
+	}()
+	for waiting := false; !waiting; <-time.After(time.Second) {
+		err := tx.QueryRow(ctx, `select exists (select from pg_locks where relation = 'relay_shards'::regclass and not granted)`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-slow
+	insert(t, pool, "pending", 0)
+	if stats, err := store.Recent(ctx); err != nil || stats.Pending != 3 {
+		t.Errorf("%d rows (error %v) right after a count that took a second, want the 3 that it found", stats.Pending, err)
+	}
+	if stats, err := store.Stats(ctx); err != nil || stats.Pending != 4 {
+		t.Errorf("Stats counts %d rows (error %v), want all 4", stats.Pending, err)
+	}
+}
+
+// wantRecent waits until the last count is of that many rows.
+func wantRecent(t *testing.T, store *outbox.Store, pending int64) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		stats, err := store.Recent(t.Context())
+		if err == nil && stats.Pending == pending {
+			return
+		}
+		if time.Now().After(end) {
+			t.Errorf("%d pending rows (error %v), want %d", stats.Pending, err, pending)
+			return
+		}
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

@@ -46,7 +46,7 @@ type Worker struct {
 	MaxPixels  int64         `env:"PHOTO_MAX_PIXELS" envDefault:"50000000"`
 	Memory     Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
 	Workers    int           `env:"PHOTO_WORKERS" envDefault:"0"`
-	Share      float64       `env:"PHOTO_PROCESSOR_SHARE" envDefault:"0.2"`
+	Share      float64       `env:"PHOTO_PROCESSOR_SHARE" envDefault:"0.1"`
 	Timeout    time.Duration `env:"PHOTO_TIMEOUT" envDefault:"1m"`
 	ClamdURL   string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
 }
@@ -92,7 +92,7 @@ func (w *Worker) validate() []config.Fault {
 	if w.Memory >= minMemory && w.Workers <= maxPhotoWorkers {
 		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, or a larger PHOTO_MEMORY", w.mostWorkers()))
 	}
-	faults.Check(w.Share >= 0.05 && w.Share <= 1, "PHOTO_PROCESSOR_SHARE", "0.05 to 1, such as 0.2")
+	faults.Check(w.Share >= 0.05 && w.Share <= 1, "PHOTO_PROCESSOR_SHARE", "0.05 to 1, such as 0.1")
 	faults.Check(w.Timeout >= 5*time.Second && w.Timeout <= 5*time.Minute, "PHOTO_TIMEOUT", "5s to 5m, such as 1m")
 	if w.ClamdURL != "" {
 		_, err := clamd.New(w.ClamdURL)

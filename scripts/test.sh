@@ -44,7 +44,7 @@ eval "$addresses"
 # Tests wait for servers much of the time: more of them at once than processors.
 # Vet is among the checks already, and nobody debugs these programs: leaving
 # out both saves a fifth of the time until the first test runs.
-flags=(-race -timeout 1h -parallel 6 -vet=off -ldflags=-w)
+flags=(-race -timeout 85m -parallel 6 -vet=off -ldflags=-w)
 # A program with the race detector sleeps for a second before it exits, if this
 # does not say otherwise: each of the hundred packages, and each replica that a
 # test stops.

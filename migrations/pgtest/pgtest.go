@@ -27,7 +27,7 @@ import (
 
 // setupTimeout is long because a loaded machine copies slowly; it only ever
 // ends a test that could not have worked.
-const setupTimeout = 5 * time.Minute
+const setupTimeout = 15 * time.Minute
 
 // templateLock is the advisory lock under which a template is made: test
 // binaries of several packages start at once.

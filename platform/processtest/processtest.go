@@ -28,7 +28,7 @@ import (
 const marker = "PROCESSTEST_PROGRAM"
 
 // patience ends a wait that has failed. It measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // Main runs program in the processes that tests start, and otherwise the tests.
 // It does not return.

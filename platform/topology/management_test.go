@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds a wait for what must happen; it is never measured.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // api returns the URL of the test broker's API, which has user and password.
 func api(t *testing.T) string {

@@ -17,7 +17,7 @@ import (
 
 // patience ends a wait that has failed. No test passes or fails by how long
 // something takes below it.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A process is a service that a test starts, breaks and starts again.
 type process struct {

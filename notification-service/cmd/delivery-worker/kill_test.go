@@ -25,7 +25,7 @@ import (
 )
 
 // patience ends a test that would not succeed any more. It measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 func TestMain(m *testing.M) { processtest.Main(m, main) }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A hub records what it is given.
 type hub struct {

@@ -40,7 +40,7 @@ import (
 )
 
 // patience ends a test that hangs; it measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // The mail about a new status is what providers ask for: signed, with an address
 // of its own for bounces, and with one click to end it.

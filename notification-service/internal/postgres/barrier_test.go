@@ -79,7 +79,7 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 // until polls until ok, because the database sends no signal.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline, tick := time.After(2*time.Minute), time.Tick(5*time.Millisecond)
+	deadline, tick := time.After(15*time.Minute), time.Tick(5*time.Millisecond)
 	for !ok() {
 		select {
 		case <-tick:

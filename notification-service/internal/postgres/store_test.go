@@ -86,7 +86,7 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) (n int) {
 // waitForLock returns when a connection to the database waits for a lock.
 func waitForLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	for waiting := false; !waiting; {
 		err := pool.QueryRow(ctx, `

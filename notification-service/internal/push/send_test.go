@@ -30,7 +30,7 @@ import (
 )
 
 // patience ends a test that hangs; it measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // shown is what the page's service worker is told to show.
 type shown struct{ Title, Body, Lang, Tag, URL string }

@@ -28,7 +28,7 @@ import (
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // writers are both ways of writing, which every promise holds for.
 var writers = []sse.Writer{sse.Shared, sse.PerRequest}

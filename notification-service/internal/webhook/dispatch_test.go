@@ -33,7 +33,7 @@ import (
 )
 
 // patience ends a test that hangs; it measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // Every endpoint is told of every event that it wants, once, and the signature
 // is that of its secret.

@@ -31,7 +31,7 @@ import (
 
 // patience is how long a test waits for what must come. It is never a
 // measure of speed.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // key is fixed, so that a subprocess can open what the test sealed.
 const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

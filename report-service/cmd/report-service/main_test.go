@@ -23,7 +23,7 @@ import (
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // nowhere is an address at which nothing listens.
 const nowhere = "127.0.0.1:1"

@@ -138,7 +138,7 @@ func TestPutPhotoThatBreaksOff(t *testing.T) {
 	}
 	whole := strings.Repeat("x", size)
 	ok[api.Photo](s, put(path, ann, whole), 202)
-	deadline, tick := time.After(2*time.Minute), time.Tick(10*time.Millisecond)
+	deadline, tick := time.After(15*time.Minute), time.Tick(10*time.Millisecond)
 	for len(uploads(t, dir)) != 1 { // those that broke off are deleted when the server notices
 		select {
 		case <-tick:

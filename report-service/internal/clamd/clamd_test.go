@@ -52,7 +52,7 @@ func start(t *testing.T) *clamd.Scanner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline, tick := time.After(2*time.Minute), time.Tick(20*time.Millisecond)
+	deadline, tick := time.After(15*time.Minute), time.Tick(20*time.Millisecond)
 	for s.Check(t.Context()) != nil {
 		select {
 		case <-tick:

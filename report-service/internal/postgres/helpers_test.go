@@ -22,7 +22,7 @@ import (
 )
 
 // patience ends a wait for what should have happened long ago.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 var (
 	ann = report.Reporter{ID: "ann-id", Name: "Ann"}

@@ -15,7 +15,7 @@ import (
 )
 
 // patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // Together the shares of all members are all shards, and they differ by one at
 // most.

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// requestTimeout bounds a request, streams excepted.
-const requestTimeout = 30 * time.Second
+// requestTimeout ends a request that is never answered, streams excepted. It is
+// far above what a busy machine needs.
+const requestTimeout = 2 * time.Minute
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 8 << 20
@@ -136,6 +137,12 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if method == http.MethodPut || method == http.MethodDelete || strings.HasSuffix(path, "/vote") {
+		// What has its effect once, however often it is sent, net/http sends again
+		// when the server has closed the kept connection meanwhile. This key, which
+		// is not sent, tells it so (http.Transport).
+		req.Header["Idempotency-Key"] = nil
 	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])

@@ -105,7 +105,7 @@ func Nginx(t testing.TB, dir string, log io.Writer) (pid int, stop func()) {
 }
 
 // patience ends a wait that has failed. Nothing is measured by it.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // Await returns once url is answered.
 func Await(t testing.TB, client *http.Client, url string) {

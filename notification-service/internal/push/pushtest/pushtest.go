@@ -32,7 +32,7 @@ import (
 )
 
 // patience ends a wait that has failed. It measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A Service is a push service. Its clients trust Roots.
 type Service struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience ends a test that would not succeed any more. It measures nothing.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A source is a queue of bytes. It keeps the rules of transport.Source, and
 // fails the test if the Conn does not.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -180,7 +181,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 			sent++
 		}
 		t.Logf("disconnected after %d events of 4 KB", sent)
-		s := h.open("/ann", strings.Replace(healthy.LastID(), fmt.Sprintf(".%d", sent), ".0", 1))
+		s := h.open("/ann", strings.TrimSuffix(healthy.LastID(), strconv.Itoa(sent))+"0")
 		expect(t, s, "ready")
 		for range sent {
 			expect(t, s, "notification")

@@ -3,8 +3,9 @@
 # Without HEAD it is the tree as it is. What is measured: what report-service
 # takes in over HTTP, every Go benchmark that both revisions have, and the relay,
 # the consumer and the hub of the live streams. PASSES (6) says how often each
-# side has its turn, LENGTH (2s) how long a turn is over HTTP. ONLY names a part:
-# ingest (with the Go benchmarks), relay, consumer or sse.
+# side has its turn; over HTTP it is twelve times as often, for half a second
+# each (LENGTH): short turns meet the same disk and the same neighbours. ONLY
+# names a part: ingest, go (the Go benchmarks), relay, consumer or sse.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -48,21 +49,20 @@ benchmarks() {
     report-service notification-service platform 2>/dev/null | xargs -r -n 1 dirname | sort -u)
 }
 
-# measure gives one side a turn.
-measure() {
-  "$work/ingest" -raw -passes 1 -length "${LENGTH:-2s}" -service "$work/$1/report-service" -migrate "$work/$1/migrate" >>"$work/$1.txt"
-  local packages
-  mapfile -t packages < <(comm -12 <(benchmarks "$base") <(benchmarks "$head"))
-  ((${#packages[@]} == 0)) || (cd "${!1}" && go test -run '^$' -bench . "${packages[@]/#/./}") >>"$work/$1.txt"
-}
-
 wanted() { [[ ${ONLY:-$1} == "$1" ]]; }
 
 if wanted ingest; then
+  "$work/ingest" -base "$work/base/report-service" -base-migrate "$work/base/migrate" \
+    -service "$work/head/report-service" -migrate "$work/head/migrate" \
+    -passes $((12 * ${PASSES:-6} + 1)) -length "${LENGTH:-500ms}"
+fi
+mapfile -t packages < <(comm -12 <(benchmarks "$base") <(benchmarks "$head"))
+if wanted go && ((${#packages[@]})); then
   for pass in $(seq "${PASSES:-6}"); do
     echo "pass $pass of ${PASSES:-6}" >&2
-    measure base
-    measure head
+    for side in base head; do
+      (cd "${!side}" && go test -run '^$' -bench . "${packages[@]/#/./}") >>"$work/$side.txt"
+    done
   done
   (cd "$work" && "$head/scripts/tool.sh" benchstat base.txt head.txt)
 fi

@@ -5,6 +5,9 @@
 // The passes of the two alternate on the same server, so that whatever else
 // the machine does meets both. The broker is away: what is measured is the
 // way into the database. The last line has the medians of the ratios.
+//
+// With -base it measures two revisions of report-service in the same way, each on
+// a database of its own, and no floor. Each is as often first as second.
 package main
 
 import (
@@ -18,7 +21,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
@@ -32,10 +34,14 @@ type bench struct {
 	length  time.Duration // of a pass
 	reports int           // that spread votes go to
 	pool    int           // connections of the service to its database
-	raw     bool          // no floor: lines as go test -bench writes them
-	service *testbed.ReportService
-	floor   *floor
 	out     io.Writer
+}
+
+// A revision is a build of the service, and what it runs on.
+type revision struct {
+	service *testbed.ReportService
+	floor   *floor // on the same database
+	drop    func() error
 }
 
 func main() {
@@ -54,64 +60,91 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.passes, "passes", 5, "passes of each side, an odd number")
 	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
 	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
-	flags.BoolVar(&b.raw, "raw", false, "no comparison: lines for benchstat")
 	flags.IntVar(&b.pool, "pool", 0, "connections of report-service to its database, 0 for its own choice")
-	binary := flags.String("service", "../../bin/report-service", "report-service's `program`")
+	service := flags.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate := flags.String("migrate", "../../bin/migrate", "the `program` that migrates")
+	base := flags.String("base", "", "report-service's `program` of another revision, to compare with")
+	baseMigrate := flags.String("base-migrate", "", "the `program` that migrates for -base")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	database, drop, err := testbed.Database(ctx)
+	now, err := b.start(ctx, *service, *migrate)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, drop()) }()
-	// The program migrates, not this module: it may be of another revision.
-	up := exec.CommandContext(ctx, *migrate, "up", "-database", "report")
-	up.Env = append(os.Environ(), "DATABASE_URL="+database)
-	if output, err := up.CombinedOutput(); err != nil {
-		return fmt.Errorf("migrate: %w: %s", err, output)
+	defer func() { err = errors.Join(err, now.stop()) }()
+	if *base == "" {
+		return b.measure(ctx, now)
 	}
-	if b.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
-		return err
-	}
-	defer b.floor.close()
-	pooled, err := withPool(database, b.pool)
+	then, err := b.start(ctx, *base, *baseMigrate)
 	if err != nil {
 		return err
 	}
-	if b.service, err = testbed.StartReportService(ctx, *binary, pooled); err != nil {
-		return err
-	}
-	defer b.service.Stop()
-	return b.measure(ctx)
+	defer func() { err = errors.Join(err, then.stop()) }()
+	return b.compareRevisions(ctx, then, now)
 }
 
-// measure makes every comparison and prints the line.
-func (b *bench) measure(ctx context.Context) error {
-	c, err := connect(ctx, b.service, b.conns)
+// start runs a revision on a database of its own. Its program migrates, not this
+// module: it may be of another revision.
+func (b *bench) start(ctx context.Context, service, migrate string) (_ *revision, err error) {
+	database, drop, err := testbed.Database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &revision{drop: drop}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	up := exec.CommandContext(ctx, migrate, "up", "-database", "report")
+	up.Env = append(os.Environ(), "DATABASE_URL="+database)
+	if output, err := up.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("migrate: %w: %s", err, output)
+	}
+	if r.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
+		return nil, err
+	}
+	pooled, err := withPool(database, b.pool)
+	if err != nil {
+		return nil, err
+	}
+	r.service, err = testbed.StartReportService(ctx, service, pooled)
+	return r, err
+}
+
+// stop ends whatever of r has begun.
+func (r *revision) stop() error {
+	if r.service != nil {
+		r.service.Stop()
+	}
+	if r.floor != nil {
+		r.floor.close()
+	}
+	return r.drop()
+}
+
+// measure makes every comparison with the floor and prints the line.
+func (b *bench) measure(ctx context.Context, r *revision) error {
+	c, err := connect(ctx, r.service, b.conns)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	many, one := b.floor.reports, b.floor.reports[:1]
-	subjects := []subject{
-		{"creates", b.floor.create, c.create},
-		{"votes on many reports", b.floor.voteOn(many), c.voteOn(many)},
-		{"votes on one report", b.floor.voteOn(one), c.voteOn(one)},
-	}
-	if b.raw {
-		return b.list(ctx, subjects)
-	}
+	many, one := r.floor.reports, r.floor.reports[:1]
 	var results []comparison
-	for _, s := range subjects {
+	for _, s := range []subject{
+		{"creates", "floor", "over HTTP", r.floor.create, c.create},
+		{"votes on many reports", "floor", "over HTTP", r.floor.voteOn(many), c.voteOn(many)},
+		{"votes on one report", "floor", "over HTTP", r.floor.voteOn(one), c.voteOn(one)},
+	} {
 		result, err := b.compare(ctx, s)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		results = append(results, result)
 	}
-	p99, err := b.compareP99(ctx, results[0], c)
+	p99, err := b.compareP99(ctx, results[0], r.floor.create, c.create)
 	if err != nil {
 		return err
 	}
@@ -120,36 +153,56 @@ func (b *bench) measure(ctx context.Context) error {
 	return err
 }
 
-// A subject is what both sides do.
-type subject struct {
-	name        string
-	floor, ours action
+// compareRevisions makes every comparison of two revisions and prints the line.
+func (b *bench) compareRevisions(ctx context.Context, then, now *revision) error {
+	var ratios []any
+	for _, change := range []struct {
+		name   string
+		action func(*clients, *revision) action
+	}{
+		{"creates", func(c *clients, _ *revision) action { return c.create }},
+		{"votes on many reports", func(c *clients, r *revision) action { return c.voteOn(r.floor.reports) }},
+		{"votes on one report", func(c *clients, r *revision) action { return c.voteOn(r.floor.reports[:1]) }},
+	} {
+		ratio, err := b.compareChange(ctx, change.name, change.action, then, now)
+		if err != nil {
+			return fmt.Errorf("%s: %w", change.name, err)
+		}
+		ratios = append(ratios, ratio)
+	}
+	_, err := fmt.Fprintf(b.out, "create_to_base=%.2f votes_spread_to_base=%.2f votes_hot_to_base=%.2f\n", ratios...)
+	return err
 }
 
-// list prints what the service does, as go test prints benchmarks.
-func (b *bench) list(ctx context.Context, subjects []subject) error {
-	for _, s := range subjects {
-		for pass := range b.passes + 1 {
-			n, err := closedLoop(ctx, b.conns, b.length, s.ours)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			if pass == 0 || n == 0 {
-				continue // it only warms up
-			}
-			name := strings.ReplaceAll(s.name, " ", "_")
-			if _, err := fmt.Fprintf(b.out, "BenchmarkIngest/%s %d %d ns/op\n", name, n, b.length.Nanoseconds()/n); err != nil {
-				return err
-			}
-		}
+// compareChange has connections of its own: the services close what nobody uses
+// for a while.
+func (b *bench) compareChange(
+	ctx context.Context, name string, action func(*clients, *revision) action, then, now *revision,
+) (float64, error) {
+	ofThen, err := connect(ctx, then.service, b.conns)
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	defer ofThen.close()
+	ofNow, err := connect(ctx, now.service, b.conns)
+	if err != nil {
+		return 0, err
+	}
+	defer ofNow.close()
+	result, err := b.compare(ctx, subject{name, "base", "now", action(ofThen, then), action(ofNow, now)})
+	return result.ratio, err
+}
+
+// A subject is what both sides do, and how they are called.
+type subject struct {
+	name, left, right string
+	ofLeft, ofRight   action
 }
 
 // A comparison has the medians of both sides, in a second, and of the ratios
 // of neighbouring passes.
 type comparison struct {
-	floor, ours, ratio float64
+	left, right, ratio float64
 }
 
 // compare runs both sides in turn; the first pass of each only warms up.
@@ -157,8 +210,9 @@ func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 	var rates [2][]float64
 	for pass := range b.passes + 1 {
 		var now [2]float64
-		for side, do := range []action{s.floor, s.ours} {
-			n, err := closedLoop(ctx, b.conns, b.length, do)
+		for turn := range 2 {
+			side := (pass + turn) % 2 // each is as often the first
+			n, err := closedLoop(ctx, b.conns, b.length, []action{s.ofLeft, s.ofRight}[side])
 			if err != nil {
 				return comparison{}, err
 			}
@@ -172,19 +226,19 @@ func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 		}
 	}
 	c := comparison{stats.Median(rates[0]), stats.Median(rates[1]), stats.MedianRatio(rates[1], rates[0])}
-	_, err := fmt.Fprintf(b.out, "%-24s floor %7.0f/s   over HTTP %7.0f/s   ratio %.2f\n", s.name, c.floor, c.ours, c.ratio)
+	_, err := fmt.Fprintf(b.out, "%-24s %s %7.0f/s   %s %7.0f/s   ratio %.2f\n", s.name, s.left, c.left, s.right, c.right, c.ratio)
 	return c, err
 }
 
 // compareP99 has both sides create at half of what they can.
-func (b *bench) compareP99(ctx context.Context, most comparison, clients *clients) (float64, error) {
+func (b *bench) compareP99(ctx context.Context, most comparison, floor, create action) (float64, error) {
 	var floors, ours []float64
 	for range b.passes {
-		f, err := openLoop(ctx, b.conns, b.length, most.floor/2, b.floor.create)
+		f, err := openLoop(ctx, b.conns, b.length, most.left/2, floor)
 		if err != nil {
 			return 0, err
 		}
-		o, err := openLoop(ctx, b.conns, b.length, most.ours/2, clients.create)
+		o, err := openLoop(ctx, b.conns, b.length, most.right/2, create)
 		if err != nil {
 			return 0, err
 		}

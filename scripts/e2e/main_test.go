@@ -6,13 +6,25 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
-// binaries is the folder with what TestMain built.
-var binaries string
+// binaries is the folder with what TestMain built, with the race detector, and
+// fast is that of the same without it.
+var binaries, fast string
 
-// TestMain builds the programs once, with the race detector, for all tests.
+// programs returns the folder that the programs of t are in. Those behind a page
+// do what they do in the other tests as well: without the detector they take a
+// fifth of the processor, which the browser needs.
+func programs(t *testing.T) string {
+	if strings.HasPrefix(t.Name(), "TestPage") {
+		return fast
+	}
+	return binaries
+}
+
+// TestMain builds the programs once for all tests.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -24,17 +36,19 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binaries = dir
+	binaries, fast = filepath.Join(dir, "race"), filepath.Join(dir, "fast")
 	for module, packages := range map[string][]string{
 		"report-service":       {"./cmd/report-service", "./cmd/photo-worker"},
 		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
 		"scripts":              {"./cmd/demo"},
 	} {
-		build := exec.Command("go", append([]string{"build", "-race", "-ldflags=-w", "-o", dir + string(filepath.Separator)}, packages...)...)
-		build.Dir = filepath.Join(root(), module)
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", packages, err, out)
-			return 1
+		for folder, race := range map[string]string{binaries: "-race=true", fast: "-race=false"} {
+			build := exec.Command("go", append([]string{"build", race, "-ldflags=-w", "-o", folder + string(filepath.Separator)}, packages...)...)
+			build.Dir = filepath.Join(root(), module)
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", packages, err, out)
+				return 1
+			}
 		}
 	}
 	defer func() { endChromium() }()

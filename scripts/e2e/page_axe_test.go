@@ -111,9 +111,12 @@ type look struct {
 // a phone in the dark.
 func (c *stack) checkScreens(screens ...look) {
 	c.t.Helper()
-	enter := c.reader
+	readers := make(map[*client.Client]reader) // who comes again has the page's files
 	for _, s := range screens {
-		page := enter(s.user).open(s.address, browser.Width(1200, 900), browser.Theme("light"))
+		if _, known := readers[s.user]; !known {
+			readers[s.user] = c.reader(s.user)
+		}
+		page := readers[s.user].open(s.address, browser.Width(1200, 900), browser.Theme("light"))
 		page.do(s.act...)
 		page.checkAccessible(s.name + ", light")
 		page.do(browser.Theme("dark"), browser.Width(360, 740))

@@ -22,13 +22,19 @@ test_running() {
 }
 
 # test_start begins with empty servers: whatever an interrupted run left is gone.
+# TEST_DATA is a folder for their files, if they are not to be among the others.
 test_start() {
   test_down
-  local password ports
+  local password ports server
   mkdir -p "$test_dir"
+  if [[ -n ${TEST_DATA:-} ]]; then
+    for server in postgres rabbitmq; do
+      ln -s "$(mktemp -d "$TEST_DATA/cityconnect.XXXXXX")" "$test_dir/$server"
+    done
+  fi
   password=$(secret "$test_known.password")
   mapfile -t ports < <(test_ports)
-  say "starting PostgreSQL and RabbitMQ for the tests in $test_dir"
+  say "starting PostgreSQL and RabbitMQ for the tests in ${TEST_DATA:-$test_dir}"
   # shellcheck disable=SC2086 # settings are separated by white space
   postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" ${TEST_POSTGRES_SETTINGS:-}
   rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" 500ms

@@ -23,6 +23,10 @@ const readyType = "report.photo.ready"
 // reporters is anonymous.
 const photographed = 3
 
+// photoPatience is how long a photo may take: the worker makes it with what the
+// others leave of the processor, and everything that follows changes the report.
+const photoPatience = 5 * time.Minute
+
 // camera is in each photo, as the name of what took it.
 const camera = "demo-camera-of-the-reporter"
 
@@ -30,6 +34,8 @@ const camera = "demo-camera-of-the-reporter"
 // telephones write: where it was taken, when, and by which device.
 func (p *play) addPhotos(ctx context.Context) error {
 	p.heading("They add photos, which have the place in them where they were taken.")
+	defer func(wait time.Duration) { p.wait = wait }(p.wait)
+	p.wait = photoPatience
 	for i := range min(photographed, len(p.reports)) {
 		report := &p.reports[i]
 		photo := photoWithPlace(i)

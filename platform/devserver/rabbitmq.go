@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,6 +186,9 @@ func (r *RabbitMQ) management() (*rabbithole.Client, error) {
 		return nil, err
 	}
 	client.SetTimeout(30 * time.Second)
+	// The server closes a connection that waits for its next request for 5 s, also
+	// under that request, and net/http repeats no PUT.
+	client.SetTransport(&http.Transport{DisableKeepAlives: true})
 	return client, nil
 }
 

@@ -4,6 +4,7 @@
 package rabbittest
 
 import (
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -53,6 +54,9 @@ func Management(t testing.TB, address string) *rabbithole.Client {
 		t.Fatalf("rabbittest: management client: %v", err)
 	}
 	client.SetTimeout(setupTimeout)
+	// The server closes a connection that waits for its next request for 5 s, also
+	// under that request, and net/http repeats no PUT.
+	client.SetTransport(&http.Transport{DisableKeepAlives: true})
 	return client
 }
 

@@ -37,8 +37,8 @@ lint=$!
 # databases that they drop would wait until the disk has all that is in the
 # others. Benchmarks start it without this.
 export TEST_POSTGRES_SETTINGS='fsync=off full_page_writes=off'
-# Their files are in memory where that has room for them: on a disk that others
-# keep busy, whoever writes stands still, for minutes at times.
+# Their files are in memory where that has room for them: whoever writes to a disk
+# that others keep busy stands still.
 room() { # in KiB: what they need at most is a fifth of it
   local free
   free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1) && ((free > 10 << 20)) &&

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,11 +182,22 @@ func (r *RabbitMQ) Ready() error {
 
 // management returns a client of the node's management API.
 func (r *RabbitMQ) management() (*rabbithole.Client, error) {
-	client, err := rabbithole.NewClient(fmt.Sprintf("http://127.0.0.1:%d", r.Ports.Management), Superuser, r.Password)
+	return Management(r.ManagementURL(), 30*time.Second)
+}
+
+// Management returns a client of the management API at address, a URL with user
+// and password, whose requests end after timeout.
+func Management(address string, timeout time.Duration) (*rabbithole.Client, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the management API's address is not a URL") // and may hold a password
+	}
+	password, _ := u.User.Password()
+	client, err := rabbithole.NewClient("http://"+u.Host, u.User.Username(), password)
 	if err != nil {
 		return nil, err
 	}
-	client.SetTimeout(30 * time.Second)
+	client.SetTimeout(timeout)
 	// The server closes a connection that waits for its next request for 5 s, also
 	// under that request, and net/http repeats no PUT.
 	client.SetTransport(&http.Transport{DisableKeepAlives: true})

@@ -4,7 +4,6 @@
 package rabbittest
 
 import (
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
 // setupTimeout is long because a loaded machine is slow; it only ever ends a
@@ -44,19 +45,10 @@ func SharedManagementURL(t testing.TB) string {
 // user and password.
 func Management(t testing.TB, address string) *rabbithole.Client {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal("rabbittest: the management API's address is not a URL")
-	}
-	password, _ := u.User.Password()
-	client, err := rabbithole.NewClient("http://"+u.Host, u.User.Username(), password)
+	client, err := devserver.Management(address, setupTimeout)
 	if err != nil {
 		t.Fatalf("rabbittest: management client: %v", err)
 	}
-	client.SetTimeout(setupTimeout)
-	// The server closes a connection that waits for its next request for 5 s, also
-	// under that request, and net/http repeats no PUT.
-	client.SetTransport(&http.Transport{DisableKeepAlives: true})
 	return client
 }
 

@@ -7,7 +7,7 @@
 // way into the database. The last line has the medians of the ratios.
 //
 // With -base it measures two revisions of report-service in the same way, each on
-// a database of its own, and no floor. Each is as often first as second.
+// a database of its own, and no floor.
 package main
 
 import (
@@ -67,6 +67,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	baseMigrate := flags.String("base-migrate", "", "the `program` that migrates for -base")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if (*base == "") != (*baseMigrate == "") {
+		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
 	}
 	now, err := b.start(ctx, *service, *migrate)
 	if err != nil {
@@ -211,7 +214,7 @@ func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
 	for pass := range b.passes + 1 {
 		var now [2]float64
 		for turn := range 2 {
-			side := (pass + turn) % 2 // each is as often the first
+			side := (pass + turn) % 2 // who is first alternates
 			n, err := closedLoop(ctx, b.conns, b.length, []action{s.ofLeft, s.ofRight}[side])
 			if err != nil {
 				return comparison{}, err

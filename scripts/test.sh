@@ -39,7 +39,7 @@ lint=$!
 export TEST_POSTGRES_SETTINGS='fsync=off full_page_writes=off'
 # Their files are in memory where that has room for them: whoever writes to a disk
 # that others keep busy stands still.
-room() { # in KiB: what they need at most is a fifth of it
+room() { # 10 GiB; they take less than one
   local free
   free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1) && ((free > 10 << 20)) &&
     free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) && ((free > 10 << 20))
@@ -60,8 +60,8 @@ export GORACE="atexit_sleep_ms=20 ${GORACE:-}"
 failed=0
 
 # These break servers, and depend on nothing but their own code, which is what Go
-# looks at. All others also read documents and programs that it does not know of.
-# The longest come first, so that none is left to run alone.
+# looks at. All others also read documents and programs that it does not know of,
+# and the longest of them come first, so that none is left to run alone.
 breaking=(
   ./platform/consumer
   ./report-service/internal/relay

@@ -11,15 +11,15 @@ import (
 )
 
 // binaries is the folder with what TestMain built, with the race detector, and
-// fast is that of the same without it.
-var binaries, fast string
+// plain is that of the same without it.
+var binaries, plain string
 
 // programs returns the folder that the programs of t are in. Those behind a page
-// do what they do in the other tests as well: without the detector they take a
-// fifth of the processor, which the browser needs.
+// do what they do in the other tests as well, where the race detector watches them.
+// With it they would take a fifth of the processors, which the browser needs.
 func programs(t *testing.T) string {
 	if strings.HasPrefix(t.Name(), "TestPage") {
-		return fast
+		return plain
 	}
 	return binaries
 }
@@ -36,13 +36,13 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binaries, fast = filepath.Join(dir, "race"), filepath.Join(dir, "fast")
+	binaries, plain = filepath.Join(dir, "race"), filepath.Join(dir, "plain")
 	for module, packages := range map[string][]string{
 		"report-service":       {"./cmd/report-service", "./cmd/photo-worker"},
 		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
 		"scripts":              {"./cmd/demo"},
 	} {
-		for folder, race := range map[string]string{binaries: "-race=true", fast: "-race=false"} {
+		for folder, race := range map[string]string{binaries: "-race=true", plain: "-race=false"} {
 			build := exec.Command("go", append([]string{"build", race, "-ldflags=-w", "-o", folder + string(filepath.Separator)}, packages...)...)
 			build.Dir = filepath.Join(root(), module)
 			if out, err := build.CombinedOutput(); err != nil {

@@ -24,7 +24,8 @@ const readyType = "report.photo.ready"
 const photographed = 3
 
 // photoPatience is how long a photo may take: the worker makes it with what the
-// others leave of the processor, and everything that follows changes the report.
+// others leave of the processor. If the play went on before, a vote would be the
+// report's next change, and the photo would come with a version nobody expects.
 const photoPatience = 5 * time.Minute
 
 // camera is in each photo, as the name of what took it.

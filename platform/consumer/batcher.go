@@ -16,14 +16,19 @@ const (
 	// maxTurn is for another worker of the queue that has a batch in hand. Two
 	// small batches cost the database more than one that is as large as both.
 	maxTurn = 20 * time.Millisecond
-	// maxYield is for more urgent queues, so that an endless stream of those
-	// slows the others down and never stops them. It is also how long an urgent
-	// queue that makes no progress is waited for.
+	// maxYield is for more urgent queues, where each of their batches takes long.
+	// It is also how long an urgent queue that makes no progress is waited for.
 	maxYield = 100 * time.Millisecond
 	// refill is how long the broker may take to send more of an urgent queue
 	// that has more, once all that was in hand is acknowledged.
 	refill = 2 * time.Millisecond
 )
+
+// maxOvertaken is how many batches of more urgent queues a batch lets go first.
+// On busy processors such a queue nearly always has something in hand, and then
+// the others get their prefetch once for so many batches: they are slowed down,
+// and never fall behind for good.
+const maxOvertaken = 2
 
 // A batcher makes batches of the deliveries of one subscription. It alone
 // decides when a batch begins:
@@ -38,29 +43,32 @@ const (
 //
 //   - it is not full, the last batch was large, and 1 ms since the latest
 //     delivery is not over: the backlog fills it;
-//   - it is not full, and what CONSUMER_BATCH_WAIT says is not over;
+//   - it is not full, and CONSUMER_BATCH_WAIT since the last batch began is not
+//     over;
 //   - it is not full, another worker of the queue has a batch in hand, and
 //     20 ms are not over: it grows instead of going beside the other;
-//   - a more urgent queue makes progress, and 100 ms are not over.
+//   - a more urgent queue makes progress, which has been less than two batches
+//     since this one began to gather, and 100 ms are not over.
 //
 // So a lone message never waits, and with a backlog batches are large.
 type batcher struct {
 	intake   chan *job // holds the prefetch, so that the pump never waits
 	size     int       // of a batch
 	prefetch int
-	fill     time.Duration // the wait for more that an operator asks for
+	spacing  time.Duration // from the beginning of a batch to that of the next one that is not full
 	turn     chan struct{} // holds one while a worker of the queue has a batch in hand
 	priority *priority
 	rank     int
 	acks     *ackTracker
 
-	large   bool // the last batch was: the broker seems to have more
+	begun   time.Time // when the last batch was
+	large   bool      // the last batch was: the broker seems to have more
 	hasTurn bool
 }
 
 func newBatcher(cfg Config, prefetch int, turn chan struct{}, p *priority, rank int, acks *ackTracker) *batcher {
 	return &batcher{
-		intake: make(chan *job, prefetch), size: cfg.BatchSize, prefetch: prefetch, fill: cfg.BatchWait,
+		intake: make(chan *job, prefetch), size: cfg.BatchSize, prefetch: prefetch, spacing: cfg.BatchWait,
 		turn: turn, priority: p, rank: rank, acks: acks,
 	}
 }
@@ -92,7 +100,7 @@ func (b *batcher) next(ctx context.Context) []*job {
 	pending := b.acks.pending()
 	limit := max(1, min(b.size, b.prefetch-pending))
 	batch = b.gather(ctx, batch, limit, b.large && pending == 0)
-	b.large = 2*len(batch) >= limit
+	b.begun, b.large = time.Now(), 2*len(batch) >= limit
 	return batch
 }
 
@@ -101,6 +109,7 @@ func (b *batcher) next(ctx context.Context) []*job {
 func (b *batcher) gather(ctx context.Context, batch []*job, limit int, more bool) []*job {
 	began := time.Now()
 	latest := began // delivery
+	overtaken := b.priority.finished(b.rank) + maxOvertaken
 	var timer *time.Timer
 	for {
 		for len(batch) < limit && len(b.intake) > 0 { // what has come already
@@ -108,7 +117,7 @@ func (b *batcher) gather(ctx context.Context, batch []*job, limit int, more bool
 		}
 		now := time.Now()
 		waited := now.Sub(began)
-		fill := b.fill - waited
+		fill := b.spacing - now.Sub(b.begun)
 		if more {
 			fill = max(fill, maxFill-now.Sub(latest))
 		}
@@ -121,7 +130,7 @@ func (b *batcher) gather(ctx context.Context, batch []*job, limit int, more bool
 			}
 		}
 
-		urgent, changed := b.priority.wait(b.rank)
+		urgent, changed := b.priority.wait(b.rank, overtaken)
 		wait := min(urgent, maxYield-waited)
 		var intake chan *job
 		var turn chan struct{}
@@ -183,14 +192,15 @@ func (b *batcher) discard() {
 type priority struct {
 	mu      sync.Mutex
 	ranks   []progress
-	changed chan struct{} // closed when a rank has nothing more in hand
+	changed chan struct{} // closed when a batch of a rank is done
 }
 
 // progress is what a priority knows of a rank.
 type progress struct {
-	inHand int       // deliveries
-	at     time.Time // the last progress
-	more   bool      // the broker seems to have more
+	inHand  int       // deliveries
+	at      time.Time // the last progress
+	more    bool      // the broker seems to have more
+	batches int       // that are done
 }
 
 func newPriority(ranks int) *priority {
@@ -218,17 +228,34 @@ func (p *priority) done(rank, n int, more bool) {
 	r := &p.ranks[rank]
 	r.inHand -= n
 	r.at, r.more = time.Now(), more
-	if r.inHand == 0 {
-		close(p.changed)
-		p.changed = make(chan struct{})
+	r.batches++
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// finished returns how many batches of more urgent ranks than rank are done.
+func (p *priority) finished(rank int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.finishedLocked(rank)
+}
+
+func (p *priority) finishedLocked(rank int) (n int) {
+	for _, r := range p.ranks[:rank] {
+		n += r.batches
 	}
+	return n
 }
 
 // wait returns for how long at the most to make way for more urgent ranks than
-// rank, and what is closed when that may have changed.
-func (p *priority) wait(rank int) (wait time.Duration, changed <-chan struct{}) {
+// rank until so many of their batches are done, and what is closed when that may
+// have changed.
+func (p *priority) wait(rank, finished int) (wait time.Duration, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.finishedLocked(rank) >= finished {
+		return 0, p.changed
+	}
 	for _, r := range p.ranks[:rank] {
 		switch {
 		case r.inHand > 0:

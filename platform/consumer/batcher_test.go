@@ -53,6 +53,39 @@ func TestBatchFills(t *testing.T) {
 	})
 }
 
+// With a spacing, a batch fills until that is over since the last one began: a
+// lone message does not wait, nor does a full batch.
+func TestBatchesAreSpaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const spacing = 50 * time.Millisecond
+		b := newBatcher(Config{BatchSize: 10, BatchWait: spacing}, 20, make(chan struct{}, 1), newPriority(1), 0, new(ackTracker))
+		take := func(what string, now, later, want int, after time.Duration) {
+			t.Helper()
+			for range now {
+				b.add(new(job))
+			}
+			time.AfterFunc(spacing/2, func() {
+				for range later {
+					b.add(new(job))
+				}
+			})
+			began := time.Now()
+			got := len(b.next(t.Context()))
+			if took := time.Since(began); got != want || took != after {
+				t.Errorf("%s: %d taken after %v, want %d after %v", what, got, took, want, after)
+			}
+			b.done(got)
+		}
+		take("the first", 1, 0, 1, 0)
+		take("one right behind it", 1, 2, 3, spacing)
+		time.Sleep(spacing) //nolint:forbidigo // the bubble's clock
+		take("one that comes later", 1, 0, 1, 0)
+		take("it fills", 2, 8, 10, spacing/2)
+		take("it is full", 10, 0, 10, 0)
+	})
+}
+
 // While another worker has a batch in hand, a small one grows; a full one, or
 // one that has waited for long, goes beside it.
 func TestBatchWaitsForItsTurn(t *testing.T) {
@@ -112,24 +145,47 @@ func TestBatchYieldsToMoreUrgentQueues(t *testing.T) {
 		}
 		p.came(0)
 		p.came(0)
-		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 2, false) })
-		if took := yielded(later); took != 20*time.Millisecond {
-			t.Errorf("yielded for %s, want the 20ms that it took", took)
+		const batch = maxYield / 2 // takes the urgent one
+		time.AfterFunc(batch, func() { p.done(0, 2, false) })
+		if took := yielded(later); took != batch {
+			t.Errorf("yielded for %s, want the %s that it took", took, batch)
 		}
 		p.came(0)
-		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 1, true) })
-		if took := yielded(later); took != 20*time.Millisecond+refill {
-			t.Errorf("yielded for %s, want the 20ms that it took and %s for more to come", took, refill)
+		time.AfterFunc(batch, func() { p.done(0, 1, true) })
+		if took := yielded(later); took != batch+refill {
+			t.Errorf("yielded for %s, want the %s that it took and %s for more to come", took, batch, refill)
 		}
 		p.came(0)
 		if took := yielded(later); took != maxYield {
-			t.Errorf("yielded for %s, want %s at the most", took, maxYield)
+			t.Errorf("yielded for %s to one that makes no progress, want %s at the most", took, maxYield)
 		}
 		if took := yielded(later); took != 0 {
 			t.Errorf("yielded for %s to what makes no progress", took)
 		}
 		if took := yielded(urgent); took != 0 {
 			t.Errorf("the most urgent yielded for %s", took)
+		}
+	})
+}
+
+// A later queue has its share even where the urgent one is never without work.
+func TestBatchIsOvertakenTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPriority(2)
+		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, 1, new(ackTracker))
+		const batch = maxYield / 10 // takes the urgent one
+		p.came(0)
+		for i := range 2 * maxOvertaken {
+			time.AfterFunc(time.Duration(i+1)*batch, func() { p.came(0); p.done(0, 1, true) })
+		}
+		for range 2 {
+			b.add(new(job))
+			began := time.Now()
+			b.done(len(b.next(t.Context())))
+			if took := time.Since(began); took != maxOvertaken*batch {
+				t.Errorf("yielded for %s, want the %s of %d batches", took, maxOvertaken*batch, maxOvertaken)
+			}
 		}
 	})
 }
@@ -142,8 +198,8 @@ func TestBatchGrowsWhileItYields(t *testing.T) {
 		b := newBatcher(Config{BatchSize: 10}, 10, make(chan struct{}, 1), p, 1, new(ackTracker))
 		p.came(0)
 		b.add(new(job))
-		time.AfterFunc(10*time.Millisecond, func() { b.add(new(job)); b.add(new(job)) })
-		time.AfterFunc(20*time.Millisecond, func() { p.done(0, 1, false) })
+		time.AfterFunc(maxYield/4, func() { b.add(new(job)); b.add(new(job)) })
+		time.AfterFunc(maxYield/2, func() { p.done(0, 1, false) })
 		if got := len(b.next(t.Context())); got != 3 {
 			t.Errorf("a batch of %d, want 3", got)
 		}

@@ -26,6 +26,22 @@ func TestRetrySchedule(t *testing.T) {
 	}
 }
 
+func TestBulkTakesMore(t *testing.T) {
+	t.Parallel()
+	c := Defaults()
+	if got := (Group{}).config(c); got.Prefetch != 10 || got.BatchSize != 10 || got.BatchWait != 0 {
+		t.Errorf("a group whose effect is waited for has %+v", got)
+	}
+	if got := (Group{Bulk: true}).config(c); got.Prefetch != 100 || got.BatchSize != 100 || got.BatchWait != bulkWait {
+		t.Errorf("a bulk group has %+v", got)
+	}
+	c.Prefetch, c.BatchSize, c.BatchWait = maxPrefetch, maxPrefetch, maxBatchWait
+	bulk := (Group{Bulk: true}).config(c)
+	if faults := bulk.Validate(); len(faults) != 0 || bulk.BatchWait != maxBatchWait {
+		t.Errorf("a bulk group goes beyond the limits: %+v", bulk)
+	}
+}
+
 func TestConfigNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	var named []string

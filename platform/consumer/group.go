@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,6 +24,27 @@ type Group struct {
 	// process's: this one shows its queues once they exist, and lets operators
 	// change their pools, but neither declares nor reads them.
 	Effect Effect
+	// Bulk says that nobody waits for the effect by the millisecond: its workers
+	// take ten times as many messages as configured, and wait for them a little.
+	// Large transactions leave the database to those who do wait.
+	Bulk bool
+}
+
+// How much more a worker of a bulk group takes, and what it waits for that at
+// least.
+const (
+	bulkFactor = 10
+	bulkWait   = 50 * time.Millisecond
+)
+
+// config returns what holds for the workers of g where cfg is configured.
+func (g Group) config(cfg Config) Config {
+	if g.Bulk {
+		cfg.Prefetch = min(bulkFactor*cfg.Prefetch, maxPrefetch)
+		cfg.BatchSize = min(bulkFactor*cfg.BatchSize, maxPrefetch)
+		cfg.BatchWait = max(bulkWait, cfg.BatchWait)
+	}
+	return cfg
 }
 
 // A Message is a delivery that was understood: its body keeps the contract.

@@ -129,7 +129,7 @@ func (c *Consumer) ChangePool(ctx context.Context, actor, queue string, change P
 		if q.queue != queue {
 			continue
 		}
-		initial := c.initialPool()
+		initial := q.config.initialPool()
 		wanted := change.Apply(initial)
 		if !within(wanted.Concurrency, 1, maxWorkers) {
 			return Pool{}, fault.NewInvalid("/concurrency", fmt.Sprintf("want 1 to %d", maxWorkers))
@@ -148,8 +148,8 @@ func (c *Consumer) ChangePool(ctx context.Context, actor, queue string, change P
 }
 
 // initialPool is what holds for a queue that no operator has touched.
-func (c *Consumer) initialPool() PoolSettings {
-	return PoolSettings{Concurrency: c.config.Workers, Prefetch: c.config.Prefetch}
+func (c Config) initialPool() PoolSettings {
+	return PoolSettings{Concurrency: c.Workers, Prefetch: c.Prefetch}
 }
 
 // followPools applies what operators set, until ctx ends.
@@ -174,7 +174,7 @@ func (c *Consumer) refreshPools(ctx context.Context) {
 	for _, q := range c.queues {
 		want, ok := settings[q.queue]
 		if !ok {
-			want = c.initialPool()
+			want = q.config.initialPool()
 		}
 		if q.set(want) {
 			c.log.Info().Str("queue", q.queue).Int("concurrency", want.Concurrency).

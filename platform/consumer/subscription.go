@@ -28,6 +28,7 @@ type subscription struct {
 	queue    string
 	tag      string
 	prefetch int
+	priority int // at the broker, which gives messages to the highest that takes more
 	reader   reader
 	batches  *batcher
 	handler  *handler
@@ -52,7 +53,7 @@ func (s *subscription) run(ctx context.Context) error {
 	if err := s.ch.Qos(s.prefetch, 0, false); err != nil {
 		return fmt.Errorf("set prefetch: %w", err)
 	}
-	deliveries, err := s.ch.Consume(s.queue, s.tag, false, false, false, false, nil)
+	deliveries, err := s.ch.Consume(s.queue, s.tag, false, false, false, false, amqp.Table{"x-priority": s.priority})
 	if err != nil {
 		return fmt.Errorf("consume: %w", err)
 	}

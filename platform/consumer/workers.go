@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,11 +54,12 @@ type queueWorkers struct {
 }
 
 func (c *Consumer) newQueueWorkers(d Dependencies, g Group, queue topology.Queue, rank int, p *priority) *queueWorkers {
+	cfg := g.config(c.config)
 	return &queueWorkers{
-		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, config: c.config,
+		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, config: cfg,
 		store: c.store, forwarder: d.Forwarder, parker: d.Parker, topology: d.Topology,
 		breaker: c.breaker, priority: p, turn: make(chan struct{}, 1), metrics: c.metrics, log: d.Log,
-		settings: c.initialPool(), changed: make(chan struct{}), active: make(map[*subscription]struct{}),
+		settings: cfg.initialPool(), changed: make(chan struct{}), active: make(map[*subscription]struct{}),
 	}
 }
 
@@ -97,6 +99,7 @@ func (q *queueWorkers) count() (subscribed, stalled int) {
 
 // A worker is one that was started.
 type worker struct {
+	place    int // among those of its queue in this replica, from 0
 	prefetch int
 	stop     context.CancelFunc
 }
@@ -117,8 +120,9 @@ func (q *queueWorkers) run(ctx context.Context, conn *amqp.Connection) {
 		workers = scale(workers, want, settings.Prefetch)
 		for len(workers) < want {
 			workerCtx, stop := context.WithCancel(ctx)
-			working.Go(func() { defer stop(); q.work(workerCtx, conn, settings.Prefetch) })
-			workers = append(workers, worker{settings.Prefetch, stop})
+			w := worker{freePlace(workers), settings.Prefetch, stop}
+			working.Go(func() { defer stop(); q.work(workerCtx, conn, w) })
+			workers = append(workers, w)
 		}
 		select {
 		case <-changed:
@@ -140,14 +144,22 @@ func scale(workers []worker, want, prefetch int) (kept []worker) {
 	return kept
 }
 
+// freePlace returns the first place that none of workers has.
+func freePlace(workers []worker) (place int) {
+	for slices.ContainsFunc(workers, func(w worker) bool { return w.place == place }) {
+		place++
+	}
+	return place
+}
+
 // work keeps one subscription alive on conn until ctx ends. A subscription
 // that the broker ends is opened again: a consumer that was cancelled, or
 // whose channel was closed, would otherwise be silently dead.
-func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, prefetch int) {
+func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker) {
 	delays := backoff.Backoff{First: firstResubscribe, Max: maxResubscribe}
 	for {
 		began := time.Now()
-		err := q.subscribe(ctx, conn, prefetch)
+		err := q.subscribe(ctx, conn, w)
 		if ctx.Err() != nil || conn.IsClosed() {
 			return
 		}
@@ -167,13 +179,13 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, prefetch
 }
 
 // subscribe consumes on a channel of its own until the subscription ends.
-func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, prefetch int) error {
+func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, w worker) error {
 	ch, err := rabbit.OpenChannel(conn)
 	if err != nil {
 		return err
 	}
 	q.metrics.channelsOpened.Inc()
-	s := q.newSubscription(ch, prefetch)
+	s := q.newSubscription(ch, w)
 	q.mu.Lock()
 	q.active[s] = struct{}{}
 	q.mu.Unlock()
@@ -185,7 +197,7 @@ func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, pre
 	return s.run(ctx)
 }
 
-func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscription {
+func (q *queueWorkers) newSubscription(ch *amqp.Channel, w worker) *subscription {
 	h := &handler{
 		queue: q.queue, effect: q.effect, store: q.store, forwarder: q.forwarder, parker: q.parker,
 		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
@@ -194,10 +206,10 @@ func (q *queueWorkers) newSubscription(ch *amqp.Channel, prefetch int) *subscrip
 	h.acks = ackTracker{acknowledger: ch, handled: &q.stats.handled, acked: q.metrics.acked.WithLabelValues(q.queue)}
 	host, _ := os.Hostname() // so that an operator can tell whose consumer it is
 	return &subscription{
-		ch: ch, queue: q.queue, prefetch: prefetch,
+		ch: ch, queue: q.queue, prefetch: w.prefetch, priority: -w.place,
 		tag:     fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1)),
 		reader:  reader{keys: q.keys, effect: q.effect},
-		batches: newBatcher(q.config, prefetch, q.turn, q.priority, q.rank, &h.acks),
+		batches: newBatcher(q.config, w.prefetch, q.turn, q.priority, q.rank, &h.acks),
 		handler: h, metrics: q.metrics, log: q.log,
 	}
 }

@@ -369,7 +369,7 @@ func TestRotation(t *testing.T) {
 	r := w.receiver(ok)
 	e := w.endpoint(r.URL)
 	w.start(w.config())
-	var before, during, after []string
+	var before, during, turning, after []string
 	tell := func(ids *[]string) {
 		for range 20 {
 			event := vote(uuid.New(), 1)
@@ -384,8 +384,9 @@ func TestRotation(t *testing.T) {
 		e.id, webhook.SealSecret(w.keys, e.id, fresh))
 	tell(&during)
 	w.exec(`update webhook_endpoints set previous_secret_until = now()`)
+	tell(&turning) // by a pass, perhaps, that had read the secrets before; the next one has not
 	tell(&after)
-	r.sawOnce(slices.Concat(before, during, after), "")
+	r.sawOnce(slices.Concat(before, during, turning, after), "")
 	for _, tt := range []struct {
 		what   string
 		ids    []string

@@ -21,7 +21,7 @@ type EventStore interface {
 // told. After each commit, wake gets the lanes in which something is due. A
 // process that only looks after the queue has neither store nor wake.
 func Group(store EventStore, wake func(lanes []string)) consumer.Group {
-	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types()}}}
+	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types()}}, Bulk: true}
 	if store != nil {
 		g.Effect = expansion{store, wake}
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -83,15 +84,18 @@ func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]noti
 func (s *Store) followers(ctx context.Context, batch []consumer.Message) (map[uuid.UUID][]notification.Stream, error) {
 	var reports []uuid.UUID
 	for _, m := range batch {
-		if data := effectOf(m).Feed; data.Type == event.StatusUpdatedKey {
+		if data := effectOf(m).Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
 			reports = append(reports, data.ReportID)
 		}
 	}
 	if len(reports) == 0 {
 		return nil, nil
 	}
+	// PostgreSQL plans "= any" of an array anew each time, which costs more than
+	// to answer it.
 	rows, err := s.pool.Query(ctx, `
-		select f.report_id, s.name from follows f join streams s on s.id = f.stream_id where f.report_id = any($1)`, reports)
+		select f.report_id, s.name
+		from unnest($1::uuid[]) as wanted (id) join follows f on f.report_id = wanted.id join streams s on s.id = f.stream_id`, reports)
 	if err != nil {
 		return nil, fmt.Errorf("read followers: %w", err)
 	}

@@ -62,9 +62,15 @@ func TestFollowersAreTold(t *testing.T) {
 	if again := mustApply(t, store, first, second, vote); again.Seen != 3 || len(again.Batch.Notifications) != 0 {
 		t.Errorf("the messages came again: %d seen and %v told, want 3 and nobody", again.Seen, places(again.Batch.Notifications))
 	}
+	twice := mustApply(t, store, moved(report, "ann"), moved(report, "ann"))
+	got = places(twice.Batch.Notifications)
+	slices.Sort(got)
+	if want := []string{"user:ann:4", "user:ann:5", "user:bob:2", "user:bob:3", "user:olga:2", "user:olga:3"}; !slices.Equal(got, want) {
+		t.Errorf("of two changes at once, told were %v, want %v", got, want)
+	}
 	page, err := store.List(t.Context(), bob, nil, true, 10)
-	if err != nil || len(page.Items) != 1 || page.View.Unread != 1 {
-		t.Errorf("bob's list is %+v (error %v), want one that is unread", page, err)
+	if err != nil || len(page.Items) != 3 || page.View.Unread != 3 {
+		t.Errorf("bob's list is %+v (error %v), want three that are unread", page, err)
 	}
 	list, err := store.Follows(t.Context(), ann)
 	if err != nil || len(list) != 2 || list[0].ReportID != other || list[1].ReportID != report {

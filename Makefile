@@ -116,7 +116,7 @@ bench-photos: ## photos of telephones until they are shown, and large ones at on
 	@scripts/bench.sh photos
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
-	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000}
+	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000} -reconnect-rate $${RECONNECT_RATE:-10000}
 
 bench-page: ## the page on a slow phone, beside that of BASE=revision
 	@scripts/bench-page.sh $(BASE)

@@ -41,21 +41,22 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:3399", "where to listen")
 	writer := flag.String("writer", string(sse.Shared), "shared or per-request")
 	history := flag.String("history", "", "a file that keeps what was published")
+	reconnectRate := flag.Int("reconnect-rate", sse.Defaults().ReconnectRate, "how many clients a second come back at most")
 	flag.Parse()
-	if err := run(*addr, sse.Writer(*writer), *history); err != nil {
+	cfg := sse.Defaults()
+	cfg.Writer, cfg.ReconnectRate, cfg.Lifetime, cfg.CompareEvery = sse.Writer(*writer), *reconnectRate, time.Hour, time.Hour
+	cfg.MaxStreams, cfg.MaxPerUser = 1<<20, 1<<20
+	if err := run(*addr, cfg, *history); err != nil {
 		fmt.Fprintln(os.Stderr, "bench sse:", err)
 		os.Exit(1)
 	}
 }
 
-func run(addr string, writer sse.Writer, history string) error {
+func run(addr string, cfg sse.Config, history string) error {
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	cfg := sse.Defaults()
-	cfg.Writer, cfg.Lifetime, cfg.CompareEvery = writer, time.Hour, time.Hour
-	cfg.MaxStreams, cfg.MaxPerUser = 1<<20, 1<<20
 	store := &numbers{last: make(map[notification.Stream]int64)}
 	if history != "" {
 		if err := store.open(history); err != nil {

@@ -33,6 +33,7 @@ func TestEnvironment(t *testing.T) {
 			"STREAM_WRITER":           {"pigeon"},
 			"STREAM_MAX":              {"0", "many"},
 			"STREAM_MAX_FEED":         {"0", "20000"},
+			"STREAM_RECONNECT_RATE":   {"0", "fast"},
 			"DRAIN_WINDOW":            {"-1s"},
 			"RETRY_DELAYS":            {"5s,1s"},
 			"PAGE_MAP_FILE":           {"/does/not/exist"},

@@ -31,6 +31,10 @@ type Config struct {
 	MaxFeed int `env:"STREAM_MAX_FEED" envDefault:"10000"`
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
+	// ReconnectRate is how many clients a second are to come back at most when all
+	// streams of this replica break at once. What ends TLS before it takes a core
+	// for each 2,000.
+	ReconnectRate int `env:"STREAM_RECONNECT_RATE" envDefault:"10000"`
 	// Writer says who writes to the clients.
 	Writer Writer `env:"STREAM_WRITER" envDefault:"shared"`
 }
@@ -70,6 +74,7 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(c.MaxStreams > 0, "STREAM_MAX", "a positive number, such as 20000")
 	faults.Check(c.MaxFeed > 0 && (c.MaxFeed < c.MaxStreams || c.MaxStreams <= 0), "STREAM_MAX_FEED", "a positive number below STREAM_MAX, such as 10000")
 	faults.Check(c.MaxPerUser > 0, "STREAM_MAX_PER_USER", "a positive number, such as 8")
+	faults.Check(c.ReconnectRate > 0, "STREAM_RECONNECT_RATE", "a positive number, such as 10000")
 	faults.Check(c.Writer == Shared || c.Writer == PerRequest,
 		"STREAM_WRITER", "shared or per-request")
 	return faults
@@ -89,14 +94,8 @@ const (
 	unusedTopicTTL = 30 * time.Second
 )
 
-const (
-	// reconnectRate is how many clients a second come back at most when all
-	// streams of a replica break at once. What ends TLS before it takes a core for
-	// each 2,000.
-	reconnectRate = 10_000
-	// maxRetryLost bounds how long the last of them waits.
-	maxRetryLost = time.Minute
-)
+// maxRetryLost bounds how long clients wait where all streams break at once.
+const maxRetryLost = time.Minute
 
 // retryLostAmong is retryLost for one of so many streams of this replica. All of
 // them may break at once, and then a second is to see no more than rate of them.

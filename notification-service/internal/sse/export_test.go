@@ -22,6 +22,3 @@ func (h *Hub) Held() (clients, subscribers, slots int) {
 	}
 	return clients, subscribers, slots
 }
-
-// SetReconnectRate says how many clients a second are to come back at most.
-func (h *Hub) SetReconnectRate(perSecond int) { h.reconnectRate = perSecond }

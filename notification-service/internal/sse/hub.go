@@ -38,9 +38,7 @@ type Hub struct {
 	feedAt     atomic.Int64 // when the feed had its last event, in milliseconds; at first, when the hub began
 	incomplete *topicSet    // waiting for a repair
 	compareNow chan struct{}
-	// reconnectRate is the constant of that name, lower in tests.
-	reconnectRate int
-	moderated     moderations
+	moderated  moderations
 
 	mu          sync.Mutex
 	draining    bool // no client is admitted any more
@@ -58,9 +56,9 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		wheel:      newTimerWheel(cfg.Heartbeat),
 		feed:       &topic{},
 		incomplete: &topicSet{wakeup: make(chan struct{}, 1), topics: make(map[*topic]struct{})},
-		compareNow: make(chan struct{}, 1), reconnectRate: reconnectRate,
-		topics:  make(map[notification.Stream]*topic),
-		clients: make(map[*client]struct{}),
+		compareNow: make(chan struct{}, 1),
+		topics:     make(map[notification.Stream]*topic),
+		clients:    make(map[*client]struct{}),
 	}
 	h.feedAt.Store(time.Now().UnixMilli())
 	if cfg.Writer == Shared {

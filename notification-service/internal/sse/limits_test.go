@@ -98,8 +98,8 @@ func TestManyStreamsComeBackSlowly(t *testing.T) {
 		const clients = 30
 		cfg := config(w)
 		cfg.Heartbeat = 200 * time.Millisecond
+		cfg.ReconnectRate = 1 // so that the last of 30 has half a minute
 		h := newHarness(t, cfg)
-		h.hub.SetReconnectRate(1) // so that the last of 30 has half a minute
 		streams := make([]*ssetest.Stream, clients)
 		for i := range streams {
 			streams[i] = h.open("/feed", "")

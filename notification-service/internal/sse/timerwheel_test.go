@@ -53,8 +53,9 @@ func (c *countingConn) Wake() {
 func TestTimerWheel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Config{Heartbeat: 20 * time.Second, Lifetime: time.Hour, Writer: PerRequest},
-			nil, zerolog.Nop(), prometheus.NewRegistry())
+		cfg := Defaults()
+		cfg.Heartbeat, cfg.Lifetime, cfg.Writer = 20*time.Second, time.Hour, PerRequest
+		h := New(cfg, nil, zerolog.Nop(), prometheus.NewRegistry())
 		ctx := t.Context()
 		go h.wheel.run(ctx)
 		const life = 10 * time.Minute

@@ -49,11 +49,12 @@ const (
 func main() {
 	var c crowd
 	streams := flag.Int("streams", 50_000, "how many streams")
+	rate := flag.Int("reconnect-rate", 10_000, "how many clients a second come back at most, to all replicas together")
 	flag.StringVar(&c.addr, "crowd", "", "be the clients of the replica at this address (used by the command itself)")
 	flag.IntVar(&c.first, "first", 0, "number of the first of them")
 	flag.IntVar(&c.perAddress, "per-address", 20_000, "how many connections one address may have")
 	flag.Parse()
-	do := func() error { return run(*streams) }
+	do := func() error { return run(*streams, *rate) }
 	if c.addr != "" {
 		do = func() error { return c.run(*streams) }
 	}
@@ -64,7 +65,7 @@ func main() {
 }
 
 // run measures, and prints what it found.
-func run(streams int) error {
+func run(streams, rate int) error {
 	perProcess, perAddress := prepare(streams)
 	replicas := (streams + perProcess - 1) / perProcess
 	if replicas > 1 {
@@ -75,7 +76,7 @@ func run(streams int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := start(dir, replicas)
+	s, err := start(dir, replicas, rate/replicas)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ import (
 // A service is replicas of the hub, each with a crowd of clients in a process of
 // its own.
 type service struct {
-	hub, dir string
-	replicas []*replica
+	hub, dir      string
+	reconnectRate int // of each replica
+	replicas      []*replica
 }
 
 // A replica is a hub that runs, and its clients.
@@ -37,9 +38,10 @@ type replica struct {
 	status        status
 }
 
-// start builds the hub and starts replicas.
-func start(dir string, replicas int) (*service, error) {
-	s := &service{hub: filepath.Join(dir, "hub"), dir: dir}
+// start builds the hub and starts replicas, to each of which so many clients a
+// second come back at most.
+func start(dir string, replicas, reconnectRate int) (*service, error) {
+	s := &service{hub: filepath.Join(dir, "hub"), dir: dir, reconnectRate: reconnectRate}
 	build := exec.Command("go", "build", "-o", s.hub, "./bench/sse") //nolint:gosec // the path is our own
 	build.Dir = "../../notification-service"
 	build.Env = append(os.Environ(), "GOWORK=off")
@@ -54,7 +56,7 @@ func start(dir string, replicas int) (*service, error) {
 		r := &replica{addr: l.Addr().String(), history: filepath.Join(dir, strconv.Itoa(i))}
 		_ = l.Close() // it only had to find a port
 		s.replicas = append(s.replicas, r)
-		if err := r.start(s.hub); err != nil {
+		if err := r.start(s.hub, s.reconnectRate); err != nil {
 			s.stop()
 			return nil, err
 		}
@@ -63,8 +65,8 @@ func start(dir string, replicas int) (*service, error) {
 }
 
 // start starts the hub and waits until it answers.
-func (r *replica) start(hub string) error {
-	r.cmd = exec.Command(hub, "-addr", r.addr, "-history", r.history) //nolint:gosec // the path is our own
+func (r *replica) start(hub string, reconnectRate int) error {
+	r.cmd = exec.Command(hub, "-addr", r.addr, "-history", r.history, "-reconnect-rate", strconv.Itoa(reconnectRate)) //nolint:gosec // the path is our own
 	r.cmd.Stderr = os.Stderr
 	if err := r.cmd.Start(); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (s *service) kill() error {
 	}
 	for _, r := range s.replicas {
 		_ = r.cmd.Wait() // by a signal, so this is an error
-		if err := r.start(s.hub); err != nil {
+		if err := r.start(s.hub, s.reconnectRate); err != nil {
 			return err
 		}
 	}

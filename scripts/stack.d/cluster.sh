@@ -2,7 +2,7 @@
 # Three RabbitMQ nodes on this machine instead of one: RABBITMQ_NODES=3. Their
 # queues are in a virtual host of their own, in which each has three copies.
 
-rabbitmq_nodes=${RABBITMQ_NODES:-1}
+rabbitmq_nodes=$(nodes rabbitmq)
 cluster_vhost=cityconnect
 
 # The nodes' ports, each as rabbitmq_start takes them; cluster_ports fills them in.
@@ -74,28 +74,43 @@ node_flags() {
 
 # cluster_start starts the nodes that do not run: cluster_start PASSWORD_FILE
 cluster_start() {
-  local node flags dir
+  local node flags
   secret "$native_dir/rabbitmq.cookie" >/dev/null
-  mapfile -t flags < <(node_flags 1 "$1")
-  if ! running "$native_dir/epmd.pid"; then
-    start "$native_dir/epmd.pid" "$native_dir/epmd.log" "$state/bin/servers" run epmd "${flags[@]}"
-    wait_for "epmd on port ${node_ports[0]##*,}" 120 "$native_dir/epmd.pid" "$native_dir/epmd.log" server_ready epmd "${flags[@]}"
-  fi
+  epmd_start "$1"
   # All at the same time: a node that is started again waits for the others.
   for ((node = 1; node <= rabbitmq_nodes; node++)); do
-    dir=$native_dir/rabbitmq-$node
-    running "$dir.pid" && continue
-    say "starting RabbitMQ node $node on port $(node_port "$node" amqp)"
-    mapfile -t flags < <(node_flags "$node" "$1")
-    start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"
+    node_start "$node" "$1"
   done
   for ((node = 1; node <= rabbitmq_nodes; node++)); do
-    dir=$native_dir/rabbitmq-$node
-    mapfile -t flags < <(node_flags "$node" "$1")
-    wait_for "RabbitMQ node $node" 180 "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
+    node_wait "$node" "$1"
   done
   mapfile -t flags < <(node_flags 1 "$1")
   servers vhost rabbitmq -name "$cluster_vhost" "${flags[@]}"
+}
+
+# epmd_start starts what the nodes find each other by: epmd_start PASSWORD_FILE
+epmd_start() {
+  local pidfile=$native_dir/epmd.pid log=$native_dir/epmd.log flags
+  running "$pidfile" && return
+  mapfile -t flags < <(node_flags 1 "$1")
+  start "$pidfile" "$log" "$state/bin/servers" run epmd "${flags[@]}"
+  wait_for "epmd on port ${node_ports[0]##*,}" 120 "$pidfile" "$log" server_ready epmd "${flags[@]}"
+}
+
+# node_start starts a node that does not run: node_start NUMBER PASSWORD_FILE
+node_start() {
+  local dir=$native_dir/rabbitmq-$1 flags
+  running "$dir.pid" && return
+  say "starting RabbitMQ node $1 on port $(node_port "$1" amqp)"
+  mapfile -t flags < <(node_flags "$1" "$2")
+  start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"
+}
+
+# node_wait returns once a node answers: node_wait NUMBER PASSWORD_FILE
+node_wait() {
+  local dir=$native_dir/rabbitmq-$1 flags
+  mapfile -t flags < <(node_flags "$1" "$2")
+  wait_for "RabbitMQ node $1" 180 "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
 }
 
 # node_stop stops one node: node_stop DIR

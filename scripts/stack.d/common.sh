@@ -30,6 +30,16 @@ remember() {
 
 forget() { rm -f "$state/up"; }
 
+# nodes prints how many nodes a server has: what the environment says, or as many
+# as its data is on, or 1: nodes rabbitmq|postgres
+nodes() { (load_settings "$state/nodes" && name=${1^^}_NODES && echo "${!name:-1}"); }
+
+# remember_nodes notes it before anything starts: an `up` that fails may leave data.
+remember_nodes() { printf '%s\n' "RABBITMQ_NODES=$rabbitmq_nodes" "POSTGRES_NODES=$postgres_nodes" >"$state/nodes"; }
+
+# forget_nodes is for when the data is gone.
+forget_nodes() { rm -f "$state/nodes"; }
+
 # say tells the person at the terminal what happens; stdout stays for answers.
 say() { printf 'stack: %s\n' "$*" >&2; }
 

@@ -38,6 +38,9 @@ compose_receiver() { echo "${stack_subnet%.*}.1"; }
 
 compose_up() {
   ! is_patroni || die "POSTGRES_NODES=3 needs the native stack (STACK=native), for there is no official image of PostgreSQL with Patroni 4"
+  # One of three has no majority, and its queues would stand still.
+  is_cluster || ! grep -qsx RABBITMQ_NODES=3 "$state/nodes" ||
+    die "RABBITMQ_NODES=1: the data is on three nodes; leave RABBITMQ_NODES out, or remove the data with scripts/stack clean"
   docker_answers || die "no Docker engine with Compose answers; start one, or use STACK=native"
   if ((replicas > 1)); then
     # Several containers cannot share one port of this machine.
@@ -49,6 +52,7 @@ compose_up() {
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
     export WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true} WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-$stack_subnet}
   fi
+  remember_nodes
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
     --scale photo-worker="$replicas" >&2
@@ -65,9 +69,12 @@ compose_down() {
 compose_clean() {
   compose --profile metrics down -v --remove-orphans >&2
   forget
+  forget_nodes
 }
 
 compose_stop() { compose stop "$@" >&2; }
+
+compose_start() { compose start "$@" >&2; }
 
 compose_status() { compose ps; }
 

@@ -17,6 +17,7 @@ native_up() {
   fi
   servers_build
   need_packages "${packages[@]}"
+  remember_nodes
   native_build &
   build=$!
   native_servers
@@ -149,6 +150,30 @@ native_stop() {
   esac
 }
 
+# native_start starts one node of a cluster.
+native_start() {
+  local number=${1#*-} password=$native_dir/secrets
+  case ${1:-} in
+    rabbitmq-[123])
+      password+=/rabbitmq/password
+      is_cluster || die "start: this stack has one RabbitMQ; scripts/stack up starts it"
+      cluster_ports
+      epmd_start "$password"
+      node_start "$number" "$password"
+      node_wait "$number" "$password"
+      ;;
+    postgres-[123])
+      password+=/postgres/superuser_password
+      is_patroni || die "start: this stack has one PostgreSQL; scripts/stack up starts it"
+      patroni_find
+      patroni_ports
+      patroni_node_start "$number" "$password"
+      patroni_node_wait "$number" "$password"
+      ;;
+    *) die "start: want rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
+  esac
+}
+
 native_stop_servers() {
   cluster_stop
   rabbitmq_stop "$native_dir/rabbitmq"
@@ -164,6 +189,7 @@ native_clean() {
   server_remove "$native_dir/rabbitmq"
   server_remove "$native_dir/postgres"
   rm -rf "$native_dir"
+  forget_nodes
 }
 
 # page_address is where people look.

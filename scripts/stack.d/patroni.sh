@@ -4,7 +4,7 @@
 # has three processes by their pid files: etcd-1, postgres-1, which is Patroni, and
 # PostgreSQL, which Patroni starts.
 
-postgres_nodes=${POSTGRES_NODES:-1}
+postgres_nodes=$(nodes postgres)
 
 # The nodes' ports: of each PostgreSQL, Patroni, etcd and etcd's peers, with commas;
 # patroni_ports fills them in.
@@ -139,18 +139,30 @@ patroni_start() {
     wait_for "etcd $node" 60 "$dir.pid" "$dir.log" server_ready etcd "${flags[@]}"
   done
   for node in 1 2 3; do
-    dir=$native_dir/postgres-$node
-    running "$dir.pid" && continue
-    patroni_unused "$(patroni_port "$node" rest)"
-    say "starting PostgreSQL node $node on port $(patroni_port "$node" postgres)"
-    mapfile -t flags < <(patroni_flags postgres "$node" "$1")
-    start "$dir.pid" "$dir.log" "$state/bin/servers" run patroni "${flags[@]}"
+    patroni_node_start "$node" "$1"
   done
   for node in 1 2 3; do
-    dir=$native_dir/postgres-$node
-    mapfile -t flags < <(patroni_flags postgres "$node" "$1")
-    wait_for "PostgreSQL node $node" 180 "$dir.pid" "$dir.log" server_ready patroni "${flags[@]}"
+    patroni_node_wait "$node" "$1"
   done
+}
+
+# patroni_node_start starts a PostgreSQL node that does not run:
+# patroni_node_start NUMBER PASSWORD_FILE
+patroni_node_start() {
+  local dir=$native_dir/postgres-$1 flags
+  running "$dir.pid" && return
+  patroni_unused "$(patroni_port "$1" rest)"
+  say "starting PostgreSQL node $1 on port $(patroni_port "$1" postgres)"
+  mapfile -t flags < <(patroni_flags postgres "$1" "$2")
+  start "$dir.pid" "$dir.log" "$state/bin/servers" run patroni "${flags[@]}"
+}
+
+# patroni_node_wait returns once a PostgreSQL node answers:
+# patroni_node_wait NUMBER PASSWORD_FILE
+patroni_node_wait() {
+  local dir=$native_dir/postgres-$1 flags
+  mapfile -t flags < <(patroni_flags postgres "$1" "$2")
+  wait_for "PostgreSQL node $1" 180 "$dir.pid" "$dir.log" server_ready patroni "${flags[@]}"
 }
 
 # patroni_unused ends this unless all of the ports are free.

@@ -134,11 +134,12 @@ secrets_of() {
   fi
 }
 
-# settings prints what the environment says of the variables in .env.example.
+# settings prints what the environment says of the variables in .env.example. How
+# many nodes a server has, services see by its addresses.
 settings() {
   local names
   names=$(grep -oE '^#?[A-Z][A-Z0-9_]+=' "$root/.env.example" | tr -d '#=' | paste -sd '|')
-  env | grep -E "^($names)=" | sort || true
+  env | grep -E "^($names)=" | grep -vE '^(RABBITMQ|POSTGRES)_NODES=' | sort || true
 }
 
 # replicas_running prints the names of the replicas that have a pid file.

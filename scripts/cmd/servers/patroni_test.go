@@ -17,12 +17,18 @@ func TestStackRefuses(t *testing.T) {
 		environment []string
 		args        []string
 		wants       []string
+		before      string // what the last up was told of its nodes
 	}{
 		{"Patroni 3", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"up"},
-			[]string{"patroni is refused: Patroni 3.0.2 is below 4", "lost acknowledged writes", "POSTGRES_NODES=3 needs Patroni 4 or newer"}},
-		{"two nodes", []string{"STACK=native", "POSTGRES_NODES=2"}, []string{"up"}, []string{"POSTGRES_NODES: want 1 or 3, got '2'"}},
-		{"a cluster with Compose", []string{"STACK=compose", "POSTGRES_NODES=3"}, []string{"up"}, []string{"POSTGRES_NODES=3 needs the native stack"}},
-		{"a fourth node", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"stop", "postgres-4"}, []string{"postgres-NUMBER", "got 'postgres-4'"}},
+			[]string{"patroni is refused: Patroni 3.0.2 is below 4", "lost acknowledged writes", "POSTGRES_NODES=3 needs Patroni 4 or newer"}, ""},
+		{"two nodes", []string{"STACK=native", "POSTGRES_NODES=2"}, []string{"up"}, []string{"POSTGRES_NODES: want 1 or 3, got '2'"}, ""},
+		{"a cluster with Compose", []string{"STACK=compose", "POSTGRES_NODES=3"}, []string{"up"}, []string{"POSTGRES_NODES=3 needs the native stack"}, ""},
+		{"a fourth node", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"stop", "postgres-4"}, []string{"postgres-NUMBER", "got 'postgres-4'"}, ""},
+		{"start of what is no node", []string{"STACK=native"}, []string{"start", "report-1"}, []string{"want rabbitmq-NUMBER or postgres-NUMBER, got 'report-1'"}, ""},
+		{"start of a node that there is not", []string{"STACK=native"}, []string{"start", "rabbitmq-2"}, []string{"this stack has one RabbitMQ"}, ""},
+		{"one node of three with Compose", []string{"STACK=compose", "RABBITMQ_NODES=1"}, []string{"up"},
+			[]string{"RABBITMQ_NODES=1: the data is on three nodes"}, "RABBITMQ_NODES=3"},
+		{"as many nodes as before", []string{"STACK=compose"}, []string{"up"}, []string{"POSTGRES_NODES=3 needs the native stack"}, "POSTGRES_NODES=3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -35,6 +41,9 @@ func TestStackRefuses(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o700); err != nil { //nolint:gosec // they are run
 					t.Fatal(err)
 				}
+			}
+			if err := os.WriteFile(filepath.Join(state, "nodes"), []byte(tt.before+"\n"), 0o600); err != nil {
+				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join("..", "..", "stack"), tt.args...)
 			cmd.Env = append(os.Environ(), append(tt.environment, "STACK_DIR="+state, "PATH="+programs+":"+os.Getenv("PATH"))...)

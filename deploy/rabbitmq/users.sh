@@ -15,19 +15,21 @@ host=${1%:*} port=${1##*:}
 vhost=${RABBITMQ_VHOST:-%2F}
 authorization=$(printf 'cityconnect:%s' "$(<"$SECRETS/password")" | base64 | tr -d '\n')
 
-# put PATH BODY: curl may be missing where this runs.
-put() {
+# send METHOD PATH BODY: curl may be missing where this runs.
+send() {
   local status rest
   exec 3<>"/dev/tcp/$host/$port"
-  printf 'PUT /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
-    "$1" "$host" "$authorization" "${#2}" "$2" >&3
+  printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+    "$1" "$2" "$host" "$authorization" "${#3}" "$3" >&3
   read -r -t 20 _ status rest <&3 || status=nothing
   exec 3>&-
   [[ $status == 2* ]] || {
-    echo "users.sh: the broker answered $status ${rest%$'\r'} to PUT /api/$1" >&2
+    echo "users.sh: the broker answered $status ${rest%$'\r'} to $1 /api/$2" >&2
     exit 1
   }
 }
+
+put() { send PUT "$@"; }
 
 # user NAME TAGS CONFIGURE WRITE READ: the rights are patterns of names.
 user() {
@@ -36,8 +38,9 @@ user() {
 }
 
 if [[ -n ${RABBITMQ_VHOST:-} ]]; then
-  # Versions before 4 do not read the type of queues here, and need rabbitmqctl
-  # add_vhost before this.
+  # Versions before 4 take the type of queues from definitions alone, and only for a
+  # virtual host that is new; later ones also for one that is there.
+  send POST definitions "{\"vhosts\":[{\"name\":\"$vhost\",\"metadata\":{\"default_queue_type\":\"quorum\"}}]}"
   put "vhosts/$vhost" '{"default_queue_type":"quorum"}'
   put "permissions/$vhost/cityconnect" '{"configure":".*","write":".*","read":".*"}'
 fi

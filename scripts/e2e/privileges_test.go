@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -199,6 +201,31 @@ func startPrivateBroker(t *testing.T, prefix string) *privateBroker {
 		script(t, "rabbitmq/users.sh", []string{address.Host}, "SECRETS="+b.secrets, "TOPOLOGY_PREFIX="+prefix)
 	}
 	return b
+}
+
+// In the virtual host that is made for a cluster, queues have copies that say nothing
+// of their type, as those of dead letters do.
+func TestVirtualHostOfACluster(t *testing.T) {
+	t.Parallel()
+	b := startPrivateBroker(t, "")
+	management := must(url.Parse(b.server.ManagementURL()))
+	for range 2 { // the second time with nothing to do
+		script(t, "rabbitmq/users.sh", []string{management.Host}, "SECRETS="+b.secrets, "RABBITMQ_VHOST=city")
+	}
+	address := must(url.Parse(b.server.URL()))
+	address.Path = "/city"
+	conn, err := amqp.Dial(address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := must(conn.Channel()).QueueDeclare("votes.dlq", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	queue, err := must(devserver.Management(b.server.ManagementURL(), time.Minute)).GetQueue("city", "votes.dlq")
+	if err != nil || queue.Type != "quorum" {
+		t.Errorf("a queue of the virtual host is of type %q (error %v), want quorum", queue.Type, err)
+	}
 }
 
 // url returns the address of the broker for a service.

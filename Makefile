@@ -127,9 +127,10 @@ test-kubernetes: ## the Helm chart on Kubernetes' own controllers, built from th
 chaos: ## 200 kills, stops, pauses and cuts of every process while people use the stack
 	@scripts/chaos.sh
 
-chaos-cluster: ## the same with the nodes of a RabbitMQ and a PostgreSQL cluster, one at a time
-	@RABBITMQ_NODES=3 POSTGRES_NODES=3 scripts/chaos.sh -faults $${FAULTS:-130} -kinds \
-	rabbitmq-kill,rabbitmq-stop,rabbitmq-pause,rabbitmq-cut,postgres-kill,postgres-crash,postgres-stop,postgres-pause,postgres-cut,postgres-switchover
+chaos-cluster: ## the same with the nodes of a RabbitMQ and a PostgreSQL cluster, 262 faults one at a time
+	@RABBITMQ_NODES=3 POSTGRES_NODES=3 scripts/chaos.sh -faults $${FAULTS:-0} -rate $${RATE:-300} -kinds "\
+	rabbitmq-leader-kill*50,rabbitmq-follower-kill*50,rabbitmq-partition*30,rabbitmq-stop*2,rabbitmq-pause*2,rabbitmq-cut*2,\
+	postgres-kill*20,postgres-crash*20,postgres-postmaster-kill*60,postgres-switchover*20,postgres-stop*2,postgres-pause*2,postgres-cut*2"
 
 chaos-stream: ## three minutes of kills, cuts and restarts under the live streams
 	@cd notification-service && CHAOS_SECONDS=$${CHAOS_SECONDS:-180} CHAOS_RATE=$${CHAOS_RATE:-500} \

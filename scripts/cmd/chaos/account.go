@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
@@ -41,6 +42,7 @@ type recovery struct {
 // fault breaks something and waits until nothing is late any more.
 func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Rand) (recovery, error) {
 	began := time.Now()
+	t.watchAfter(began)
 	if err := s.kinds[name](ctx, s, random); err != nil {
 		return recovery{}, err
 	}
@@ -54,7 +56,7 @@ func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Ra
 			return r, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
-		first, waiting, lateAt := t.progress(began)
+		first, waiting, lateAt := t.progress()
 		if !first.IsZero() && !waiting && time.Since(lateAt) > calm && time.Since(restored) > calm {
 			r.first = first.Sub(began)
 			if lateAt.After(began) {
@@ -68,24 +70,26 @@ func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Ra
 	}
 }
 
+// watchAfter has progress speak of what is asked for after the moment.
+func (t *town) watchAfter(moment time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.moment, t.first = moment, time.Time{}
+}
+
 // progress returns when something that was asked for after the moment was first
 // shown, whether anything waits longer than it should, and when the last one
 // that did so was shown.
-func (t *town) progress(after time.Time) (first time.Time, waiting bool, lateAt time.Time) {
+func (t *town) progress() (first time.Time, waiting bool, lateAt time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for asked := range t.asking {
 		waiting = waiting || time.Since(*asked) > late
 	}
-	for _, c := range t.changes {
-		switch {
-		case c.shown.IsZero():
-			waiting = waiting || time.Since(c.asked) > late
-		case c.asked.After(after) && (first.IsZero() || c.shown.Before(first)):
-			first = c.shown
-		}
+	for _, asked := range t.waiting {
+		waiting = waiting || time.Since(asked) > late
 	}
-	return first, waiting, t.lateAt
+	return t.first, waiting, t.lateAt
 }
 
 // A sum is the account of a whole run.
@@ -112,13 +116,9 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	if err != nil {
 		return sum{}, err
 	}
-	versions := make(map[*report]int64)
-	for _, r := range t.reports {
-		now, err := t.official.Report(ctx, r.id)
-		if err != nil {
-			return sum{}, fmt.Errorf("read a report: %w", err)
-		}
-		versions[r] = now.Version
+	versions, err := t.versions(ctx)
+	if err != nil {
+		return sum{}, err
 	}
 	deadline := time.Now().Add(settleWithin)
 	for s := t.sum(versions); ; s = t.sum(versions) {
@@ -133,6 +133,31 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 			return s, err
 		}
 	}
+}
+
+// versions reads all reports. The reports are many after a long run.
+func (t *town) versions(ctx context.Context) (map[*report]int64, error) {
+	versions := make([]int64, len(t.reports))
+	readers, ctx := errgroup.WithContext(ctx)
+	readers.SetLimit(actors)
+	for i, r := range t.reports {
+		readers.Go(func() error {
+			now, err := t.official.Report(ctx, r.id)
+			if err != nil {
+				return fmt.Errorf("read a report: %w", err)
+			}
+			versions[i] = now.Version
+			return nil
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		return nil, err
+	}
+	of := make(map[*report]int64, len(versions))
+	for i, r := range t.reports {
+		of[r] = versions[i]
+	}
+	return of, nil
 }
 
 // settlePhotos waits until every photo has its verdict, and counts them. Each that
@@ -237,7 +262,7 @@ func (s sum) String() string {
 // printRecoveries prints the median and the longest of each kind.
 func printRecoveries(out io.Writer, all []recovery) {
 	slices.SortFunc(all, func(a, b recovery) int { return cmp.Compare(a.kind, b.kind) })
-	fmt.Fprintf(out, "\n%-24s %3s %16s %16s %16s %16s\n", "seconds, p50 / max", "n", "up again", "first shown", "all shown", "after up again")
+	fmt.Fprintf(out, "\n%-25s %3s %16s %16s %16s %16s\n", "seconds, p50 / max", "n", "up again", "first shown", "all shown", "after up again")
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].kind == all[0].kind {
@@ -250,7 +275,7 @@ func printRecoveries(out io.Writer, all []recovery) {
 			}
 			return fmt.Sprintf("%.1f / %.1f", stats.Median(values).Seconds(), slices.Max(values).Seconds())
 		}
-		fmt.Fprintf(out, "%-24s %3d %16s %16s %16s %16s\n", all[0].kind, n,
+		fmt.Fprintf(out, "%-25s %3d %16s %16s %16s %16s\n", all[0].kind, n,
 			column(func(r recovery) time.Duration { return r.up }), column(func(r recovery) time.Duration { return r.first }),
 			column(func(r recovery) time.Duration { return r.full }), column(func(r recovery) time.Duration { return r.full - r.up }))
 		all = all[n:]

@@ -4,26 +4,29 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 )
 
 // asClient is the environment variable that makes the test binary a process with
-// two connections, to the addresses in it.
+// two connections, to the addresses in it and in asClient_SPARED. Over the first
+// one it sends back what it gets.
 const asClient = "CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(asClient); addr != "" {
-		for _, addr := range []string{addr, os.Getenv(asClient + "_SPARED")} {
+		var conns [2]net.Conn
+		for i, addr := range []string{addr, os.Getenv(asClient + "_SPARED")} {
 			conn, err := net.Dial("tcp", addr)
 			if err != nil {
 				os.Exit(1)
 			}
-			defer conn.Close()
+			conns[i] = conn
 		}
+		_, _ = io.Copy(conns[0], conns[0])
 		select {}
 	}
 	os.Exit(m.Run())
@@ -33,32 +36,16 @@ func TestMain(m *testing.M) {
 func TestCutConnections(t *testing.T) {
 	t.Parallel()
 	cut, spared := listen(t), listen(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = []string{asClient + "=" + cut.Addr().String(), asClient + "_SPARED=" + spared.Addr().String()}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	conns := [2]net.Conn{}
-	for i, listener := range []net.Listener{cut, spared} {
-		conn, err := listener.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		conns[i] = conn
-	}
-	_, port, _ := net.SplitHostPort(spared.Addr().String())
-	number, _ := strconv.Atoi(port)
+	pid, conns := startClient(t, cut, spared)
 	cutBut := func(spared int) (int, error) {
 		t.Helper()
-		sockets, err := connections(cmd.Process.Pid, spared)
+		sockets, err := cuttable(pid, spared)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return cutConnections(cmd.Process.Pid, sockets)
+		return cutConnections(pid, sockets)
 	}
-	n, err := cutBut(number)
+	n, err := cutBut(portOf(spared))
 	if err != nil || n != 1 {
 		t.Fatalf("cut %d connections (error %v), want 1", n, err)
 	}
@@ -71,9 +58,34 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
+// startClient starts a process with a connection to each of the listeners, and
+// returns its pid and their other ends.
+func startClient(t *testing.T, first, second net.Listener) (pid int, conns [2]net.Conn) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = []string{asClient + "=" + first.Addr().String(), asClient + "_SPARED=" + second.Addr().String()}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for i, listener := range []net.Listener{first, second} {
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		conns[i] = conn
+	}
+	return cmd.Process.Pid, conns
+}
+
+func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
+
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	plain := new(net.ListenConfig)
+	plain.SetMultipathTCP(false) // whose sockets take no filter
+	listener, err := plain.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,8 @@
 // and counts. It kills, stops and pauses every kind of process, and cuts their
 // connections: both services, RabbitMQ, PostgreSQL and single backends of it,
 // nginx and single workers of it. Where PostgreSQL is a cluster, its faults hit the
-// primary, and one of them is that another node is made the primary.
+// primary, and one of them is that another node is made the primary. Where RabbitMQ
+// is one, they hit a node, and one of them is that it is cut off from the others.
 //
 // Residents file reports and vote, officials move reports, both add photos, and
 // everybody's notifications arrive on live streams that reconnect as browsers do.
@@ -13,10 +14,11 @@
 // every accepted photo is ready, or refused because it is none, and no request was
 // answered with 500: what is away for a while is answered with 502, 503 or 504.
 //
-// The faults follow from -seed alone. The last line has the sums as name=value
-// pairs; above it stands, by kind of fault, how long it took until something new
-// was on a screen again, and until nothing was late any more. A start of the
-// stack that failed and had to be repeated is said, and counted as failed_starts.
+// The order of the faults follows from -seed alone. The last line has the sums as
+// name=value pairs; above it stands, by kind of fault, how long it took until
+// something new was on a screen again, and until nothing was late any more. A start
+// of the stack that failed and had to be repeated is said, and counted as
+// failed_starts.
 //
 // It reads /proc, and takes sockets of other processes: it runs on Linux, with the
 // rights to debug them.
@@ -33,6 +35,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -68,10 +71,10 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.gateway, "gateway", "http://127.0.0.1:8080", "address of the stack")
 	state := flags.String("state", ".stack", "folder of the native stack, which has its pid files")
 	program := flags.String("stack", "scripts/stack", "the program that starts what is missing")
-	flags.IntVar(&o.faults, "faults", 200, "how many; 0 is one of each kind")
+	flags.IntVar(&o.faults, "faults", 200, "how many; 0 is one of each kind, or as many of it as -kinds says")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the choice of faults")
 	flags.Float64Var(&o.rate, "rate", 40, "changes a second")
-	chosen := flags.String("kinds", "", "only these kinds, by comma; all if empty")
+	chosen := flags.String("kinds", "", "only these kinds, by comma, all if empty; KIND*3 is three times as often as the others")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -80,13 +83,8 @@ func parse(args []string) (options, error) {
 		return o, err
 	}
 	known := slices.Sorted(maps.Keys(o.stack.kinds))
-	for name := range strings.SplitSeq(*chosen, ",") {
-		if name != "" && o.stack.kinds[name] == nil {
-			return o, fmt.Errorf("-kinds %q: this stack has %s", name, strings.Join(known, ", "))
-		}
-		if name != "" {
-			o.kinds = append(o.kinds, name)
-		}
+	if o.kinds, err = parseKinds(*chosen, known); err != nil {
+		return o, err
 	}
 	if len(o.kinds) == 0 {
 		o.kinds = known
@@ -98,6 +96,31 @@ func parse(args []string) (options, error) {
 		return o, errors.New("want -faults of at least 0, and a -rate above it")
 	}
 	return o, nil
+}
+
+// parseKinds reads kinds with commas between them, some of which may be followed by
+// how often they come, and returns each so often.
+func parseKinds(text string, known []string) (kinds []string, err error) {
+	for field := range strings.SplitSeq(text, ",") {
+		if field == "" {
+			continue
+		}
+		name, times, weighted := strings.Cut(field, "*")
+		n := 1
+		if weighted {
+			n, err = strconv.Atoi(times)
+		}
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-kinds %q: want a number of at least 1 behind the asterisk", field)
+		}
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("-kinds %q: this stack has %s", name, strings.Join(known, ", "))
+		}
+		for range n {
+			kinds = append(kinds, name)
+		}
+	}
+	return kinds, nil
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -127,13 +150,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var recoveries []recovery
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	order := make([]string, 0, o.faults)
-	for len(order) < o.faults { // every kind equally often, in random order
+	for len(order) < o.faults { // every kind as often as was asked for, in random order
 		round := append([]string(nil), o.kinds...)
 		random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
 		order = append(order, round...)
 	}
 	for i, kind := range order[:o.faults] {
-		fmt.Fprintf(out, "%3d/%d %-24s ", i+1, o.faults, kind)
+		fmt.Fprintf(out, "%3d/%d %-25s ", i+1, o.faults, kind)
 		r, err := t.fault(ctx, s, kind, random)
 		if err != nil {
 			fmt.Fprintln(out)

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -41,18 +39,14 @@ type node struct {
 // findNodes reads the ports that the stack has given to its nodes. There are none
 // where it runs one PostgreSQL.
 func findNodes(dir string) ([]node, error) {
-	running, _ := filepath.Glob(filepath.Join(dir, "postgres-[0-9].pid")) // the pattern is well formed
-	text, err := os.ReadFile(filepath.Join(dir, "postgres.ports"))
-	if len(running) == 0 || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	lines, err := portsOfNodes(dir, "postgres")
 	if err != nil {
-		return nil, fmt.Errorf("read the ports of the PostgreSQL nodes: %w", err)
+		return nil, err
 	}
 	var nodes []node
-	for line := range strings.Lines(string(text)) {
+	for _, line := range lines {
 		var ports devserver.PatroniPorts
-		if err := ports.Set(strings.TrimSpace(line)); err != nil {
+		if err := ports.Set(line); err != nil {
 			return nil, fmt.Errorf("ports of the PostgreSQL nodes: %w", err)
 		}
 		name := fmt.Sprintf("postgres-%d", len(nodes)+1)
@@ -76,14 +70,22 @@ var nodeKinds = map[string]fault{
 		if err := s.awaitPrimaryOtherThan(ctx, n); err != nil {
 			return err
 		}
-		return s.restore(ctx)
+		return s.startNode(ctx, n.name)
 	}),
 	// One whose processes all die, and are started again at once.
 	"postgres-crash": atPrimary(func(ctx context.Context, s *stack, n node, _ *rand.Rand) error {
 		if err := n.kill(ctx); err != nil {
 			return err
 		}
-		return s.restore(ctx)
+		return s.startNode(ctx, n.name)
+	}),
+	// PostgreSQL dies, and Patroni lives and starts it again.
+	"postgres-postmaster-kill": atPrimary(func(_ context.Context, _ *stack, n node, _ *rand.Rand) error {
+		pids, err := n.processes()
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(pids[1], syscall.SIGKILL)
 	}),
 	"postgres-stop": atPrimary(func(ctx context.Context, s *stack, n node, _ *rand.Rand) error {
 		pids, err := n.processes()
@@ -99,9 +101,9 @@ var nodeKinds = map[string]fault{
 		return s.restore(ctx)
 	}),
 	"postgres-pause": atPrimary(func(ctx context.Context, _ *stack, n node, random *rand.Rand) error {
-		length := minShortPause + rand.N(maxShortPause-minShortPause)
+		length := between(random, minShortPause, maxShortPause)
 		if random.IntN(2) == 0 {
-			length = minNodePause + rand.N(maxNodePause-minNodePause)
+			length = between(random, minNodePause, maxNodePause)
 		}
 		pids, err := n.processes()
 		if err != nil {

@@ -8,11 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
-// A PostgreSQL cluster has faults of its own, and a single server has others.
+// Clusters have faults of their own, and single servers have others.
 func TestKindsOfTheStack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -22,6 +25,8 @@ func TestKindsOfTheStack(t *testing.T) {
 	}{
 		{"one server", false, "postgres-backend-kill", "postgres-switchover"},
 		{"a cluster", true, "postgres-switchover", "postgres-backend-kill"},
+		{"one broker", false, "rabbitmq-kill", "rabbitmq-partition"},
+		{"a cluster of brokers", true, "rabbitmq-partition", "rabbitmq-kill"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,22 +47,42 @@ func TestKindsOfTheStack(t *testing.T) {
 // makeNodes makes what the native stack has of three running nodes.
 func makeNodes(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
+	files := map[string]string{
+		"postgres.ports":            "1,4,7,10\n2,5,8,11\n3,6,9,12\n",
+		"rabbitmq.ports":            "1,4,0,7,13\n2,5,0,8,13\n3,6,0,9,13\n",
+		"secrets/rabbitmq/password": "secret",
 	}
-	ports := ""
-	for i := range 3 {
-		name := fmt.Sprintf("postgres-%d", i+1)
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+	for _, server := range []string{"postgres", "rabbitmq"} {
+		for i := range 3 {
+			name := fmt.Sprintf("%s-%d", server, i+1)
+			files[name+".pid"], files[name+"/data"] = "1\n1\n", ""
+		}
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".pid"), []byte("1\n1\n"), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ports += fmt.Sprintf("%d,%d,%d,%d\n", i+1, i+4, i+7, i+10)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "postgres.ports"), []byte(ports), 0o600); err != nil {
-		t.Fatal(err)
+}
+
+// A kind comes as often as its number says, and once without one.
+func TestParseKinds(t *testing.T) {
+	t.Parallel()
+	known := []string{"cut", "kill"}
+	got, err := parseKinds("kill*2,cut", known)
+	if want := []string{"kill", "kill", "cut"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("kinds %v (error %v), want %v", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"kill*0": "at least 1", "kill*": "at least 1", "kill*two": "at least 1", "burn": "has cut, kill", "burn*2": "has cut, kill",
+	} {
+		if kinds, err := parseKinds(text, known); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v (error %v), want an error that says %q", text, kinds, err, want)
+		}
 	}
 }
 
@@ -99,6 +124,55 @@ func TestWholeCluster(t *testing.T) {
 			}}
 			if got := s.whole(t.Context()); got != tt.want {
 				t.Errorf("whole: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// It waits for the RabbitMQ nodes, too: until each sees all others, and every queue
+// has all of its copies.
+func TestClustered(t *testing.T) {
+	t.Parallel()
+	const copies = `{"name": "q", "type": "quorum", "members": ["a", "b"], "online": ["a", "b"]}`
+	const alone = `{"name": "live", "type": "classic"}`
+	both := `{"name": "a", "running": true}, {"name": "b", "running": true}`
+	for _, tt := range []struct {
+		name   string
+		nodes  [2]string // as each of them sees them
+		queues string
+		want   bool
+	}{
+		{"all is there", [2]string{both, both}, copies + "," + alone, true},
+		{"one does not answer", [2]string{both, ""}, copies, false},
+		{"one is away", [2]string{`{"name": "a", "running": true}, {"name": "b"}`, both}, copies, false},
+		{"one does not see the other", [2]string{both, `{"name": "a", "running": true, "partitions": ["b"]}, {"name": "b", "running": true}`}, copies, false},
+		{"one is no member", [2]string{both, `{"name": "b", "running": true}`}, copies, false},
+		{"a copy is behind", [2]string{both, both}, `{"type": "quorum", "members": ["a", "b"], "online": ["a"]}`, false},
+		{"a copy is missing", [2]string{both, both}, `{"type": "quorum", "members": ["a"], "online": ["a"]}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := new(stack)
+			for _, nodes := range tt.nodes {
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case nodes == "":
+						w.WriteHeader(http.StatusServiceUnavailable)
+					case r.URL.Path == "/api/nodes":
+						fmt.Fprintf(w, "[%s]", nodes)
+					default:
+						fmt.Fprintf(w, "[%s]", tt.queues)
+					}
+				}))
+				t.Cleanup(server.Close)
+				management, err := devserver.Management(server.URL, askTimeout)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.brokers = append(s.brokers, broker{management: management})
+			}
+			if got := s.clustered(); got != tt.want {
+				t.Errorf("clustered: %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ const (
 	// have taken over. Either is as likely as the other.
 	minShortPause, maxShortPause = time.Second, 4 * time.Second
 	minLongPause, maxLongPause   = 10 * time.Second, 20 * time.Second
-	// restoreTries bounds how often the stack is asked to start what is missing.
+	// restoreTries bounds how often the stack is asked to start something.
 	// Each try but the first is counted as a failed start.
 	restoreTries = 5
 )
@@ -37,8 +37,9 @@ type stack struct {
 	program string           // scripts/stack
 	kinds   map[string]fault // of what this stack has
 	nodes   []node           // of a PostgreSQL cluster; none if there is one server
+	brokers []broker         // of a RabbitMQ cluster; none if there is one server
 
-	failedStarts int // how often it was asked in vain to start what is missing
+	failedStarts int // how often it was asked in vain to start something
 }
 
 // A fault breaks something, and brings it back before it returns.
@@ -55,15 +56,25 @@ func openStack(dir, program string) (*stack, error) {
 		return nil, err
 	}
 	if len(s.nodes) > 0 {
-		maps.DeleteFunc(s.kinds, func(name string, _ fault) bool { return strings.HasPrefix(name, "postgres-") })
-		maps.Copy(s.kinds, nodeKinds)
+		s.replaceKinds("postgres-", nodeKinds)
+	}
+	if s.brokers, err = findBrokers(dir); err != nil {
+		return nil, err
+	}
+	if len(s.brokers) > 0 {
+		s.replaceKinds("rabbitmq-", brokerKinds)
 	}
 	return s, nil
 }
 
-// kinds has every kind of fault of a stack with one PostgreSQL. "report",
-// "notification" and "photo" are one replica, chosen at random, and so is
-// "rabbitmq" one node of a cluster.
+// replaceKinds puts the faults of a cluster in the place of those of one server.
+func (s *stack) replaceKinds(prefix string, of map[string]fault) {
+	maps.DeleteFunc(s.kinds, func(name string, _ fault) bool { return strings.HasPrefix(name, prefix) })
+	maps.Copy(s.kinds, of)
+}
+
+// kinds has every kind of fault of a stack with one PostgreSQL and one RabbitMQ.
+// "report", "notification" and "photo" are one replica, chosen at random.
 var kinds = map[string]fault{
 	"report-kill":            end("report", syscall.SIGKILL),
 	"report-stop":            end("report", syscall.SIGTERM),
@@ -105,16 +116,23 @@ func end(name string, sig syscall.Signal) fault {
 		if err != nil {
 			return err
 		}
-		if err := syscall.Kill(pid, sig); err != nil {
-			return fmt.Errorf("send %v to %d: %w", sig, pid, err)
-		}
-		for alive(pid) {
-			if err := sleep(ctx, 50*time.Millisecond); err != nil {
-				return err
-			}
+		if err := endProcess(ctx, pid, sig); err != nil {
+			return err
 		}
 		return s.restore(ctx)
 	}
+}
+
+func endProcess(ctx context.Context, pid int, sig syscall.Signal) error {
+	if err := syscall.Kill(pid, sig); err != nil {
+		return fmt.Errorf("send %v to %d: %w", sig, pid, err)
+	}
+	for alive(pid) {
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pause stops the processes for a while.
@@ -124,12 +142,20 @@ func pause(what target) fault {
 		if err != nil {
 			return err
 		}
-		length := minShortPause + rand.N(maxShortPause-minShortPause)
-		if random.IntN(2) == 0 {
-			length = minLongPause + rand.N(maxLongPause-minLongPause)
-		}
-		return freeze(ctx, pids, length)
+		return freeze(ctx, pids, while(random))
 	}
+}
+
+// while is how long a pause or a partition lasts.
+func while(random *rand.Rand) time.Duration {
+	if random.IntN(2) == 0 {
+		return between(random, minLongPause, maxLongPause)
+	}
+	return between(random, minShortPause, maxShortPause)
+}
+
+func between(random *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(random.Int64N(int64(most-least)))
 }
 
 // freeze stops the processes for so long.
@@ -172,7 +198,7 @@ func (s *stack) cut(pids []int) error {
 	if err != nil {
 		return err
 	}
-	sockets, err := connections(pids[0], spared) // of one network
+	sockets, err := cuttable(pids[0], spared) // of one network
 	if err != nil {
 		return err
 	}
@@ -256,12 +282,18 @@ func (s *stack) port(name string) (int, error) {
 	return 0, fmt.Errorf("the native stack has no port of %s", name)
 }
 
-// restore has the stack start what is missing. A start that fails and succeeds
-// when it is repeated is a fault of the stack's own: it is said and counted.
-func (s *stack) restore(ctx context.Context) error {
+// restore has the stack start what is missing.
+func (s *stack) restore(ctx context.Context) error { return s.run(ctx, "up") }
+
+// startNode has the stack start a node of a cluster, and nothing else.
+func (s *stack) startNode(ctx context.Context, name string) error { return s.run(ctx, "start", name) }
+
+// run runs a command of the stack. A start that fails and succeeds when it is
+// repeated is a fault of the stack's own: it is said and counted.
+func (s *stack) run(ctx context.Context, command ...string) error {
 	var errs error
 	for try := range restoreTries {
-		out, err := exec.CommandContext(ctx, s.program, "up").CombinedOutput()
+		out, err := exec.CommandContext(ctx, s.program, command...).CombinedOutput()
 		if err == nil {
 			return nil
 		}
@@ -269,8 +301,8 @@ func (s *stack) restore(ctx context.Context) error {
 			return ctx.Err()
 		}
 		s.failedStarts++
-		fmt.Fprintf(os.Stderr, "\nchaos: %s up failed, try %d of %d: %v\n%s", s.program, try+1, restoreTries, err, out)
-		errs = errors.Join(errs, fmt.Errorf("%s up: %w: %s", s.program, err, out))
+		fmt.Fprintf(os.Stderr, "\nchaos: %s %v failed, try %d of %d: %v\n%s", s.program, command, try+1, restoreTries, err, out)
+		errs = errors.Join(errs, fmt.Errorf("%s %v: %w: %s", s.program, command, err, out))
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}

@@ -33,6 +33,9 @@ const (
 	// photosOfReport and photosOfDay are the service's limits: of a report, and of
 	// a resident.
 	photosOfReport, photosOfDay = 5, 20
+	// photoShare of the changes are photos, but no more than photosPerSecond, each
+	// of which is a process of its own.
+	photoShare, photosPerSecond = 0.03, 1.2
 )
 
 // A town is the people who use the stack, and the account of what they did and
@@ -48,9 +51,11 @@ type town struct {
 	mu      sync.Mutex
 	reports []*report
 	asking  map[*time.Time]struct{} // when the requests on their way were sent first
-	changes map[shown]*change
+	waiting map[shown]time.Time     // when the changes were asked for that are not shown yet
 	seen    map[shown]int
 	photos  map[uuid.UUID]photo // that were accepted, by their ids
+	moment  time.Time           // the beginning of the fault
+	first   time.Time           // when something that was asked for after it was first shown
 	lateAt  time.Time           // when the last notification that took long was shown
 	repeats int                 // requests that were sent again
 	errors  []error             // answers with status 500, which no fault excuses
@@ -83,14 +88,11 @@ type shown struct {
 	version int64
 }
 
-// A change is one whose version is known for certain.
-type change struct{ asked, shown time.Time }
-
 // enter signs everyone in and opens the screens, which end with ctx.
 func enter(ctx context.Context, gateway string) (*town, error) {
 	t := &town{
 		city: client.New(gateway), ended: make(chan error, residents+1),
-		asking: make(map[*time.Time]struct{}), changes: make(map[shown]*change), seen: make(map[shown]int),
+		asking: make(map[*time.Time]struct{}), waiting: make(map[shown]time.Time), seen: make(map[shown]int),
 		photos: make(map[uuid.UUID]photo),
 	}
 	signIn := func(name, role string) (*client.Client, error) {
@@ -166,28 +168,31 @@ func (t *town) show(s shown) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seen[s]++
-	if c := t.changes[s]; c != nil && c.shown.IsZero() {
-		t.shownLocked(c, now)
+	if asked, ok := t.waiting[s]; ok {
+		delete(t.waiting, s)
+		t.shownLocked(asked, now)
 	}
 }
 
-func (t *town) shownLocked(c *change, now time.Time) {
-	c.shown = now
-	if now.Sub(c.asked) > late {
+func (t *town) shownLocked(asked, now time.Time) {
+	if now.Sub(asked) > late {
 		t.lateAt = now
 	}
+	if t.first.IsZero() && asked.After(t.moment) {
+		t.first = now
+	}
 }
 
-// expect notes that s has to be shown. It may have been already: a notification
-// can overtake the answer to its request.
+// expect notes that s, whose version is known for certain, has to be shown. It may
+// have been already: a notification can overtake the answer to its request.
 func (t *town) expect(s shown, asked time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &change{asked: asked}
-	t.changes[s] = c
 	if t.seen[s] > 0 {
-		t.shownLocked(c, time.Now())
+		t.shownLocked(asked, time.Now())
+		return
 	}
+	t.waiting[s] = asked
 }
 
 // act makes changes at the given rate until ctx ends, and returns when all that
@@ -208,7 +213,7 @@ func (t *town) act(ctx context.Context, perSecond float64) {
 		case room <- struct{}{}:
 			busy.Go(func() {
 				defer func() { <-room }()
-				t.change(context.WithoutCancel(ctx))
+				t.change(context.WithoutCancel(ctx), min(photoShare, photosPerSecond/perSecond))
 			})
 		default:
 		}
@@ -216,20 +221,20 @@ func (t *town) act(ctx context.Context, perSecond float64) {
 }
 
 // change makes one change, and repeats it until it is answered with success, as
-// the page does.
-func (t *town) change(ctx context.Context) {
+// the page does. So much of the changes are photos.
+func (t *town) change(ctx context.Context, photos float64) {
 	t.mu.Lock()
 	var r *report
 	if n := len(t.reports); n > 0 {
 		r = t.reports[max(0, n-1-rand.IntN(min(n, 40)))] // mostly what is new
 	}
 	t.mu.Unlock()
-	switch dice := rand.IntN(100); {
-	case r == nil || dice < 15:
+	switch dice := rand.Float64(); {
+	case r == nil || dice < 0.15:
 		t.file(ctx)
-	case dice < 18:
+	case dice < 0.15+photos:
 		t.addPhoto(ctx, r)
-	case dice < 80:
+	case dice < 0.8:
 		t.vote(ctx, r)
 	default:
 		t.move(ctx, r)

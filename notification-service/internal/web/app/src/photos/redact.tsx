@@ -34,25 +34,26 @@ export function Redact({ photo, onClose, onDone }: { photo: Photo; onClose(): vo
     event.preventDefault(); // of the image
     (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
     from.current = at(event);
-    setRects([...rects, { ...from.current, width: 0, height: 0 }]);
+    const begun = { ...from.current, width: 0, height: 0 };
+    setRects((rects) => [...rects, begun]); // of the latest: a machine that is slow draws none between two events
   };
   const go = (event: PointerEvent) => {
     const [a, b] = [from.current, at(event)];
     if (!a) return;
     const drawn = { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
-    setRects([...rects.slice(0, -1), drawn]);
+    setRects((rects) => [...rects.slice(0, -1), drawn]);
   };
   const end = () => {
-    if (from.current) setRects(rects.filter(({ width, height }) => width >= STEP / 4 && height >= STEP / 4)); // a mere click draws none
+    if (from.current) setRects((rects) => rects.filter(({ width, height }) => width >= STEP / 4 && height >= STEP / 4)); // a mere click draws none
     from.current = undefined;
   };
-  const remove = (i: number) => setRects(rects.filter((_, k) => k !== i));
+  const remove = (i: number) => setRects((rects) => rects.filter((_, k) => k !== i));
   const onKey = (event: KeyboardEvent, i: number) => {
     const [dx, dy] = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[event.key] ?? [];
     if (event.key === 'Delete' || event.key === 'Backspace') return remove(i);
     if (dx === undefined || dy === undefined) return;
     event.preventDefault();
-    setRects(
+    setRects((rects) =>
       rects.map((r, k) => {
         if (k !== i) return r;
         if (event.shiftKey) return { ...r, width: within(r.width + dx, STEP, 1 - r.x), height: within(r.height + dy, STEP, 1 - r.y) };
@@ -109,7 +110,7 @@ export function Redact({ photo, onClose, onDone }: { photo: Photo; onClose(): vo
         <button type="button" class="primary" disabled={sending || rects.length === 0} onClick={() => void send()}>
           {t('redact.do')}
         </button>
-        <button type="button" data-first onClick={() => setRects([...rects, { x: 0.4, y: 0.4, width: 0.2, height: 0.2 }])}>
+        <button type="button" data-first onClick={() => setRects((rects) => [...rects, { x: 0.4, y: 0.4, width: 0.2, height: 0.2 }])}>
           {t('redact.add')}
         </button>
         {rects.length > 0 && (

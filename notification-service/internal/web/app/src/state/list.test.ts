@@ -247,9 +247,38 @@ describe('while it is watched', () => {
     happens({ type: 'report.created', report_id: 'new2' });
     await later();
     expect([list.waiting.value, get.mock.calls.length]).toEqual([2, 0]);
-    vi.stubGlobal('scrollTo', vi.fn());
+    vi.stubGlobal('scrollTo', () => void vi.stubGlobal('scrollY', 0));
     await list.showWaiting();
     expect([list.waiting.value, get.mock.calls.length]).toEqual([0, 1]);
+    stop();
+  });
+
+  test('a fresh page that comes while somebody reads further down puts nothing above it', async () => {
+    const all = many(100, 50);
+    serve(reportService, 'GET', () => page(all.slice(0, 50), `behind ${all[49]?.id}`));
+    const list = createList('all');
+    const stop = list.watch();
+    list.load(noFilters);
+    await later();
+    const shown = ids(list);
+    streams.feed({ type: 'ready', data: {}, id: '' }); // asks for a fresh page, soon
+    vi.stubGlobal('scrollY', 900);
+    all.unshift(...many(102, 2));
+    await later();
+    await later();
+    expect([ids(list), list.waiting.value, list.next.value]).toEqual([shown, 2, 'behind r51']);
+    happens({ type: 'report.created', report_id: 'r102' }); // which that page had
+    happens({ type: 'report.created', report_id: 'r100' }); // which is shown
+    happens({ type: 'report.created', report_id: 'r103' });
+    await later();
+    expect(list.waiting.value).toBe(3);
+    happens({ type: 'report.moderated', action: 'hidden', report_id: 'r103' });
+    all.unshift(...many(200, 60)); // more than a page
+    await vi.advanceTimersByTimeAsync(13_000);
+    expect([ids(list), list.waiting.value]).toEqual([shown, 52]);
+    vi.stubGlobal('scrollTo', () => void vi.stubGlobal('scrollY', 0));
+    await list.showWaiting();
+    expect([ids(list)[0], ids(list).length, list.waiting.value, list.next.value]).toEqual(['r200', 50, 0, 'behind r151']);
     stop();
   });
 

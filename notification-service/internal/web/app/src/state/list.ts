@@ -31,7 +31,8 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
   const next = signal<string | undefined>();
   const state = signal<'loading' | 'ready' | 'failed'>('loading');
   const error = signal<unknown>();
-  /** Reports that were filed since, and are not shown yet. */
+  /** Reports that were filed since, and are not shown yet: by id, for the feed and a fresh page tell of the same. */
+  const held = new Set<string>();
   const waiting = signal(0);
   let filters = noFilters;
   /** Counts requests of first pages: only the answer to the latest is shown. */
@@ -67,11 +68,11 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
       if (isStale()) return;
       batch(() => {
         // A fresh first page, or a part of it, leaves what is behind it where it is.
-        if (cursor || (!further && limit === PAGE_SIZE)) next.value = page.next_cursor;
         reports.value = merge(page.reports);
+        if (cursor || (!further && limit === PAGE_SIZE && held.size === 0)) next.value = page.next_cursor;
         state.value = 'ready';
         error.value = undefined;
-        if (!cursor) waiting.value = 0;
+        waiting.value = held.size;
       });
     } catch (failure) {
       if (isStale()) return;
@@ -93,13 +94,29 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     state.value = 'loading';
     loads++;
     further = false;
+    held.clear();
     void fetchInto(undefined, (page) => page);
   };
   const more = () => {
     further = true;
     return fetchInto(next.value, (page) => uniqueById([...reports.value, ...page]));
   };
-  const refresh = () => fetchInto(undefined, (page) => (further ? mergeFirstPage(reports.value, page) : page));
+  /** What somebody reads must not be pushed away by what is put above it. */
+  const isReading = () => of === 'all' && window.scrollY > READING_PX;
+  /** Holds back what was filed since, while somebody reads. */
+  const putFirst = (page: Report[], replaces: boolean) => {
+    if (!isReading()) {
+      held.clear();
+      return replaces ? page : mergeFirstPage(reports.value, page);
+    }
+    const known = new Set(reports.value.map(({ id }) => id));
+    const newest = reports.value[0]?.created_at ?? '';
+    for (const { id, created_at } of page) if (!known.has(id) && created_at >= newest) held.add(id);
+    const rest = page.filter(({ id }) => !held.has(id));
+    if (rest.length === page.length) return replaces ? page : mergeFirstPage(reports.value, page);
+    return rest.length === 0 ? reports.value : mergeFirstPage(reports.value, rest);
+  };
+  const refresh = () => fetchInto(undefined, (page) => putFirst(page, !further));
   /** Fetches what was filed since, and no more, while that is a small part of a page. */
   const refreshFiled = async () => {
     const limit = filed + AHEAD;
@@ -107,7 +124,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     let overlaps = true as boolean;
     const merge = (page: Report[]) => {
       overlaps = page.length < limit || page.some(({ id }) => known.has(id));
-      return overlaps ? mergeFirstPage(reports.value, page) : reports.value;
+      return overlaps ? putFirst(page, false) : reports.value;
     };
     await fetchInto(undefined, merge, limit);
     if (!overlaps) await refresh();
@@ -136,13 +153,15 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     const gone = new Set(of === 'all' ? events.filter(hides).map(({ report_id }) => report_id) : []);
     const changed = reports.value.filter(({ id }) => !gone.has(id)).map((report) => applyEvents(report, events));
     if (changed.length < reports.value.length || changed.some((report, i) => report !== reports.value[i])) reports.value = changed;
-    const created = events.filter(({ type }) => type === 'report.created').length;
-    // What somebody reads must not be pushed away by what is put above it.
-    if (created > 0 && of === 'all' && window.scrollY > READING_PX) waiting.value += created;
-    else if (created > 0) {
-      filed += created;
+    const known = new Set(reports.value.map(({ id }) => id));
+    const created = events.filter(({ type, report_id }) => type === 'report.created' && !known.has(report_id));
+    for (const id of gone) held.delete(id);
+    if (isReading()) for (const { report_id } of created) held.add(report_id);
+    else if (created.length > 0) {
+      filed += created.length;
       refreshSoon();
     }
+    waiting.value = held.size;
     if (events.some(addsOrRemoves)) refreshAllSoon();
   };
 
@@ -157,8 +176,8 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     waiting,
     /** Shows what was filed since, and goes to where it is. */
     async showWaiting() {
+      window.scrollTo(0, 0); // first: nobody reads further down then
       await refresh();
-      window.scrollTo(0, 0);
     },
     /** Keeps the list current until the returned function is called. */
     watch: () => watchFeed({ onEvents, onGap: refreshAllSoon }),

@@ -16,10 +16,16 @@ fail() {
 # crash kills the main process of a server alone.
 crash() { kill -KILL "$(head -n 1 "$native/$1.pid")"; }
 
-# revive brings everything up again, at once, and expects it to be ready.
+# revive brings everything up again, at once, and expects it to be ready. On a busy
+# machine a process may answer later than status waits for it.
 revive() {
+  local tries
   scripts/stack up || fail "$1: up failed"
-  scripts/stack status || fail "$1: not everything is ready"
+  for tries in {1..60}; do
+    scripts/stack status && return
+    sleep 1
+  done
+  fail "$1: not everything is ready after $tries looks"
 }
 
 # Another program may take a port of a server that is down, but not each time.

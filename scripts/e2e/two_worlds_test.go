@@ -162,7 +162,7 @@ func play(t *testing.T, author person) world {
 		reader.screen.await(reader.seen)
 		events++
 		feed.await(t, events)
-		other.await(events)
+		c.awaitOutcomes(other, events)
 	}
 	for _, voteType := range []string{"upvote", "downvote"} {
 		for _, report := range reports {
@@ -193,6 +193,18 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// awaitOutcomes returns when the other system has had n events, and each of its
+// answers is noted: a report that is hidden meanwhile cancels what seems to wait.
+func (c *stack) awaitOutcomes(other *otherSystem, n int) {
+	c.t.Helper()
+	other.await(n)
+	eventually(c.t, "no delivery to other systems waits", func(ctx context.Context) bool {
+		var waiting int
+		err := c.notificationDB.QueryRow(ctx, `select count(*) from deliveries where channel = 'webhook' and state = 'waiting'`).Scan(&waiting)
+		return err == nil && waiting == 0
+	})
 }
 
 // comment has user say something about a report.

@@ -101,24 +101,35 @@ func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
 // bindQueue makes the queues that take messages of keys, and binds them.
 func bindQueue(t testing.TB, url string, keys ...event.Key) {
 	t.Helper()
-	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})
+	waitFor(t, "bound queues", func() bool {
+		err := bindQueues(t.Context(), url, keys)
+		if err != nil {
+			t.Logf("bind queues, again: %v", err) // a busy broker answers too late
+		}
+		return err == nil
+	})
+}
+
+func bindQueues(ctx context.Context, url string, keys []event.Key) error {
+	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "test"})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer conn.Close()
 	var topology event.Topology
 	if err := rabbit.DeclareExchange(conn, topology.Exchange(), "topic"); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	for _, key := range keys {
 		queue := topology.Queue(key)
 		if err := rabbit.DeclareQueue(conn, queue, amqp.Table{"x-queue-type": "quorum"}); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if err := rabbit.BindQueue(conn, queue, string(key), topology.Exchange()); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // A replica is a relay that runs in the test's process.

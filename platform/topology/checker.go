@@ -17,7 +17,8 @@ const (
 	// checkEvery is how often the broker is checked when nothing points to a
 	// fault.
 	checkEvery = time.Minute
-	// firstCheck leaves the consumer time to declare what is missing.
+	// firstCheck is how long after the consumer has declared everything the broker
+	// is checked first: its management API shows what is new a little later.
 	firstCheck = 15 * time.Second
 	// redeclareEvery spaces the declarations that unroutable messages ask for.
 	redeclareEvery = 2 * time.Second
@@ -39,6 +40,7 @@ type Checker struct {
 	management *management // nil without the API
 	rabbit     rabbit.Config
 	log        zerolog.Logger
+	firstCheck time.Duration // the constant, shorter in tests
 	unroutable chan struct{} // holds one request to look for a missing binding
 
 	mu       sync.Mutex
@@ -50,7 +52,7 @@ type Checker struct {
 // the same broker through its management API at managementURL, unless that is
 // empty.
 func NewChecker(t *Topology, managementURL string, cfg rabbit.Config) (*Checker, error) {
-	c := &Checker{topology: t, rabbit: cfg, log: cfg.Log, unroutable: make(chan struct{}, 1)}
+	c := &Checker{topology: t, rabbit: cfg, log: cfg.Log, firstCheck: firstCheck, unroutable: make(chan struct{}, 1)}
 	if managementURL == "" {
 		return c, nil
 	}
@@ -93,20 +95,25 @@ func (c *Checker) Unroutable(exchange, key string) {
 	}
 }
 
-// Run sets the policies, and checks soon after, then every minute and when a
-// message is unroutable, until ctx ends.
+// Run sets the policies, and checks soon after the topology was declared, then
+// every minute and when a message is unroutable, until ctx ends.
 func (c *Checker) Run(ctx context.Context) error {
 	if c.management != nil {
 		if _, err := c.setPolicies(ctx, nil); err != nil {
 			c.log.Warn().Err(err).Msg("setting policies failed, will retry")
 		}
 	}
-	check := time.NewTimer(firstCheck)
+	check := time.NewTimer(checkEvery)
 	defer check.Stop()
+	declared := c.topology.declared
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-declared:
+			declared = nil
+			check.Reset(c.firstCheck)
+			continue
 		case <-check.C:
 			c.Check(ctx)
 		case <-c.unroutable:

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,6 +51,14 @@ func (l *lines) count(text string) int {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	s := newEmptySite(t)
+	must(t, s.Declare(s.conn))
+	return s
+}
+
+// newEmptySite is a site of which nothing is declared yet.
+func newEmptySite(t *testing.T) *site {
+	t.Helper()
 	url := rabbittest.Vhost(t)
 	s := &site{Topology: New(event.Topology{}, nil, Group{"notifications", ContractQueues()}), log: new(lines), api: rabbittest.Management(t, api(t))}
 	var err error
@@ -59,9 +68,6 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.conn.Close() })
-	if err := s.Declare(s.conn); err != nil {
-		t.Fatal(err)
-	}
 	if s.ch, err = s.conn.Channel(); err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +143,39 @@ func TestCheckerDeclaresWhatIsMissing(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// A service that is slow to declare is no fault of the broker.
+func TestCheckerWaitsForTheDeclaration(t *testing.T) {
+	t.Parallel()
+	s := newEmptySite(t)
+	s.checker.firstCheck = 0
+	// What differs shows when the first check is over.
+	_, err := s.ch.QueueDeclare(s.Names.Retry("1s"), true, false, false, false, nil)
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.checker.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	eventually(t, "the checker runs", func() string {
+		if s.log.count("policy set") < len(s.policies) {
+			return "not all policies are set"
+		}
+		return ""
+	})
+	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(s.conn)); !ok {
+		t.Error("Declare does not report the queue that differs")
+	}
+	eventually(t, "the first check", func() string {
+		if len(s.checker.Findings()) == 0 {
+			return "nothing is found yet"
+		}
+		return ""
+	})
+	if s.log.count("topology is incomplete") != 0 {
+		t.Errorf("checked before everything was declared: %s", &s.log.buf)
+	}
 }
 
 // A queue that differs keeps nothing else from being declared.

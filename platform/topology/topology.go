@@ -9,6 +9,7 @@ package topology
 import (
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
@@ -72,13 +73,16 @@ type Topology struct {
 	queues    []queueSpec
 	bindings  []bindingSpec
 	policies  []rabbithole.Policy
+
+	declared     chan struct{} // closed once everything was declared, or refused
+	declaredOnce sync.Once
 }
 
 // New returns the topology of groups under names, in which messages can wait
 // for each of delays before another attempt.
 func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
 	t := &Topology{
-		Names: names, groups: groups, delays: retryDelays(delays), policies: policies(names, groups),
+		Names: names, groups: groups, delays: retryDelays(delays), policies: policies(names, groups), declared: make(chan struct{}),
 		exchanges: []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}},
 	}
 	for _, q := range t.queuesOfGroups() {
@@ -178,6 +182,7 @@ func (t *Topology) Declare(conn *amqp.Connection) error {
 			return errors.Join(faults...)
 		}
 	}
+	t.declaredOnce.Do(func() { close(t.declared) })
 	return errors.Join(faults...)
 }
 

@@ -15,14 +15,19 @@ host=${1%:*} port=${1##*:}
 vhost=${RABBITMQ_VHOST:-%2F}
 authorization=$(printf 'cityconnect:%s' "$(<"$SECRETS/password")" | base64 | tr -d '\n')
 
-# send METHOD PATH BODY: curl may be missing where this runs.
+# send METHOD PATH BODY: curl may be missing where this runs. All of this may be
+# repeated, and is, for a broker that is busy closes the connection without an
+# answer after a minute.
 send() {
-  local status rest
-  exec 3<>"/dev/tcp/$host/$port"
-  printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
-    "$1" "$2" "$host" "$authorization" "${#3}" "$3" >&3
-  read -r -t 20 _ status rest <&3 || status=nothing
-  exec 3>&-
+  local tries status rest
+  for tries in {1..5}; do
+    exec 3<>"/dev/tcp/$host/$port"
+    printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+      "$1" "$2" "$host" "$authorization" "${#3}" "$3" >&3
+    read -r -t 65 _ status rest <&3 || status="nothing in $tries tries"
+    exec 3>&-
+    [[ $status == nothing* ]] || break
+  done
   [[ $status == 2* ]] || {
     echo "users.sh: the broker answered $status ${rest%$'\r'} to $1 /api/$2" >&2
     exit 1

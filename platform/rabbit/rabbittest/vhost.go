@@ -4,6 +4,9 @@
 package rabbittest
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -27,7 +30,11 @@ func Vhost(t testing.TB) string {
 	made := newVhost(t, mustEnv(t, "TEST_RABBITMQ_URL"), SharedManagementURL(t))
 	t.Cleanup(func() {
 		u, _ := url.Parse(made)
-		if _, err := Management(t, SharedManagementURL(t)).DeleteVhost(strings.TrimPrefix(u.Path, "/")); err != nil {
+		err := ask(func() error {
+			_, err := Management(t, SharedManagementURL(t)).DeleteVhost(strings.TrimPrefix(u.Path, "/"))
+			return err
+		})
+		if answer, ok := errors.AsType[rabbithole.ErrorResponse](err); err != nil && (!ok || answer.StatusCode != http.StatusNotFound) {
 			t.Errorf("rabbittest: delete virtual host: %v", err)
 		}
 	})
@@ -52,6 +59,18 @@ func Management(t testing.TB, address string) *rabbithole.Client {
 	return client
 }
 
+// ask repeats a request that may be repeated for as long as it has no answer: the
+// management API closes a connection on which it has said nothing for a minute,
+// as when the machine is too busy.
+func ask(request func() error) error {
+	for began := time.Now(); ; {
+		err := request()
+		if !errors.Is(err, io.EOF) || time.Since(began) > setupTimeout {
+			return err
+		}
+	}
+}
+
 // newVhost makes a virtual host and returns its URL.
 func newVhost(t testing.TB, base, management string) string {
 	t.Helper()
@@ -60,7 +79,11 @@ func newVhost(t testing.TB, base, management string) string {
 		t.Fatal("rabbittest: the broker's address is not a URL")
 	}
 	name := "test-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	if _, err := Management(t, management).PutVhost(name, rabbithole.VhostSettings{}); err != nil {
+	err = ask(func() error {
+		_, err := Management(t, management).PutVhost(name, rabbithole.VhostSettings{})
+		return err
+	})
+	if err != nil {
 		t.Fatalf("rabbittest: make virtual host: %v", err)
 	}
 	u.Path = "/" + name

@@ -16,12 +16,14 @@ func TestBuilt(t *testing.T) {
 	if err != nil {
 		t.Skip("no npm here")
 	}
-	if !installed() {
-		install := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund")
-		install.Dir = "app"
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Skipf("npm ci (is the registry away?): %v\n%s", err, out)
-		}
+	// Linters and unit tests install the same packages at the same time: page.sh has
+	// a lock.
+	out, err := exec.CommandContext(t.Context(), "../../../scripts/page.sh").CombinedOutput()
+	if err != nil {
+		t.Fatalf("install the page's packages: %v\n%s", err, out)
+	}
+	if bytes.HasPrefix(out, []byte("skipped")) {
+		t.Skipf("%s", out)
 	}
 	files(t, "app/src") // what a test reads says when its cached result is stale
 	made := t.TempDir()
@@ -42,14 +44,6 @@ func TestBuilt(t *testing.T) {
 			t.Errorf("dist/%s is left over", name)
 		}
 	}
-}
-
-// installed reports whether node_modules has what package-lock.json names: npm
-// ci leaves a copy of it there.
-func installed() bool {
-	want, err := os.ReadFile("app/package-lock.json")
-	got, gotErr := os.ReadFile("app/node_modules/.package-lock.installed.json")
-	return err == nil && gotErr == nil && bytes.Equal(want, got)
 }
 
 func files(t *testing.T, dir string) map[string][]byte {

@@ -382,9 +382,10 @@ func TestRotation(t *testing.T) {
 	fresh := webhook.NewSecret()
 	w.exec(`update webhook_endpoints set previous_secret = secret, previous_secret_until = now() + interval '1 day', secret = $2 where id = $1`,
 		e.id, webhook.SealSecret(w.keys, e.id, fresh))
+	tell(&turning) // by a pass, perhaps, that had read the secrets before; the next one has not
 	tell(&during)
 	w.exec(`update webhook_endpoints set previous_secret_until = now()`)
-	tell(&turning) // by a pass, perhaps, that had read the secrets before; the next one has not
+	tell(&turning)
 	tell(&after)
 	r.sawOnce(slices.Concat(before, during, turning, after), "")
 	for _, tt := range []struct {

@@ -98,7 +98,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 // that answers no more would hold up the draining without end, so the
 // connection is cut after a while.
 func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
-	if err := c.topology.Declare(conn); err != nil {
+	if err := c.topology.Declare(ctx, conn); err != nil {
 		return fmt.Errorf("declare topology: %w", err)
 	}
 	var working sync.WaitGroup

@@ -21,8 +21,8 @@ type Group struct {
 	Name   string           // lower case, such as "webhooks"; names the group's policy at the broker
 	Queues []topology.Queue // the most urgent one first
 	// Effect is what the messages bring about. A group without one is another
-	// process's: this one shows its queues once they exist, and lets operators
-	// change their pools, but neither declares nor reads them.
+	// process's: this one declares its queues where they are wanted, shows them, and
+	// lets operators change their pools, but does not read them.
 	Effect Effect
 	// Bulk says that nobody waits for the effect by the millisecond: its workers
 	// take ten times as many messages as configured, and wait for them a little.

@@ -172,7 +172,7 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker
 		if backoff.Sleep(ctx, delay) != nil {
 			return
 		}
-		if err := q.topology.Declare(conn); err != nil { // the queue may be what is missing
+		if err := q.topology.Declare(ctx, conn); err != nil { // the queue may be what is missing
 			q.log.Error().Err(err).Msg("declaring the topology failed, will retry")
 		}
 	}

@@ -10,6 +10,7 @@ package group
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,8 +32,11 @@ type Dependencies struct {
 	RabbitURL     string
 	ManagementURL string         // of the broker's management API; may be empty, see topology.Checker
 	Names         event.Topology // of exchanges and queues
-	Log           zerolog.Logger
-	Metrics       prometheus.Registerer
+	// Before are groups of other processes whose queues get the same messages and
+	// must not miss any: they are declared, too, and first.
+	Before  []topology.Group
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
 
 	// Await returns when messages may be taken, or an error if ctx ends first;
 	// nil does not wait. Scrub is for deadletter.Store.BeforeArchive, or nil.
@@ -59,13 +63,11 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	connection := func(name string) rabbit.Config {
 		return rabbit.Config{URL: d.RabbitURL, Name: name, Log: d.Log}
 	}
-	var queues []topology.Group
+	declared := slices.Clone(d.Before)
 	for _, g := range groups {
-		if g.Effect != nil { // a queue that nobody reads would fill until the broker refuses more
-			queues = append(queues, topology.Group{Name: g.Name, Queues: g.Queues})
-		}
+		declared = append(declared, topology.Group{Name: g.Name, Queues: g.Queues, Elsewhere: g.Effect == nil})
 	}
-	broker := topology.New(d.Names, cfg.RetrySchedule(), queues...)
+	broker := topology.New(d.Names, cfg.RetrySchedule(), declared...)
 	r := &Runner{database: d.Database, await: d.Await, log: d.Log}
 	var err error
 	if r.Checker, err = topology.NewChecker(broker, d.ManagementURL, connection("checker")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -158,13 +159,18 @@ func TestAGroupFailsForItself(t *testing.T) {
 }
 
 // A queue of another process is shown once that process has run, and its pool
-// can be changed. Nobody else declares it: what nobody reads would fill.
+// can be changed. Nobody else declares it before it is wanted: what nobody reads
+// would fill.
 func TestAGroupElsewhere(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
 	h := consumertest.On(t, rabbittest.Vhost(t), pool)
 	const queue = "queue.later"
-	later := consumer.Group{Name: "later", Queues: []topology.Queue{{Name: queue, Keys: []event.Key{event.VoteReceivedKey}}}}
+	var wanted atomic.Bool
+	later := consumer.Group{Name: "later", Queues: []topology.Queue{{
+		Name: queue, Keys: []event.Key{event.VoteReceivedKey},
+		Wanted: func(context.Context) (bool, error) { return wanted.Load(), nil },
+	}}}
 	here := consumer.Group{Name: "notifications", Queues: topology.ContractQueues(), Effect: consumertest.Effect(pool)}
 	runner := start(t, pool, h.URL, here, later)
 	h.WaitSubscribed(consumer.Defaults().Workers)
@@ -178,12 +184,13 @@ func TestAGroupElsewhere(t *testing.T) {
 		t.Errorf("%s was declared by a process that does not read it", queue)
 	}
 
+	wanted.Store(true)
 	conn, err := amqp.Dial(h.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := topology.New(event.Topology{}, nil, topology.Group{Name: later.Name, Queues: later.Queues}).Declare(conn); err != nil {
+	if err := topology.New(event.Topology{}, nil, topology.Group{Name: later.Name, Queues: later.Queues}).Declare(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
 	h.Publish(h.Votes(3, "alice")...)

@@ -129,6 +129,18 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
+// Demand has the queue called name, without the prefix of the topology, wanted from
+// now on, and returns once it is bound. Whoever is about to have a use for its
+// messages asks for them first.
+func (c *Checker) Demand(ctx context.Context, name string) error {
+	for _, q := range c.topology.queues {
+		if q.name == c.topology.Names.Named(name) {
+			q.demanded.Store(true)
+		}
+	}
+	return c.declare(ctx)
+}
+
 // Check compares the broker with the topology now, remedies what it can, and
 // logs what is new of the rest.
 func (c *Checker) Check(ctx context.Context) {
@@ -178,12 +190,13 @@ func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, er
 		return nil, nil, err
 	}
 	have.policies = append(have.policies, set...)
-	copies := c.topology.copies(have)
+	need := c.topology.needed(ctx)
+	copies := need.copies(have)
 	c.mu.Lock()
 	c.copies = copies
 	c.mu.Unlock()
-	missing, differing = c.topology.compare(have, c.management.vhost)
-	return missing, differing, nil
+	missing, differing = need.compare(have)
+	return missing, append(differing, need.comparePolicies(c.topology.policies, have.policies, c.management.vhost)...), nil
 }
 
 // declare puts back what is missing.
@@ -193,7 +206,7 @@ func (c *Checker) declare(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	return c.topology.Declare(conn)
+	return c.topology.Declare(ctx, conn)
 }
 
 // setPolicies sets and returns those of our policies that are not among have.

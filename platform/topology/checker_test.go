@@ -52,7 +52,7 @@ func (l *lines) count(text string) int {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := newEmptySite(t)
-	must(t, s.Declare(s.conn))
+	must(t, s.Declare(t.Context(), s.conn))
 	return s
 }
 
@@ -60,7 +60,7 @@ func newSite(t *testing.T) *site {
 func newEmptySite(t *testing.T) *site {
 	t.Helper()
 	url := rabbittest.Vhost(t)
-	s := &site{Topology: New(event.Topology{}, nil, Group{"notifications", ContractQueues()}), log: new(lines), api: rabbittest.Management(t, api(t))}
+	s := &site{Topology: New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()}), log: new(lines), api: rabbittest.Management(t, api(t))}
 	var err error
 	s.checker, err = NewChecker(s.Topology, api(t), rabbit.Config{URL: url, Log: zerolog.New(s.log)})
 	must(t, err)
@@ -164,7 +164,7 @@ func TestCheckerWaitsForTheDeclaration(t *testing.T) {
 		}
 		return ""
 	})
-	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(s.conn)); !ok {
+	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(t.Context(), s.conn)); !ok {
 		t.Error("Declare does not report the queue that differs")
 	}
 	eventually(t, "the first check", func() string {
@@ -189,7 +189,7 @@ func TestDeclareGoesOnAfterAMismatch(t *testing.T) {
 	}
 	_, err := s.ch.QueueDeclare(first, true, false, false, false, nil)
 	must(t, err)
-	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(s.conn)); !ok {
+	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(t.Context(), s.conn)); !ok {
 		t.Error("Declare does not report the queue that differs")
 	}
 	if _, err := s.ch.QueueDeclarePassive(last, true, false, false, false, nil); err != nil {

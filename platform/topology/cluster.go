@@ -22,10 +22,10 @@ type Copies struct {
 
 // copies returns where each of our queues is that has several copies; none on a
 // single node.
-func (t *Topology) copies(have snapshot) map[string]Copies {
+func (need needed) copies(have snapshot) map[string]Copies {
 	copies := make(map[string]Copies)
 	for _, h := range have.queues {
-		if len(h.Members) < 2 || !slices.ContainsFunc(t.queues, func(q queueSpec) bool { return q.name == h.Name }) {
+		if len(h.Members) < 2 || !need.reads(h.Name) {
 			continue
 		}
 		c := Copies{Members: append([]string{}, h.Members...), Online: append([]string{}, h.Online...)}
@@ -42,11 +42,11 @@ func (t *Topology) copies(have snapshot) map[string]Copies {
 // compareCopies finds what is not as safe as the cluster could make it: nodes
 // that are down or do not see each other, and queues with fewer copies than
 // there are nodes. On a single node there is nothing to find.
-func (t *Topology) compareCopies(have snapshot) (findings []Finding) {
+func (need needed) compareCopies(have snapshot) (findings []Finding) {
 	var ours []rabbithole.QueueInfo
 	members := len(have.nodes)
 	for _, h := range have.queues {
-		if slices.ContainsFunc(t.queues, func(q queueSpec) bool { return q.name == h.Name }) {
+		if need.reads(h.Name) {
 			ours = append(ours, h)
 			members = max(members, len(h.Members))
 		}

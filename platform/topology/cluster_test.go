@@ -20,7 +20,7 @@ import (
 func TestCopiesInACluster(t *testing.T) {
 	t.Parallel()
 	three := []string{"cc1@localhost", "cc2@localhost", "cc3@localhost"}
-	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	broker := New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()}).needed(t.Context())
 	whole := func(change func(q *rabbithole.QueueInfo)) (have snapshot) {
 		for _, spec := range broker.queues {
 			q := rabbithole.QueueInfo{Name: spec.name, Type: quorum, Status: "running", Node: three[0], Members: three, Online: three}
@@ -79,9 +79,9 @@ func TestCopiesInACluster(t *testing.T) {
 // not be taken for a queue that nobody bound.
 func TestQueueOfANodeThatIsDown(t *testing.T) {
 	t.Parallel()
-	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	broker := New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()}).needed(t.Context())
 	dlq := event.Topology{}.DeadLetterQueue(event.Topology{}.Queue(event.VoteReceivedKey))
-	missing, _ := broker.compare(snapshot{queues: []rabbithole.QueueInfo{{Name: dlq, Type: "classic", Status: "down", Node: "cc1@localhost"}}}, "/")
+	missing, _ := broker.compare(snapshot{queues: []rabbithole.QueueInfo{{Name: dlq, Type: "classic", Status: "down", Node: "cc1@localhost"}}})
 	if slices.ContainsFunc(missing, func(f Finding) bool { return strings.Contains(f.What, "queue "+dlq+" is not bound") }) {
 		t.Errorf("found %q: the binding of a queue that is down", missing)
 	}
@@ -91,7 +91,7 @@ func TestQueueOfANodeThatIsDown(t *testing.T) {
 // nothing of the queues of others, and nothing on a single node.
 func TestWhereQueuesAre(t *testing.T) {
 	t.Parallel()
-	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	broker := New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()}).needed(t.Context())
 	queue := event.Topology{}.Queue(event.VoteReceivedKey)
 	have := snapshot{queues: []rabbithole.QueueInfo{
 		{Name: queue, Type: quorum, Leader: "b", Members: []string{"c", "a", "b"}, Online: []string{"b", "a"}},
@@ -113,12 +113,12 @@ func TestWhereQueuesAre(t *testing.T) {
 func TestWhereQueuesAreWithoutTheirLeader(t *testing.T) {
 	t.Parallel()
 	cluster := rabbittest.StartCluster(t)
-	broker := New(event.Topology{}, nil, Group{"notifications", ContractQueues()})
+	broker := New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()})
 	checker, err := NewChecker(broker, cluster.ManagementURL(), rabbit.Config{URL: cluster.Vhost(), Log: zerolog.Nop()})
 	must(t, err)
 	eventually(t, "three copies of each queue", func() string {
 		checker.Check(t.Context()) // declares them at first
-		for _, q := range broker.queues {
+		for _, q := range broker.needed(t.Context()).queues {
 			if c := checker.Copies(q.name); c == nil || c.Leader == "" || len(c.Members) != 3 || len(c.Online) != 3 {
 				return fmt.Sprintf("%s: %+v", q.name, c)
 			}

@@ -13,10 +13,10 @@ import (
 // declaredSoon is the remedy of what is missing: the service's own.
 const declaredSoon = "the service declares it within a minute; if it does not, look at its log for the broker's refusal"
 
-// compare returns what have is missing, which the service can declare, and
-// what differs in it, which an operator has to remedy.
-func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Finding) {
-	for _, e := range t.exchanges {
+// compare returns what have is missing of what is needed, which the service can
+// declare, and what differs in it, which an operator has to remedy.
+func (need needed) compare(have snapshot) (missing, differing []Finding) {
+	for _, e := range need.exchanges {
 		i := slices.IndexFunc(have.exchanges, func(h rabbithole.ExchangeInfo) bool { return h.Name == e.name })
 		switch {
 		case i < 0:
@@ -28,7 +28,7 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 			})
 		}
 	}
-	for _, q := range t.queues {
+	for _, q := range need.queues {
 		i := slices.IndexFunc(have.queues, func(h rabbithole.QueueInfo) bool { return h.Name == q.name })
 		if i < 0 {
 			remedy := declaredSoon
@@ -36,6 +36,9 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 				remedy += "; what it held is published again by: report-service republish -since TIME"
 			}
 			missing = append(missing, Finding{"queue " + q.name + " is missing", remedy})
+			continue
+		}
+		if q.elsewhere {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.args)) {
@@ -47,16 +50,15 @@ func (t *Topology) compare(have snapshot, vhost string) (missing, differing []Fi
 			}
 		}
 	}
-	for _, b := range t.bindings {
+	for _, b := range slices.Concat(need.routes, need.bindings) {
 		// The bindings of a queue whose node is down are not shown, and are still there.
 		down := slices.ContainsFunc(have.queues, func(h rabbithole.QueueInfo) bool { return h.Name == b.queue && isDown(h) })
 		if !down && !slices.ContainsFunc(have.bindings, b.is) {
 			missing = append(missing, Finding{fmt.Sprintf("queue %s is not bound to %s by %q", b.queue, b.exchange, b.key), declaredSoon})
 		}
 	}
-	differing = append(differing, t.copiedRetries(have.bindings)...)
-	differing = append(differing, t.compareCopies(have)...)
-	return missing, append(differing, t.comparePolicies(have.policies, vhost)...)
+	differing = append(differing, need.copiedRetries(have.bindings)...)
+	return missing, append(differing, need.compareCopies(have)...)
 }
 
 func (b bindingSpec) is(h rabbithole.BindingInfo) bool {
@@ -65,8 +67,8 @@ func (b bindingSpec) is(h rabbithole.BindingInfo) bool {
 
 // copiedRetries finds bindings of others to our retry exchanges: a second
 // queue there would make two messages of one.
-func (t *Topology) copiedRetries(have []rabbithole.BindingInfo) (findings []Finding) {
-	for _, e := range t.exchanges {
+func (need needed) copiedRetries(have []rabbithole.BindingInfo) (findings []Finding) {
+	for _, e := range need.exchanges {
 		for _, h := range have {
 			if h.Source == e.name && e.kind == amqp.ExchangeFanout && h.Destination != e.name {
 				findings = append(findings, Finding{
@@ -82,11 +84,11 @@ func (t *Topology) copiedRetries(have []rabbithole.BindingInfo) (findings []Find
 // comparePolicies finds queues whose policy does not have a setting of ours. It works
 // out by itself which policy applies: management shows that at the queue only
 // seconds after the policy was set or the broker started.
-func (t *Topology) comparePolicies(have []rabbithole.Policy, vhost string) (findings []Finding) {
-	for _, want := range t.policies {
+func (need needed) comparePolicies(policies, have []rabbithole.Policy, vhost string) (findings []Finding) {
+	for _, want := range policies {
 		pattern := regexp.MustCompile(want.Pattern)
-		for _, q := range t.queues {
-			if !pattern.MatchString(q.name) {
+		for _, q := range need.queues {
+			if q.elsewhere || !pattern.MatchString(q.name) {
 				continue
 			}
 			got := applied(have, vhost, q.name)

@@ -7,9 +7,11 @@
 package topology
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
@@ -23,11 +25,15 @@ import (
 // archives it: 24 hours, in milliseconds. The contract fixes it.
 const deadLetterTTL = 86_400_000
 
+// askTimeout is how long a queue's declaration waits for whether it is wanted.
+const askTimeout = 2 * time.Second
+
 // A queueSpec is a queue as it should be. Arguments cannot be changed once
 // the queue exists, so only what the contract fixes is among them.
 type queueSpec struct {
-	name string
-	args amqp.Table
+	name      string
+	args      amqp.Table
+	elsewhere bool // another process reads it, and says if it differs
 }
 
 type exchangeSpec struct{ name, kind string }
@@ -39,6 +45,10 @@ type bindingSpec struct{ queue, exchange, key string }
 type Group struct {
 	Name   string // lower case, such as "webhooks"
 	Queues []Queue
+	// Elsewhere says that another process reads them. This one declares them all
+	// the same: a message that several queues are to get must not find one of them
+	// alone, for then the broker takes it, and the others never have it.
+	Elsewhere bool
 }
 
 // A Queue is one that a group reads. It is a quorum queue with a dead-letter
@@ -46,6 +56,11 @@ type Group struct {
 type Queue struct {
 	Name string      // without the prefix of the topology, such as "queue.webhooks"
 	Keys []event.Key // of the messages that it gets
+	// Wanted reports whether anybody has a use for these messages. It is asked
+	// whenever the queue is declared or checked; nil is always. A queue that is
+	// not wanted is not bound, so that the broker need not keep what its reader
+	// would drop. What is bound stays bound.
+	Wanted func(ctx context.Context) (bool, error)
 }
 
 // ContractQueues returns the queues that the contract gives to what people are
@@ -67,59 +82,118 @@ func ContractQueues() []Queue {
 type Topology struct {
 	Names event.Topology
 
-	groups    []Group
-	delays    []time.Duration // of the retry queues, ascending
-	exchanges []exchangeSpec
-	queues    []queueSpec
-	bindings  []bindingSpec
-	policies  []rabbithole.Policy
+	delays   []time.Duration // of the retry queues, ascending
+	always   needed
+	queues   []*groupQueue // of the groups, in their order
+	policies []rabbithole.Policy
 
 	declared     chan struct{} // closed once everything was declared, or refused
 	declaredOnce sync.Once
 }
 
+// needed is what should exist at the broker.
+type needed struct {
+	exchanges []exchangeSpec
+	queues    []queueSpec
+	routes    []bindingSpec // by which queues get messages, in the order of the groups
+	bindings  []bindingSpec // all others
+}
+
+// A groupQueue is a queue of a group, with what belongs to it.
+type groupQueue struct {
+	name      string // at the broker
+	elsewhere bool   // another process reads it
+	queues    []queueSpec
+	routes    []bindingSpec // by which it gets its messages
+	dead      bindingSpec   // by which its dead-letter queue does
+
+	wanted   func(ctx context.Context) (bool, error) // nil is always
+	known    atomic.Bool                             // it was wanted when that was asked last
+	demanded atomic.Bool                             // somebody is about to want it
+}
+
 // New returns the topology of groups under names, in which messages can wait
-// for each of delays before another attempt.
+// for each of delays before another attempt. Of groups that get the same
+// messages, the one that must not miss any comes first: see Declare.
 func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
-	t := &Topology{
-		Names: names, groups: groups, delays: retryDelays(delays), policies: policies(names, groups), declared: make(chan struct{}),
-		exchanges: []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}},
-	}
-	for _, q := range t.queuesOfGroups() {
-		queue := names.Named(q.Name)
-		dlq, dlqKey := names.DeadLetterQueue(queue), names.DeadLetterKey(queue)
-		t.queues = append(t.queues,
-			queueSpec{queue, amqp.Table{
-				"x-queue-type":              "quorum",
-				"x-dead-letter-exchange":    names.DeadLetterExchange(),
-				"x-dead-letter-routing-key": dlqKey,
-			}},
-			deadLetterSpec(dlq))
-		t.bindings = append(t.bindings, bindingSpec{dlq, names.DeadLetterExchange(), dlqKey})
-		for _, key := range q.Keys {
-			t.bindings = append(t.bindings, bindingSpec{queue, names.Exchange(), string(key)})
+	t := &Topology{Names: names, delays: retryDelays(delays), policies: policies(names, groups), declared: make(chan struct{})}
+	t.always.exchanges = []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}}
+	for _, g := range groups {
+		for _, q := range g.Queues {
+			t.queues = append(t.queues, newGroupQueue(names, q, g.Elsewhere))
 		}
 	}
 	for _, delay := range t.delays {
 		name := t.RetryExchange(delay)
-		t.exchanges = append(t.exchanges, exchangeSpec{name, amqp.ExchangeFanout})
+		t.always.exchanges = append(t.always.exchanges, exchangeSpec{name, amqp.ExchangeFanout})
 		// What expires goes to the default exchange under the key that it was
 		// published with: the name of the queue that it came from.
-		t.queues = append(t.queues, queueSpec{name, amqp.Table{
+		t.always.queues = append(t.always.queues, queueSpec{name, amqp.Table{
 			"x-queue-type":           "quorum",
 			"x-message-ttl":          int32(delay.Milliseconds()),
 			"x-dead-letter-exchange": "",
-		}})
-		t.bindings = append(t.bindings, bindingSpec{queue: name, exchange: name})
+		}, false})
+		t.always.bindings = append(t.always.bindings, bindingSpec{queue: name, exchange: name})
 	}
 	return t
 }
 
-func (t *Topology) queuesOfGroups() (queues []Queue) {
-	for _, g := range t.groups {
-		queues = append(queues, g.Queues...)
+func newGroupQueue(names event.Topology, q Queue, elsewhere bool) *groupQueue {
+	name := names.Named(q.Name)
+	dlq, dlqKey := names.DeadLetterQueue(name), names.DeadLetterKey(name)
+	g := &groupQueue{
+		name: name, elsewhere: elsewhere, wanted: q.Wanted,
+		queues: []queueSpec{
+			{name, amqp.Table{
+				"x-queue-type":              "quorum",
+				"x-dead-letter-exchange":    names.DeadLetterExchange(),
+				"x-dead-letter-routing-key": dlqKey,
+			}, elsewhere},
+			{dlq, deadLetterArgs(), elsewhere},
+		},
+		dead: bindingSpec{dlq, names.DeadLetterExchange(), dlqKey},
 	}
-	return queues
+	for _, key := range q.Keys {
+		g.routes = append(g.routes, bindingSpec{name, names.Exchange(), string(key)})
+	}
+	return g
+}
+
+// needed returns what should exist now. Whether a queue is wanted may be unknown
+// for a while, as when the database is away: then it is as it was before.
+func (t *Topology) needed(ctx context.Context) needed {
+	need := needed{exchanges: t.always.exchanges}
+	for _, q := range t.queues {
+		wanted := q.isWanted(ctx)
+		if q.elsewhere && !wanted {
+			continue // nobody may read it: it would fill until the broker refuses more
+		}
+		need.queues = append(need.queues, q.queues...)
+		need.bindings = append(need.bindings, q.dead)
+		if wanted {
+			need.routes = append(need.routes, q.routes...)
+		}
+	}
+	need.queues = append(need.queues, t.always.queues...)
+	need.bindings = append(need.bindings, t.always.bindings...)
+	return need
+}
+
+// reads reports whether this process reads queue, or its dead letters or retries.
+func (need needed) reads(queue string) bool {
+	return slices.ContainsFunc(need.queues, func(q queueSpec) bool { return q.name == queue && !q.elsewhere })
+}
+
+func (q *groupQueue) isWanted(ctx context.Context) bool {
+	if q.wanted == nil || q.demanded.Load() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if wanted, err := q.wanted(ctx); err == nil {
+		q.known.Store(wanted)
+	}
+	return q.known.Load()
 }
 
 // retryDelays returns the delays that need a queue at the broker, each once. The
@@ -136,12 +210,14 @@ func retryDelays(delays []time.Duration) []time.Duration {
 // routing key.
 func (t *Topology) RetryExchange(delay time.Duration) string { return t.Names.Retry(delay.String()) }
 
-// DeadLetterQueues returns the dead-letter queue of each queue.
+// DeadLetterQueues returns the dead-letter queue of each queue that this process
+// reads.
 func (t *Topology) DeadLetterQueues() map[string]string {
 	queues := make(map[string]string)
-	for _, q := range t.queuesOfGroups() {
-		queue := t.Names.Named(q.Name)
-		queues[queue] = t.Names.DeadLetterQueue(queue)
+	for _, q := range t.queues {
+		if !q.elsewhere {
+			queues[q.name] = t.Names.DeadLetterQueue(q.name)
+		}
 	}
 	return queues
 }
@@ -159,7 +235,12 @@ func (t *Topology) RetryQueues() map[time.Duration]string {
 // Declare makes what is missing. It changes and deletes nothing: what exists
 // and differs is an error that says how, and keeps nothing else from being
 // declared.
-func (t *Topology) Declare(conn *amqp.Connection) error {
+//
+// Queues are bound in the order of the groups, and none is after one that could
+// not be: what no queue takes is returned to its publisher, who keeps it, but
+// what the second queue takes and the first does not is gone for the first.
+func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
+	need := t.needed(ctx)
 	var faults []error
 	try := func(err error) bool {
 		if err != nil {
@@ -167,17 +248,26 @@ func (t *Topology) Declare(conn *amqp.Connection) error {
 		}
 		return !conn.IsClosed() // without a connection all others would fail, too
 	}
-	for _, e := range t.exchanges {
+	for _, e := range need.exchanges {
 		if !try(rabbit.DeclareExchange(conn, e.name, e.kind)) {
 			return errors.Join(faults...)
 		}
 	}
-	for _, q := range t.queues {
-		if !try(rabbit.DeclareQueue(conn, q.name, q.args)) {
+	for _, q := range need.queues {
+		err := rabbit.DeclareQueue(conn, q.name, q.args)
+		if _, differs := errors.AsType[*rabbit.MismatchError](err); differs && q.elsewhere {
+			continue
+		}
+		if !try(err) {
 			return errors.Join(faults...)
 		}
 	}
-	for _, b := range t.bindings {
+	for _, b := range need.routes {
+		if err := rabbit.BindQueue(conn, b.queue, b.key, b.exchange); err != nil {
+			return errors.Join(append(faults, err)...)
+		}
+	}
+	for _, b := range need.bindings {
 		if !try(rabbit.BindQueue(conn, b.queue, b.key, b.exchange)) {
 			return errors.Join(faults...)
 		}
@@ -190,14 +280,11 @@ func (t *Topology) Declare(conn *amqp.Connection) error {
 // exists, for a reader that may come before everything else is declared. One
 // that exists with other arguments is read as it is: Declare reports it.
 func (t *Topology) DeclareDeadLetterQueue(conn *amqp.Connection, name string) error {
-	spec := deadLetterSpec(name)
-	err := rabbit.DeclareQueue(conn, spec.name, spec.args)
+	err := rabbit.DeclareQueue(conn, name, deadLetterArgs())
 	if _, differs := errors.AsType[*rabbit.MismatchError](err); differs {
 		return nil
 	}
 	return err
 }
 
-func deadLetterSpec(dlq string) queueSpec {
-	return queueSpec{dlq, amqp.Table{"x-message-ttl": int32(deadLetterTTL)}}
-}
+func deadLetterArgs() amqp.Table { return amqp.Table{"x-message-ttl": int32(deadLetterTTL)} }

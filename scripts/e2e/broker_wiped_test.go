@@ -19,6 +19,23 @@ import (
 // BROKER_BACKLOG says how many messages wait, 200 if it is not set.
 func TestBrokerLosesItsDisk(t *testing.T) {
 	t.Parallel()
+	t.Run("nobody else is there", func(t *testing.T) {
+		t.Parallel()
+		loseTheDisk(t, func(*stack) {}, func(*stack, time.Time) {})
+	})
+	// Its queue takes the same messages, and is there before those of notifications.
+	t.Run("the worker of webhooks is back first", func(t *testing.T) {
+		t.Parallel()
+		loseTheDisk(t,
+			func(c *stack) { openOtherSystem(t).register(c, c.signIn("Pavel", "operator")) },
+			(*stack).awaitPublished)
+	})
+}
+
+// loseTheDisk does so: begin is called before the first report, and back, with the
+// time of the loss, between the broker's return and that of notification-service.
+func loseTheDisk(t *testing.T, begin func(*stack), back func(*stack, time.Time)) {
+	t.Helper()
 	const voters = 8
 	backlog := 200
 	if text := os.Getenv("BROKER_BACKLOG"); text != "" {
@@ -29,6 +46,7 @@ func TestBrokerLosesItsDisk(t *testing.T) {
 	c.notification.start()
 	c.report.start()
 	c.awaitReady()
+	begin(c)
 	ana := c.signIn("Ana", "resident")
 	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
 	first := file(t, ana, "Before the disk is lost")
@@ -64,20 +82,28 @@ func TestBrokerLosesItsDisk(t *testing.T) {
 		})
 	}
 	users.Wait()
-	published := func(ctx context.Context) bool {
-		var waiting int
-		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
-		return err == nil && waiting == 0
-	}
-	eventually(t, "the broker has confirmed the backlog", published)
+	c.awaitPublished(time.Time{})
 	server.Destroy()
+	lost := time.Now()
 	server.Start()
-	back := time.Now()
+	back(c, lost)
+	began := time.Now()
 	c.notification.start()
 	officials.await(len(wantOfficials))
 	anas.await(len(wantAna))
-	t.Logf("%d messages were shown again %.1f s after the broker was back", backlog, time.Since(back).Seconds())
+	t.Logf("%d messages were shown %.1f s after notification-service was started", backlog, time.Since(began).Seconds())
 	officials.check(wantOfficials)
 	anas.check(wantAna)
-	eventually(t, "everything is published again", published)
+	c.awaitPublished(lost)
+}
+
+// awaitPublished returns when the broker has confirmed everything in the outbox
+// since then.
+func (c *stack) awaitPublished(since time.Time) {
+	c.t.Helper()
+	eventually(c.t, "everything is published", func(ctx context.Context) bool {
+		var waiting int
+		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published' or published_at < $1`, since).Scan(&waiting)
+		return err == nil && waiting == 0
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -28,6 +29,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 func main() { service.Main("delivery-worker", run, config.WorkerAddr, nil) }
@@ -56,7 +58,8 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	dispatcher := ledger.New(cfg.Webhook.Ledger(), sender, postgres.Ledger{Store: store}, metrics, log)
 	groups, err := group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
-	}, webhook.Group(store, dispatcher.Wake))
+		Before: []topology.Group{notifier.Queues()},
+	}, webhook.Group(store, webhook.NewEffect(store, dispatcher.Wake)))
 	if err != nil {
 		return err
 	}

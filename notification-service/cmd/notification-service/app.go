@@ -92,7 +92,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Await: a.awaitDatabase, Scrub: store.ScrubLetters,
-	}, notifier.New(store, a.bus, cfg.Keys).Group(), webhook.Group(nil, nil)) // which delivery-worker reads
+	}, notifier.New(store, a.bus, cfg.Keys).Group(), webhook.Group(store, nil)) // which delivery-worker reads
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		return nil, fmt.Errorf("set up the page: %w", err)
 	}
 	operations := admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
-	maps.Copy(operations, admin.NewWebhooks(store, cfg.Webhooks, cfg.Keys).Handlers())
+	maps.Copy(operations, admin.NewWebhooks(store, a.groups.Checker, cfg.Webhooks, cfg.Keys).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
 	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
 	maps.Copy(operations, admin.EmailHandlers(store))

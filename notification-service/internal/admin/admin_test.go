@@ -43,6 +43,12 @@ type console struct {
 func newConsole(t *testing.T, role auth.Role) *console {
 	t.Helper()
 	r := consumertest.New(t)
+	return openConsole(t, r, role, r.URL)
+}
+
+// openConsole returns one of r whose queue of webhooks is at another broker.
+func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookBroker string) *console {
+	t.Helper()
 	c, _ := r.Start()
 	r.StartArchive()
 	r.WaitSubscribed(1)
@@ -63,7 +69,7 @@ func newConsole(t *testing.T, role auth.Role) *console {
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
 		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Handlers()
-		maps.Copy(handlers, webhooks(t, r).Handlers())
+		maps.Copy(handlers, webhooks(t, r, webhookBroker).Handlers())
 		maps.Copy(handlers, admin.HistoryHandlers(r.Pool))
 		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})

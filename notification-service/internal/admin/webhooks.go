@@ -36,17 +36,24 @@ type WebhookStore interface {
 	ResendDelivery(ctx context.Context, actor string, id int64) (webhook.Record, error)
 }
 
+// A WebhookQueue is bound before the first endpoint is there: what happens from
+// then on is for it.
+type WebhookQueue interface {
+	Demand(ctx context.Context, queue string) error
+}
+
 // Webhooks answers the operators' operations on endpoints and deliveries.
 type Webhooks struct {
 	store WebhookStore
+	queue WebhookQueue
 	rules webhook.Rules
 	keys  *event.Keyring
 }
 
 // NewWebhooks returns Webhooks on store. The rules say which addresses may be
 // registered; the keys seal secrets.
-func NewWebhooks(store WebhookStore, rules webhook.Rules, keys *event.Keyring) *Webhooks {
-	return &Webhooks{store, rules, keys}
+func NewWebhooks(store WebhookStore, queue WebhookQueue, rules webhook.Rules, keys *event.Keyring) *Webhooks {
+	return &Webhooks{store, queue, rules, keys}
 }
 
 // Handlers has a handler for each operation on webhooks.
@@ -136,6 +143,9 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := a.rules.Check(reg, ""); err != nil {
 		return err
+	}
+	if err := a.queue.Demand(r.Context(), webhook.Queue); err != nil {
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker is away, and nothing would be sent to the endpoint; it was not registered", Err: err}
 	}
 	e, secret := webhook.NewEndpoint(reg, a.keys)
 	if err := a.store.CreateWebhook(r.Context(), actor(r), &e); err != nil {

@@ -9,12 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
+
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // ask sends a request at a version that was seen, and reads the answer into
@@ -51,13 +57,68 @@ func (c *console) ask(method, path, body, ifMatch string, want int, answer any) 
 }
 
 // webhooks returns the operations on webhooks as the service has them.
-func webhooks(t *testing.T, r *consumertest.Harness) *admin.Webhooks {
+func webhooks(t *testing.T, r *consumertest.Harness, broker string) *admin.Webhooks {
 	t.Helper()
 	keys, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return admin.NewWebhooks(postgres.NewStore(r.Pool), webhook.Rules{}, keys)
+	return admin.NewWebhooks(postgres.NewStore(r.Pool), webhookQueue(t, r.Pool, broker), webhook.Rules{}, keys)
+}
+
+// webhookQueue keeps the queue at the broker, as notification-service does.
+func webhookQueue(t *testing.T, pool *pgxpool.Pool, url string) *topology.Checker {
+	t.Helper()
+	group := webhook.Group(postgres.NewStore(pool), nil)
+	broker := topology.New(event.Topology{}, nil, topology.Group{Name: group.Name, Queues: group.Queues, Elsewhere: true})
+	checker, err := topology.NewChecker(broker, "", rabbit.Config{URL: url, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checker
+}
+
+// Events are kept for an endpoint from the moment in which its registration is
+// answered, and by no broker as long as there is none.
+func TestQueueOfWebhooksAwaitsTheFirst(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, auth.Operator)
+	conn, err := amqp.Dial(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	depth := func() (int, error) {
+		ch, err := conn.Channel() // a queue that is not there closes it
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = ch.Close() }()
+		q, err := ch.QueueDeclarePassive(webhook.Queue, true, false, false, false, nil)
+		return q.Messages, err
+	}
+	if _, err := depth(); err == nil {
+		t.Error("the queue is there before anybody has a use for it")
+	}
+	c.ask(http.MethodPost, "/admin/webhooks", `{"url":"https://hooks.example.org"}`, "", http.StatusCreated, nil)
+	c.Publish(c.Vote("alice"))
+	c.EventuallyEqual("messages that wait for the worker", 1, func() int { n, _ := depth(); return n })
+}
+
+// Without the broker nothing would be kept for an endpoint: it is not registered.
+func TestWebhookIsRefusedWithoutTheBroker(t *testing.T) {
+	t.Parallel()
+	c := openConsole(t, consumertest.New(t), auth.Operator, "amqp://127.0.0.1:1/") // nobody listens there
+	var p problem
+	c.ask(http.MethodPost, "/admin/webhooks", `{"url":"https://hooks.example.org"}`, "", http.StatusServiceUnavailable, &p)
+	if !strings.Contains(p.Detail, "was not registered") {
+		t.Errorf("the client reads %q, want that nothing was registered", p.Detail)
+	}
+	var list struct{ Items []endpoint }
+	c.ask(http.MethodGet, "/admin/webhooks", "", "", http.StatusOK, &list)
+	if len(list.Items) != 0 {
+		t.Errorf("there are %d endpoints, want none", len(list.Items))
+	}
 }
 
 type endpoint struct {

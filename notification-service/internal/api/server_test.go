@@ -71,7 +71,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Handlers()
-	maps.Copy(operations, admin.NewWebhooks(nil, webhook.Rules{}, nil).Handlers())
+	maps.Copy(operations, admin.NewWebhooks(nil, nil, webhook.Rules{}, nil).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(nil))
 	maps.Copy(operations, admin.ScheduleHandlers(nil))
 	maps.Copy(operations, admin.EmailHandlers(s.store))

@@ -29,6 +29,9 @@ type Notifier struct {
 	keyring   *event.Keyring // opens recipients
 }
 
+// groupName is also that of the metrics and policies.
+const groupName = "notifications"
+
 // New returns a Notifier on store.
 func New(store *postgres.Store, announcer Announcer, keyring *event.Keyring) *Notifier {
 	return &Notifier{store, announcer, keyring}
@@ -37,7 +40,12 @@ func New(store *postgres.Store, announcer Announcer, keyring *event.Keyring) *No
 // Group is the group of consumers whose effect n is. It reads the queues of the
 // contract.
 func (n *Notifier) Group() consumer.Group {
-	return consumer.Group{Name: "notifications", Queues: topology.ContractQueues(), Effect: n}
+	return consumer.Group{Name: groupName, Queues: topology.ContractQueues(), Effect: n}
+}
+
+// Queues are those of the group, for a process that does not read them.
+func Queues() topology.Group {
+	return topology.Group{Name: groupName, Queues: topology.ContractQueues(), Elsewhere: true}
 }
 
 // Read returns the *notification.Effect of m. It refuses a message whose

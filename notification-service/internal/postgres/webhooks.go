@@ -52,6 +52,14 @@ func (s *Store) Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]we
 	return endpoints, nil
 }
 
+// HasWebhooks reports whether there is any endpoint.
+func (s *Store) HasWebhooks(ctx context.Context) (any bool, err error) {
+	if err := s.pool.QueryRow(ctx, `select exists (select from webhook_endpoints)`).Scan(&any); err != nil {
+		return false, fmt.Errorf("look for webhooks: %w", err)
+	}
+	return any, nil
+}
+
 // Webhook returns an endpoint.
 func (s *Store) Webhook(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error) {
 	return readWebhook(ctx, s.pool, `where id = $1`, id)

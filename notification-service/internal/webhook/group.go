@@ -17,15 +17,26 @@ type EventStore interface {
 	Expand(ctx context.Context, queue string, events []Event) (seen int, lanes []string, err error)
 }
 
+// Endpoints reports whether there are any.
+type Endpoints interface {
+	HasWebhooks(ctx context.Context) (bool, error)
+}
+
 // Group returns the group of consumers whose effect is that endpoints are to be
-// told. After each commit, wake gets the lanes in which something is due. A
-// process that only looks after the queue has neither store nor wake.
-func Group(store EventStore, wake func(lanes []string)) consumer.Group {
-	g := consumer.Group{Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types()}}, Bulk: true}
-	if store != nil {
-		g.Effect = expansion{store, wake}
+// told, or without an effect, for a process that only looks after the queue. The
+// queue gets no messages before there are endpoints.
+func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
+	return consumer.Group{
+		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.HasWebhooks}},
+		Effect: effect, Bulk: true,
 	}
-	return g
+}
+
+// NewEffect returns the effect of a message, which is a delivery for each endpoint
+// that wants its event. After each commit, wake gets the lanes in which something
+// is due.
+func NewEffect(store EventStore, wake func(lanes []string)) consumer.Effect {
+	return expansion{store, wake}
 }
 
 // An expansion is the effect of a message: a delivery for each endpoint that

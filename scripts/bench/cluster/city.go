@@ -114,7 +114,7 @@ func (c *city) fresh(ctx context.Context, b *broker) (url string, err error) {
 	}
 	defer conn.Close() // nothing is under way on it
 	declared := topology.New(event.Topology{}, consumer.Defaults().RetrySchedule(), topology.Group{Name: "notifications", Queues: topology.ContractQueues()})
-	return url, declared.Declare(conn)
+	return url, declared.Declare(ctx, conn)
 }
 
 // backlog lets the relay publish n rows, and then the consumer take the messages

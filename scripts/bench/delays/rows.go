@@ -111,7 +111,7 @@ func (b *bench) publish(url, queue string, queues topology.Group) error {
 		return fmt.Errorf("open broker: %w", err)
 	}
 	defer conn.Close()
-	if err := topology.New(event.Topology{}, nil, queues).Declare(conn); err != nil {
+	if err := topology.New(event.Topology{}, nil, queues).Declare(context.Background(), conn); err != nil {
 		return err
 	}
 	out, err := newPublisher(conn)

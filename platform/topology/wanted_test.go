@@ -1,0 +1,131 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+const (
+	voteReceived = string(event.VoteReceivedKey)
+	extra        = "queue.extra"
+)
+
+// An audience says whether a queue is wanted.
+type audience struct {
+	wanted bool
+	err    error
+}
+
+func (a *audience) ask(context.Context) (bool, error) { return a.wanted, a.err }
+
+// withExtra adds a group that gets what the queue of votes gets, where a wants it.
+func (s *site) withExtra(a *audience, elsewhere bool) {
+	s.Topology = New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()},
+		Group{Name: "extra", Queues: []Queue{{Name: extra, Keys: []event.Key{event.VoteReceivedKey}, Wanted: a.ask}}, Elsewhere: elsewhere})
+	s.checker.topology = s.Topology
+}
+
+// state says of the extra queue whether it is there, and bound.
+func (s *site) state(t *testing.T) string {
+	t.Helper()
+	queues, err := s.api.ListQueuesIn(s.checker.management.vhost)
+	must(t, err)
+	for _, q := range queues {
+		if q.Name != extra {
+			continue
+		}
+		bindings, err := s.api.ListQueueBindingsBetween(s.checker.management.vhost, s.Names.Exchange(), extra)
+		must(t, err)
+		return fmt.Sprintf("%d routes", len(bindings))
+	}
+	return "missing"
+}
+
+// A queue gets messages as soon as somebody has a use for them, and not before: its
+// reader drops what nobody wants, and the broker need not keep it for that.
+func TestQueueIsBoundWhenItIsWanted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		elsewhere bool
+		unwanted  string
+	}{
+		{elsewhere: false, unwanted: "0 routes"}, // its reader subscribes all the same
+		{elsewhere: true, unwanted: "missing"},
+	} {
+		t.Run(fmt.Sprintf("elsewhere %t", tt.elsewhere), func(t *testing.T) {
+			t.Parallel()
+			s, a := newEmptySite(t), &audience{}
+			s.withExtra(a, tt.elsewhere)
+			must(t, s.Declare(t.Context(), s.conn))
+			s.checker.Check(t.Context())
+			if got := s.state(t); got != tt.unwanted {
+				t.Errorf("a queue that nobody wants: %s, want %s", got, tt.unwanted)
+			}
+			if n := s.log.count("topology is incomplete"); n != 0 {
+				t.Errorf("the checker misses %d things that nobody wants: %s", n, &s.log.buf)
+			}
+			a.err = errors.New("the database is away")
+			s.checker.Check(t.Context())
+			if got := s.state(t); got != tt.unwanted {
+				t.Errorf("whether it is wanted is unknown: %s, want as before: %s", got, tt.unwanted)
+			}
+			*a = audience{wanted: true}
+			s.checker.Check(t.Context())
+			if got := s.state(t); got != "1 routes" {
+				t.Errorf("somebody wants it: %s, want one route", got)
+			}
+			if got := s.checker.Findings(); len(got) != 0 {
+				t.Errorf("still missing after the check: %v", got)
+			}
+		})
+	}
+}
+
+// Whoever is about to want a queue has it bound first.
+func TestDemand(t *testing.T) {
+	t.Parallel()
+	s, a := newSite(t), &audience{}
+	s.withExtra(a, true)
+	must(t, s.checker.Demand(t.Context(), extra))
+	if got := s.state(t); got != "1 routes" {
+		t.Errorf("demanded: %s, want one route", got)
+	}
+}
+
+// What the second of two queues takes is not returned to its publisher, and gone
+// for the first, unless that is bound before.
+func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {
+	t.Parallel()
+	s, a := newEmptySite(t), &audience{wanted: true}
+	s.withExtra(a, false)
+	other, err := amqp.Dial(s.checker.rabbit.URL)
+	must(t, err)
+	defer func() { _ = other.Close() }()
+	ch, err := other.Channel()
+	must(t, err)
+	// Exclusive: nobody else can declare it, or bind it.
+	_, err = ch.QueueDeclare(s.Names.Queue(event.VoteReceivedKey), false, false, true, false, nil)
+	must(t, err)
+	if err := s.Declare(t.Context(), s.conn); err == nil {
+		t.Error("no error, though a queue could not be declared")
+	}
+	if got := s.state(t); got != "0 routes" {
+		t.Errorf("the queue behind one that is not bound: %s, want none", got)
+	}
+	must(t, other.Close())
+	eventually(t, "everything is declared", func() string {
+		if err := s.Declare(t.Context(), s.conn); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if got := s.state(t); got != "1 routes" {
+		t.Errorf("the queue behind one that is bound: %s, want one route", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -106,4 +107,34 @@ func (c *stack) awaitPublished(since time.Time) {
 		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published' or published_at < $1`, since).Scan(&waiting)
 		return err == nil && waiting == 0
 	})
+}
+
+// What waited for delivery-worker at a broker that loses its disk is sent in the
+// end, although the worker was away when all of it was published again: its queue is
+// there without it.
+func TestBrokerLosesWhatWaitsForWebhooks(t *testing.T) {
+	t.Parallel()
+	const backlog = 20
+	server := rabbittest.StartServer(t)
+	c := prepareStackAt(t, server.URL(), server.ManagementURL())
+	c.start()
+	other := openOtherSystem(t)
+	other.register(c, c.signIn("Pavel", "operator"))
+	ana := c.signIn("Ana", "resident")
+	file(t, ana, "Before the disk is lost")
+	other.await(1)
+	c.worker.kill()
+	for range backlog {
+		file(t, ana, "In the backlog")
+	}
+	c.awaitPublished(time.Time{})
+	c.report.kill()
+	server.Destroy()
+	lost := time.Now()
+	server.Start()
+	c.awaitConsumersOf(topology.Queue(event.StatusUpdatedKey)) // it has declared everything by then
+	c.report.start()
+	c.awaitPublished(lost)
+	c.worker.start()
+	other.await(1 + backlog)
 }

@@ -70,8 +70,7 @@ func (o *otherSystem) enter(operator *client.Client) {
 	o.trust(made.Secret)
 }
 
-// startWorker starts the worker, and returns once its queue is there: what is
-// published before finds no queue.
+// startWorker starts the worker, and returns once it reads its queue.
 func (c *stack) startWorker() {
 	c.t.Helper()
 	c.worker.start()

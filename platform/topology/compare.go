@@ -88,7 +88,7 @@ func (need needed) comparePolicies(policies, have []rabbithole.Policy, vhost str
 	for _, want := range policies {
 		pattern := regexp.MustCompile(want.Pattern)
 		for _, q := range need.queues {
-			if q.elsewhere || !pattern.MatchString(q.name) {
+			if !pattern.MatchString(q.name) {
 				continue
 			}
 			got := applied(have, vhost, q.name)

@@ -116,7 +116,8 @@ type groupQueue struct {
 // for each of delays before another attempt. Of groups that get the same
 // messages, the one that must not miss any comes first: see Declare.
 func New(names event.Topology, delays []time.Duration, groups ...Group) *Topology {
-	t := &Topology{Names: names, delays: retryDelays(delays), policies: policies(names, groups), declared: make(chan struct{})}
+	own := slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return g.Elsewhere })
+	t := &Topology{Names: names, delays: retryDelays(delays), policies: policies(names, own), declared: make(chan struct{})}
 	t.always.exchanges = []exchangeSpec{{names.Exchange(), amqp.ExchangeTopic}, {names.DeadLetterExchange(), amqp.ExchangeTopic}}
 	for _, g := range groups {
 		for _, q := range g.Queues {

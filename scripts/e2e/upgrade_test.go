@@ -154,7 +154,7 @@ func (c *stack) awaitReplica(p *process) {
 }
 
 // watchReadiness asks replicas again and again whether their schema is as they
-// need it, until stop is called. The channel then has how often it was not.
+// need it, until stop is called. The channel then has how often it did not become so.
 func (c *stack) watchReadiness(replicas []*process) (stop func(), unready <-chan int) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	count := make(chan int, 1)
@@ -162,7 +162,7 @@ func (c *stack) watchReadiness(replicas []*process) (stop func(), unready <-chan
 		n := 0
 		for ctx.Err() == nil {
 			for _, p := range replicas {
-				if _, checks := c.readiness(p); checks["schema"] != "up" {
+				if !c.schemaComesUp(p) {
 					n++
 				}
 			}
@@ -174,6 +174,18 @@ func (c *stack) watchReadiness(replicas []*process) (stop func(), unready <-chan
 		count <- n
 	}()
 	return cancel, count
+}
+
+// schemaComesUp reports whether a replica is content with its schema. A probe that a
+// busy machine answers too late says nothing; one that refuses the schema goes on
+// to do so.
+func (c *stack) schemaComesUp(p *process) bool {
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		if _, checks := c.readiness(p); checks["schema"] == "up" {
+			return true
+		}
+	}
+	return false
 }
 
 // A day is what residents and officials do while a release goes out. Everything

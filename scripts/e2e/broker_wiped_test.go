@@ -123,7 +123,7 @@ func TestBrokerLosesWhatWaitsForWebhooks(t *testing.T) {
 	ana := c.signIn("Ana", "resident")
 	file(t, ana, "Before the disk is lost")
 	other.await(1)
-	c.worker.kill()
+	c.worker.terminate() // and gives its lanes back
 	for range backlog {
 		file(t, ana, "In the backlog")
 	}

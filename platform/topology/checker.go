@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -133,11 +134,12 @@ func (c *Checker) Run(ctx context.Context) error {
 // now on, and returns once it is bound. Whoever is about to have a use for its
 // messages asks for them first.
 func (c *Checker) Demand(ctx context.Context, name string) error {
-	for _, q := range c.topology.queues {
-		if q.name == c.topology.Names.Named(name) {
-			q.demanded.Store(true)
-		}
+	name = c.topology.Names.Named(name)
+	i := slices.IndexFunc(c.topology.queues, func(q *groupQueue) bool { return q.name == name })
+	if i < 0 {
+		return fmt.Errorf("queue %s is none of this topology", name)
 	}
+	c.topology.queues[i].demanded.Store(true)
 	return c.declare(ctx)
 }
 

@@ -46,8 +46,8 @@ type Group struct {
 	Name   string // lower case, such as "webhooks"
 	Queues []Queue
 	// Elsewhere says that another process reads them. This one declares them all
-	// the same: a message that several queues are to get must not find one of them
-	// alone, for then the broker takes it, and the others never have it.
+	// the same, where they are wanted: if a message is for several queues and only
+	// one of them is there, the broker takes it, and the others never get it.
 	Elsewhere bool
 }
 

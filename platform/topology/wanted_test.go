@@ -96,6 +96,9 @@ func TestDemand(t *testing.T) {
 	if got := s.state(t); got != "1 routes" {
 		t.Errorf("demanded: %s, want one route", got)
 	}
+	if err := s.checker.Demand(t.Context(), "queue.nobody"); err == nil {
+		t.Error("a queue that there is not was demanded without an error")
+	}
 }
 
 // What the second of two queues takes is not returned to its publisher, and gone

@@ -48,6 +48,10 @@ func (t Topology) WakeExchange() string { return t.prefix + "cityconnect.wake" }
 // it at each broker that it publishes to, and recognises the broker by it.
 func (t Topology) OutboxExchange() string { return t.prefix + "cityconnect.outbox" }
 
+// Gate is a durable queue that refuses every message. The consumers bind it to the
+// exchange while they make queues that get the same messages.
+func (t Topology) Gate() string { return t.prefix + "queue.gate" }
+
 // Retry is the fanout exchange, and the queue behind it, in which a message
 // waits for delay, such as "1s", until it goes back to the queue named by its
 // routing key.

@@ -62,6 +62,21 @@ func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
 		})
 }
 
+// HasQueue reports whether the queue name exists, whatever its properties.
+func HasQueue(conn *amqp.Connection, name string) (bool, error) {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		return err
+	})
+	if isCode(err, amqp.NotFound) {
+		return false, nil
+	}
+	if err != nil && !isCode(err, amqp.ResourceLocked) { // another connection's own
+		return false, fmt.Errorf("look up queue %q: %w", name, err)
+	}
+	return true, nil
+}
+
 // BindQueue routes what is published to exchange under key into queue.
 func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
@@ -69,6 +84,17 @@ func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("bind queue %q to %q by %q: %w", queue, exchange, key, err)
+	}
+	return nil
+}
+
+// UnbindQueue ends what BindQueue began, if it did.
+func UnbindQueue(conn *amqp.Connection, queue, key, exchange string) error {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		return ch.QueueUnbind(queue, key, exchange, nil)
+	})
+	if err != nil {
+		return fmt.Errorf("unbind queue %q from %q by %q: %w", queue, exchange, key, err)
 	}
 	return nil
 }

@@ -239,7 +239,8 @@ func (t *Topology) RetryQueues() map[time.Duration]string {
 //
 // Queues are bound in the order of the groups, and none is after one that could
 // not be: what no queue takes is returned to its publisher, who keeps it, but
-// what the second queue takes and the first does not is gone for the first.
+// what the second queue takes and the first does not is gone for the first. While
+// queues that get the same messages are made, the broker refuses these messages.
 func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 	need := t.needed(ctx)
 	var faults []error
@@ -254,6 +255,10 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 			return errors.Join(faults...)
 		}
 	}
+	gate := newGate(t.Names.Gate(), t.Names.Exchange(), need.routes)
+	if !try(gate.close(conn)) {
+		return errors.Join(faults...)
+	}
 	for _, q := range need.queues {
 		err := rabbit.DeclareQueue(conn, q.name, q.args)
 		if _, differs := errors.AsType[*rabbit.MismatchError](err); differs && q.elsewhere {
@@ -265,8 +270,11 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 	}
 	for _, b := range need.routes {
 		if err := rabbit.BindQueue(conn, b.queue, b.key, b.exchange); err != nil {
-			return errors.Join(append(faults, err)...)
+			return errors.Join(append(faults, err, gate.open(conn))...)
 		}
+	}
+	if !try(gate.open(conn)) {
+		return errors.Join(faults...)
 	}
 	for _, b := range need.bindings {
 		if !try(rabbit.BindQueue(conn, b.queue, b.key, b.exchange)) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 const (
@@ -130,5 +133,73 @@ func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {
 	})
 	if got := s.state(t); got != "1 routes" {
 		t.Errorf("the queue behind one that is bound: %s, want one route", got)
+	}
+}
+
+// What the broker takes while queues are made, all of them get.
+func TestNewQueuesMissNothing(t *testing.T) {
+	t.Parallel()
+	s := newEmptySite(t)
+	s.withExtra(&audience{wanted: true}, false)
+	must(t, rabbit.DeclareExchange(s.conn, s.Names.Exchange(), amqp.ExchangeTopic))
+	conn, err := amqp.Dial(s.checker.rabbit.URL)
+	must(t, err)
+	defer func() { _ = conn.Close() }()
+	publisher, err := rabbit.NewPublisher(conn, 64)
+	must(t, err)
+	var taken []string
+	declared := make(chan error, 1)
+	// Whatever was published before it began is returned.
+	go func() { declared <- s.Declare(t.Context(), s.conn) }()
+	for done := false; !done; {
+		select {
+		case err := <-declared:
+			must(t, err)
+			done = true
+		default:
+		}
+		id := uuid.NewString()
+		if publisher.PublishWait(t.Context(), s.Names.Exchange(), voteReceived, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}) == nil {
+			taken = append(taken, id)
+		}
+	}
+	if len(taken) == 0 {
+		t.Fatal("the broker took nothing, want what was published in the end")
+	}
+	for _, queue := range []string{s.Names.Queue(event.VoteReceivedKey), extra} {
+		missed := slices.Clone(taken)
+		for {
+			d, ok, err := s.ch.Get(queue, true)
+			must(t, err)
+			if !ok {
+				break
+			}
+			missed = slices.DeleteFunc(missed, func(id string) bool { return id == d.MessageId })
+		}
+		if len(missed) > 0 {
+			t.Errorf("%s misses %d of %d messages that the broker took", queue, len(missed), len(taken))
+		}
+	}
+}
+
+// A process that dies while it makes queues leaves the gate closed, and the next
+// one opens it.
+func TestGateOfADeadProcessIsOpened(t *testing.T) {
+	t.Parallel()
+	s := newEmptySite(t)
+	s.withExtra(&audience{wanted: true}, false)
+	must(t, s.Declare(t.Context(), s.conn))
+	publisher, err := rabbit.NewPublisher(s.conn, 1)
+	must(t, err)
+	publish := func() error {
+		return publisher.PublishWait(t.Context(), s.Names.Exchange(), voteReceived, amqp.Publishing{DeliveryMode: amqp.Persistent})
+	}
+	must(t, newGate(s.Names.Gate(), s.Names.Exchange(), s.needed(t.Context()).routes).bind(s.conn))
+	if err := publish(); !errors.Is(err, rabbit.ErrNacked) {
+		t.Errorf("while the gate is closed: %v, want a nack", err)
+	}
+	must(t, s.Declare(t.Context(), s.conn))
+	if err := publish(); err != nil {
+		t.Errorf("after all was declared: %v, want none", err)
 	}
 }

@@ -1,0 +1,84 @@
+package topology
+
+import (
+	"errors"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+)
+
+// A gate keeps messages out of the exchange while the queues that share them are
+// made. They cannot all be bound at once, and what one of them took before the
+// others were bound would be gone for those.
+//
+// It is a queue that is full with no message in it. While it is bound, the broker
+// refuses (nacks) what it would get. The publisher sends that again, and the queues
+// that did get it know the message by its id.
+//
+// The queue is never deleted: the broker confirms a message that a queue takes
+// with it. So the gate of a process that died stays closed until another one has
+// declared everything.
+type gate struct {
+	queue, exchange string
+	keys            []string // of the messages that several queues get
+	first           []string // of these queues, those that are bound before the others
+}
+
+func newGate(queue, exchange string, routes []bindingSpec) gate {
+	g := gate{queue: queue, exchange: exchange}
+	first := make(map[string]string)
+	for _, r := range routes {
+		if queue, shared := first[r.key]; shared {
+			g.keys, g.first = append(g.keys, r.key), append(g.first, queue)
+		} else {
+			first[r.key] = r.queue
+		}
+	}
+	return g
+}
+
+// close closes the gate if the broker is new. Where the first queues exist, they
+// get messages already: what is new beside them gets them as soon as it is bound.
+func (g gate) close(conn *amqp.Connection) error {
+	for _, queue := range g.first {
+		exists, err := rabbit.HasQueue(conn, queue)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			return g.bind(conn)
+		}
+	}
+	return nil
+}
+
+func (g gate) bind(conn *amqp.Connection) error {
+	if err := rabbit.DeclareQueue(conn, g.queue, amqp.Table{
+		"x-queue-type": "classic", "x-max-length": 0, "x-overflow": "reject-publish",
+	}); err != nil {
+		return err
+	}
+	for _, key := range g.keys {
+		if err := rabbit.BindQueue(conn, g.queue, key, g.exchange); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the gate, whoever closed it.
+func (g gate) open(conn *amqp.Connection) error {
+	if len(g.keys) == 0 {
+		return nil
+	}
+	exists, err := rabbit.HasQueue(conn, g.queue)
+	if err != nil || !exists {
+		return err
+	}
+	var faults []error
+	for _, key := range g.keys {
+		faults = append(faults, rabbit.UnbindQueue(conn, g.queue, key, g.exchange))
+	}
+	return errors.Join(faults...)
+}

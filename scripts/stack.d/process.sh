@@ -63,7 +63,7 @@ stop() {
   local pidfile=$1 signal=${2:-TERM} seconds=${3:-30} pid
   if running "$pidfile"; then
     pid=$(pid_of "$pidfile")
-    kill "-$signal" "$pid"
+    kill "-$signal" "$pid" 2>/dev/null || true # it may have ended since
     local deadline=$((SECONDS + seconds))
     while running "$pidfile"; do
       if ((SECONDS > deadline)); then

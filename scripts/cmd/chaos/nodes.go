@@ -111,12 +111,8 @@ var nodeKinds = map[string]fault{
 		}
 		return freeze(ctx, pids, length)
 	}),
-	"postgres-cut": atPrimary(func(_ context.Context, s *stack, n node, _ *rand.Rand) error {
-		pids, err := n.processes()
-		if err != nil {
-			return err
-		}
-		return s.cut(pids)
+	"postgres-cut": atPrimary(func(ctx context.Context, s *stack, n node, random *rand.Rand) error {
+		return cut(func(*stack, *rand.Rand) ([]int, error) { return n.processes() })(ctx, s, random)
 	}),
 	"postgres-switchover": atPrimary(func(ctx context.Context, s *stack, n node, _ *rand.Rand) error {
 		if err := s.switchOver(ctx, n); err != nil {

@@ -29,6 +29,8 @@ const (
 	// restoreTries bounds how often the stack is asked to start something.
 	// Each try but the first is counted as a failed start.
 	restoreTries = 5
+	// cutPatience is how long a process that is to be cut may have no connections.
+	cutPatience = time.Minute
 )
 
 // A stack is the native one, whose processes are known by their pid files.
@@ -184,36 +186,46 @@ func kill(what target) fault {
 // cut ends all connections of the processes, in the middle of what they carry.
 // Whoever opened them has to open others.
 func cut(what target) fault {
-	return func(_ context.Context, s *stack, random *rand.Rand) error {
-		pids, err := what(s, random)
-		if err != nil {
-			return err
+	return func(ctx context.Context, s *stack, random *rand.Rand) error {
+		for began := time.Now(); ; {
+			pids, err := what(s, random)
+			if err != nil {
+				return err
+			}
+			n, err := s.cut(pids)
+			if err != nil || n > 0 {
+				return err
+			}
+			// As a worker of the gateway, when clients have all come to the others.
+			if time.Since(began) > cutPatience {
+				return fmt.Errorf("processes %v have no connections", pids)
+			}
+			if err := sleep(ctx, 50*time.Millisecond); err != nil {
+				return err
+			}
 		}
-		return s.cut(pids)
 	}
 }
 
-func (s *stack) cut(pids []int) error {
+// cut returns how many connections of the processes it ended.
+func (s *stack) cut(pids []int) (int, error) {
 	spared, err := s.port("epmd")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	sockets, err := cuttable(pids[0], spared) // of one network
 	if err != nil {
-		return err
+		return 0, err
 	}
 	sum := 0
 	for _, pid := range pids {
 		n, err := cutConnections(pid, sockets)
 		if err != nil {
-			return fmt.Errorf("cut the connections of %d: %w", pid, err)
+			return sum, fmt.Errorf("cut the connections of %d: %w", pid, err)
 		}
 		sum += n
 	}
-	if sum == 0 {
-		return fmt.Errorf("processes %v have no connections", pids)
-	}
-	return nil
+	return sum, nil
 }
 
 // whole is a process and its children.

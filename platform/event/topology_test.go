@@ -23,6 +23,8 @@ func TestNames(t *testing.T) {
 		{plain.LiveExchange(), "cityconnect.live"},
 		{plain.WakeExchange(), "cityconnect.wake"},
 		{plain.ProgressExchange(), "cityconnect.progress"},
+		{plain.OutboxExchange(), "cityconnect.outbox"},
+		{plain.Gate(), "queue.gate"},
 		{plain.Retry("5s"), "cityconnect.retry.5s"},
 		{queue, "queue.status_updates"},
 		{plain.Queue(event.ReportCreatedKey), "queue.report_created"},
@@ -37,6 +39,7 @@ func TestNames(t *testing.T) {
 		{plain.DeadLetterKey(queue), "dlq.queue.status_updates"},
 		{city.Exchange(), "bandung.cityconnect.notifications"},
 		{city.Queue(event.VoteReceivedKey), "bandung.queue.vote_received"},
+		{city.Gate(), "bandung.queue.gate"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got %q, want %q", tt.got, tt.want)

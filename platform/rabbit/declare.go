@@ -21,65 +21,69 @@ func (e *MismatchError) Error() string {
 		"drain and delete it by hand, or use another TOPOLOGY_PREFIX", e.Kind, e.Name, e.Reason)
 }
 
-// DeclareExchange makes sure that the durable exchange name of the given kind
-// ("topic", "fanout" …) exists. One with other properties is a MismatchError.
-func DeclareExchange(conn *amqp.Connection, name, kind string) error {
-	return declare(conn, "exchange", name,
-		func(ch *amqp.Channel) error {
-			return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
-		},
+// A Declarer makes exchanges, queues and bindings, all on one channel: one of its
+// own for each would be three questions to the broker instead of one. It is not
+// for concurrent use.
+type Declarer struct {
+	conn *amqp.Connection
+	ch   *amqp.Channel // nil until it is needed, and after a refusal
+}
+
+// NewDeclarer returns a Declarer on conn, which whoever asked for it closes.
+func NewDeclarer(conn *amqp.Connection) *Declarer { return &Declarer{conn: conn} }
+
+// Close closes the channel, and not the connection.
+func (d *Declarer) Close() {
+	if d.ch != nil {
+		_ = Ask(d.conn, d.ch.Close) // closed already if the broker refused something
+		d.ch = nil
+	}
+}
+
+// Exchange makes sure that the durable exchange name of the given kind ("topic",
+// "fanout" …) exists. One with other properties is a MismatchError.
+func (d *Declarer) Exchange(name, kind string) error {
+	return d.declare("exchange", name,
 		func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclare(name, kind, true, false, false, false, nil)
+		},
+		func(ch *amqp.Channel) error {
+			return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
 		})
 }
 
-// HasExchange reports whether the durable exchange name of the given kind
-// exists.
-func HasExchange(conn *amqp.Connection, name, kind string) (bool, error) {
-	err := onChannel(conn, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
-	})
-	if isCode(err, amqp.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look up exchange %q: %w", name, err)
-	}
-	return true, nil
-}
-
-// DeclareQueue makes sure that the durable queue name exists with args. One with
-// other properties is a MismatchError.
-func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
-	return declare(conn, "queue", name,
-		func(ch *amqp.Channel) error {
-			_, err := ch.QueueDeclarePassive(name, true, false, false, false, args)
-			return err
-		},
+// Queue makes sure that the durable queue name exists with args. One with other
+// properties is a MismatchError.
+func (d *Declarer) Queue(name string, args amqp.Table) error {
+	return d.declare("queue", name,
 		func(ch *amqp.Channel) error {
 			_, err := ch.QueueDeclare(name, true, false, false, false, args)
 			return err
+		},
+		func(ch *amqp.Channel) error {
+			_, err := ch.QueueDeclarePassive(name, true, false, false, false, args)
+			return err
 		})
 }
 
+// HasExchange reports whether the durable exchange name of the given kind exists.
+func (d *Declarer) HasExchange(name, kind string) (bool, error) {
+	return d.has("exchange", name, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(name, kind, true, false, false, false, nil)
+	})
+}
+
 // HasQueue reports whether the queue name exists, whatever its properties.
-func HasQueue(conn *amqp.Connection, name string) (bool, error) {
-	err := onChannel(conn, func(ch *amqp.Channel) error {
+func (d *Declarer) HasQueue(name string) (bool, error) {
+	return d.has("queue", name, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 		return err
 	})
-	if isCode(err, amqp.NotFound) {
-		return false, nil
-	}
-	if err != nil && !isCode(err, amqp.ResourceLocked) { // another connection's own
-		return false, fmt.Errorf("look up queue %q: %w", name, err)
-	}
-	return true, nil
 }
 
-// BindQueue routes what is published to exchange under key into queue.
-func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
-	err := onChannel(conn, func(ch *amqp.Channel) error {
+// Bind routes what is published to exchange under key into queue.
+func (d *Declarer) Bind(queue, key, exchange string) error {
+	err := d.ask(func(ch *amqp.Channel) error {
 		return ch.QueueBind(queue, key, exchange, false, nil)
 	})
 	if err != nil {
@@ -88,9 +92,9 @@ func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	return nil
 }
 
-// UnbindQueue ends what BindQueue began, if it did.
-func UnbindQueue(conn *amqp.Connection, queue, key, exchange string) error {
-	err := onChannel(conn, func(ch *amqp.Channel) error {
+// Unbind ends what Bind began, if it did.
+func (d *Declarer) Unbind(queue, key, exchange string) error {
+	err := d.ask(func(ch *amqp.Channel) error {
 		return ch.QueueUnbind(queue, key, exchange, nil)
 	})
 	if err != nil {
@@ -99,36 +103,78 @@ func UnbindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	return nil
 }
 
-// declare looks first and creates then. Where the operator made the thing and
-// gave us no right to configure it, it is enough that it exists.
-func declare(conn *amqp.Connection, kind, name string, lookUp, create func(*amqp.Channel) error) error {
-	err := onChannel(conn, lookUp)
-	exists := err == nil
-	if !exists && !isCode(err, amqp.NotFound) {
-		return fmt.Errorf("look up %s %q: %w", kind, name, err)
-	}
-	err = onChannel(conn, create)
-	switch {
-	case err == nil, exists && isCode(err, amqp.AccessRefused):
+// declare creates what is missing. Where the operator made the thing and gave us
+// no right to configure it, it is enough that it exists.
+func (d *Declarer) declare(kind, name string, create, lookUp func(*amqp.Channel) error) error {
+	err := d.ask(create)
+	if isCode(err, amqp.AccessRefused) && d.ask(lookUp) == nil {
 		return nil
-	case isCode(err, amqp.PreconditionFailed):
+	}
+	if isCode(err, amqp.PreconditionFailed) {
 		return &MismatchError{Kind: kind, Name: name, Reason: err.Error()}
-	default:
+	}
+	if err != nil {
 		return fmt.Errorf("declare %s %q: %w", kind, name, err)
 	}
+	return nil
 }
 
-// onChannel gives do a channel of its own: the broker closes the channel on
-// which it refuses something.
-func onChannel(conn *amqp.Connection, do func(*amqp.Channel) error) error {
-	return Ask(conn, func() error {
-		ch, err := conn.Channel()
-		if err != nil {
-			return fmt.Errorf("open channel: %w", err)
+func (d *Declarer) has(kind, name string, lookUp func(*amqp.Channel) error) (bool, error) {
+	err := d.ask(lookUp)
+	switch {
+	case err == nil, isCode(err, amqp.ResourceLocked): // another connection's own
+		return true, nil
+	case isCode(err, amqp.NotFound):
+		return false, nil
+	}
+	return false, fmt.Errorf("look up %s %q: %w", kind, name, err)
+}
+
+// ask waits for an answer of the broker, which closes the channel on which it
+// refuses something.
+func (d *Declarer) ask(question func(*amqp.Channel) error) error {
+	return Ask(d.conn, func() error {
+		if d.ch == nil {
+			ch, err := d.conn.Channel()
+			if err != nil {
+				return fmt.Errorf("open channel: %w", err)
+			}
+			d.ch = ch
 		}
-		defer ch.Close() // closed already if do failed
-		return do(ch)
+		err := question(d.ch)
+		if err != nil {
+			d.Close()
+		}
+		return err
 	})
+}
+
+// DeclareExchange does what the Declarer's Exchange does, for a single one.
+func DeclareExchange(conn *amqp.Connection, name, kind string) error {
+	d := NewDeclarer(conn)
+	defer d.Close()
+	return d.Exchange(name, kind)
+}
+
+// HasExchange does what the Declarer's HasExchange does, for a single one.
+func HasExchange(conn *amqp.Connection, name, kind string) (bool, error) {
+	d := NewDeclarer(conn)
+	defer d.Close()
+	return d.HasExchange(name, kind)
+}
+
+// DeclareQueue does what the Declarer's Queue does, for a single one.
+func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
+	d := NewDeclarer(conn)
+	defer d.Close()
+	return d.Queue(name, args)
+}
+
+// BindQueue does what the Declarer's Bind does, for a single one.
+func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
+	d := NewDeclarer(conn)
+	defer d.Close()
+	return d.Bind(queue, key, exchange)
 }
 
 func isCode(err error, code int) bool {

@@ -25,24 +25,28 @@ func TestDeclareTwice(t *testing.T) {
 			t.Errorf("BindQueue: %v", err)
 		}
 	}
+	d := rabbit.NewDeclarer(conn)
+	defer d.Close()
 	for range 2 {
-		if err := rabbit.UnbindQueue(conn, "q", "#", "x"); err != nil {
-			t.Errorf("UnbindQueue: %v", err)
+		if err := d.Unbind("q", "#", "x"); err != nil {
+			t.Errorf("Unbind: %v", err)
 		}
 	}
 	if err := newPublisher(t, conn).PublishWait(t.Context(), "x", "key", message("for nobody")); !errors.Is(err, rabbit.ErrReturned) {
-		t.Errorf("after UnbindQueue: %v, want that nobody takes the message", err)
+		t.Errorf("after Unbind: %v, want that nobody takes the message", err)
 	}
 }
 
 func TestHasQueue(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, rabbittest.Vhost(t))
-	if exists, err := rabbit.HasQueue(conn, "q"); exists || err != nil {
+	d := rabbit.NewDeclarer(conn)
+	defer d.Close()
+	if exists, err := d.HasQueue("q"); exists || err != nil {
 		t.Errorf("before it was declared: %t (error %v), want false", exists, err)
 	}
 	declareQueue(t, conn, "q")
-	if exists, err := rabbit.HasQueue(conn, "q"); !exists || err != nil {
+	if exists, err := d.HasQueue("q"); !exists || err != nil {
 		t.Errorf("after it was declared: %t (error %v), want true", exists, err)
 	}
 }

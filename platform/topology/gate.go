@@ -2,6 +2,7 @@ package topology
 
 import (
 	"errors"
+	"slices"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -30,7 +31,10 @@ func newGate(queue, exchange string, routes []bindingSpec) gate {
 	first := make(map[string]string)
 	for _, r := range routes {
 		if queue, shared := first[r.key]; shared {
-			g.keys, g.first = append(g.keys, r.key), append(g.first, queue)
+			g.keys = append(g.keys, r.key)
+			if !slices.Contains(g.first, queue) {
+				g.first = append(g.first, queue)
+			}
 		} else {
 			first[r.key] = r.queue
 		}
@@ -40,27 +44,27 @@ func newGate(queue, exchange string, routes []bindingSpec) gate {
 
 // close closes the gate if the broker is new. Where the first queues exist, they
 // get messages already: what is new beside them gets them as soon as it is bound.
-func (g gate) close(conn *amqp.Connection) error {
+func (g gate) close(d *rabbit.Declarer) error {
 	for _, queue := range g.first {
-		exists, err := rabbit.HasQueue(conn, queue)
+		exists, err := d.HasQueue(queue)
 		if err != nil {
 			return err
 		}
 		if !exists {
-			return g.bind(conn)
+			return g.bind(d)
 		}
 	}
 	return nil
 }
 
-func (g gate) bind(conn *amqp.Connection) error {
-	if err := rabbit.DeclareQueue(conn, g.queue, amqp.Table{
+func (g gate) bind(d *rabbit.Declarer) error {
+	if err := d.Queue(g.queue, amqp.Table{
 		"x-queue-type": "classic", "x-max-length": 0, "x-overflow": "reject-publish",
 	}); err != nil {
 		return err
 	}
 	for _, key := range g.keys {
-		if err := rabbit.BindQueue(conn, g.queue, key, g.exchange); err != nil {
+		if err := d.Bind(g.queue, key, g.exchange); err != nil {
 			return err
 		}
 	}
@@ -68,17 +72,17 @@ func (g gate) bind(conn *amqp.Connection) error {
 }
 
 // open opens the gate, whoever closed it.
-func (g gate) open(conn *amqp.Connection) error {
+func (g gate) open(d *rabbit.Declarer) error {
 	if len(g.keys) == 0 {
 		return nil
 	}
-	exists, err := rabbit.HasQueue(conn, g.queue)
+	exists, err := d.HasQueue(g.queue)
 	if err != nil || !exists {
 		return err
 	}
 	var faults []error
 	for _, key := range g.keys {
-		faults = append(faults, rabbit.UnbindQueue(conn, g.queue, key, g.exchange))
+		faults = append(faults, d.Unbind(g.queue, key, g.exchange))
 	}
 	return errors.Join(faults...)
 }

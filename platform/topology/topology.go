@@ -243,6 +243,8 @@ func (t *Topology) RetryQueues() map[time.Duration]string {
 // queues that get the same messages are made, the broker refuses these messages.
 func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 	need := t.needed(ctx)
+	d := rabbit.NewDeclarer(conn)
+	defer d.Close()
 	var faults []error
 	try := func(err error) bool {
 		if err != nil {
@@ -251,16 +253,16 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 		return !conn.IsClosed() // without a connection all others would fail, too
 	}
 	for _, e := range need.exchanges {
-		if !try(rabbit.DeclareExchange(conn, e.name, e.kind)) {
+		if !try(d.Exchange(e.name, e.kind)) {
 			return errors.Join(faults...)
 		}
 	}
 	gate := newGate(t.Names.Gate(), t.Names.Exchange(), need.routes)
-	if !try(gate.close(conn)) {
+	if !try(gate.close(d)) {
 		return errors.Join(faults...)
 	}
 	for _, q := range need.queues {
-		err := rabbit.DeclareQueue(conn, q.name, q.args)
+		err := d.Queue(q.name, q.args)
 		if _, differs := errors.AsType[*rabbit.MismatchError](err); differs && q.elsewhere {
 			continue
 		}
@@ -269,15 +271,15 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 		}
 	}
 	for _, b := range need.routes {
-		if err := rabbit.BindQueue(conn, b.queue, b.key, b.exchange); err != nil {
-			return errors.Join(append(faults, err, gate.open(conn))...)
+		if err := d.Bind(b.queue, b.key, b.exchange); err != nil {
+			return errors.Join(append(faults, err, gate.open(d))...)
 		}
 	}
-	if !try(gate.open(conn)) {
+	if !try(gate.open(d)) {
 		return errors.Join(faults...)
 	}
 	for _, b := range need.bindings {
-		if !try(rabbit.BindQueue(conn, b.queue, b.key, b.exchange)) {
+		if !try(d.Bind(b.queue, b.key, b.exchange)) {
 			return errors.Join(faults...)
 		}
 	}

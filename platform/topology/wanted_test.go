@@ -191,7 +191,9 @@ func TestGateOfADeadProcessIsOpened(t *testing.T) {
 	publish := func() error {
 		return publisher.PublishWait(t.Context(), s.Names.Exchange(), voteReceived, amqp.Publishing{DeliveryMode: amqp.Persistent})
 	}
-	must(t, newGate(s.Names.Gate(), s.Names.Exchange(), s.needed(t.Context()).routes).bind(s.conn))
+	d := rabbit.NewDeclarer(s.conn)
+	defer d.Close()
+	must(t, newGate(s.Names.Gate(), s.Names.Exchange(), s.needed(t.Context()).routes).bind(d))
 	if err := publish(); !errors.Is(err, rabbit.ErrNacked) {
 		t.Errorf("while the gate is closed: %v, want a nack", err)
 	}

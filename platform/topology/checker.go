@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -131,8 +132,8 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 // Demand has the queue called name, without the prefix of the topology, wanted from
-// now on, and returns once it is bound. Whoever is about to have a use for its
-// messages asks for them first.
+// now on, and returns once it is bound, or ctx ended. Whoever is about to have a
+// use for its messages asks for them first.
 func (c *Checker) Demand(ctx context.Context, name string) error {
 	name = c.topology.Names.Named(name)
 	i := slices.IndexFunc(c.topology.queues, func(q *groupQueue) bool { return q.name == name })
@@ -201,14 +202,16 @@ func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, er
 	return missing, append(differing, need.comparePolicies(c.topology.policies, have.policies, c.management.vhost)...), nil
 }
 
-// declare puts back what is missing.
+// declare puts back what is missing. With ctx ends what it waits for.
 func (c *Checker) declare(ctx context.Context) error {
 	conn, err := rabbit.Dial(ctx, c.rabbit)
 	if err != nil {
 		return err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now()) })
+	defer stop()
 	defer conn.Close()
-	return c.topology.Declare(ctx, conn)
+	return errors.Join(c.topology.Declare(ctx, conn), ctx.Err())
 }
 
 // setPolicies sets and returns those of our policies that are not among have.

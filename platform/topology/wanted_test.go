@@ -104,6 +104,18 @@ func TestDemand(t *testing.T) {
 	}
 }
 
+// A request that waits for a queue ends in time, whatever the broker does.
+func TestDemandEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := newEmptySite(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	whileDeclaring := func(context.Context) (bool, error) { cancel(); return true, nil }
+	s.checker.topology = New(event.Topology{}, nil, Group{Name: "extra", Queues: []Queue{{Name: extra}, {Name: "queue.other", Wanted: whileDeclaring}}})
+	if err := s.checker.Demand(ctx, extra); !errors.Is(err, context.Canceled) {
+		t.Errorf("demanded until the context ended: %v, want its error", err)
+	}
+}
+
 // What the second of two queues takes is not returned to its publisher, and gone
 // for the first, unless that is bound before.
 func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {

@@ -36,6 +36,10 @@ type WebhookStore interface {
 	ResendDelivery(ctx context.Context, actor string, id int64) (webhook.Record, error)
 }
 
+// bindTimeout is how long a registration waits for the queue. It leaves the
+// database the rest of service.DefaultTimeout.
+const bindTimeout = 10 * time.Second
+
 // A WebhookQueue is bound before the first endpoint is there: what happens from
 // then on is for it.
 type WebhookQueue interface {
@@ -144,8 +148,8 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	if err := a.rules.Check(reg, ""); err != nil {
 		return err
 	}
-	if err := a.queue.Demand(r.Context(), webhook.Queue); err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker is away, and nothing would be sent to the endpoint; it was not registered", Err: err}
+	if err := a.bindQueue(r.Context()); err != nil {
+		return err
 	}
 	e, secret := webhook.NewEndpoint(reg, a.keys)
 	if err := a.store.CreateWebhook(r.Context(), actor(r), &e); err != nil {
@@ -154,6 +158,15 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	setETag(w, e.Version)
 	w.Header().Set("Location", "/admin/webhooks/"+e.ID.String())
 	return service.Encode(w, http.StatusCreated, api.WebhookCreated{Webhook: webhookOf(e, webhook.Summary{}), Secret: secret})
+}
+
+func (a *Webhooks) bindQueue(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
+	defer cancel()
+	if err := a.queue.Demand(ctx, webhook.Queue); err != nil {
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker does not answer, and nothing would be sent to the endpoint; it was not registered", Err: err}
+	}
+	return nil
 }
 
 // areaOf reads the area of a request; empty is everywhere.

@@ -29,7 +29,7 @@ type Declarer struct {
 	ch   *amqp.Channel // nil until it is needed, and after a refusal
 }
 
-// NewDeclarer returns a Declarer on conn, which whoever asked for it closes.
+// NewDeclarer returns a Declarer on conn. Its caller closes it.
 func NewDeclarer(conn *amqp.Connection) *Declarer { return &Declarer{conn: conn} }
 
 // Close closes the channel, and not the connection.
@@ -149,28 +149,21 @@ func (d *Declarer) ask(question func(*amqp.Channel) error) error {
 	})
 }
 
-// DeclareExchange does what the Declarer's Exchange does, for a single one.
+// DeclareExchange is Declarer.Exchange for a single one.
 func DeclareExchange(conn *amqp.Connection, name, kind string) error {
 	d := NewDeclarer(conn)
 	defer d.Close()
 	return d.Exchange(name, kind)
 }
 
-// HasExchange does what the Declarer's HasExchange does, for a single one.
-func HasExchange(conn *amqp.Connection, name, kind string) (bool, error) {
-	d := NewDeclarer(conn)
-	defer d.Close()
-	return d.HasExchange(name, kind)
-}
-
-// DeclareQueue does what the Declarer's Queue does, for a single one.
+// DeclareQueue is Declarer.Queue for a single one.
 func DeclareQueue(conn *amqp.Connection, name string, args amqp.Table) error {
 	d := NewDeclarer(conn)
 	defer d.Close()
 	return d.Queue(name, args)
 }
 
-// BindQueue does what the Declarer's Bind does, for a single one.
+// BindQueue is Declarer.Bind for a single one.
 func BindQueue(conn *amqp.Connection, queue, key, exchange string) error {
 	d := NewDeclarer(conn)
 	defer d.Close()

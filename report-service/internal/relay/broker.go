@@ -71,7 +71,9 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 	if err != nil {
 		return false, fmt.Errorf("read known brokers: %w", err)
 	}
-	there, err := rabbit.HasExchange(conn, w.exchange, amqp.ExchangeFanout)
+	d := rabbit.NewDeclarer(conn)
+	defer d.Close()
+	there, err := d.HasExchange(w.exchange, amqp.ExchangeFanout)
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +86,7 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		}
 	}
 	if !there {
-		if err := rabbit.DeclareExchange(conn, w.exchange, amqp.ExchangeFanout); err != nil {
+		if err := d.Exchange(w.exchange, amqp.ExchangeFanout); err != nil {
 			w.log.Error().Err(err).Msg("making the exchange by which the broker is recognised failed, it will not be noticed if the broker loses its messages")
 			return true, nil
 		}

@@ -104,12 +104,26 @@ func TestDemand(t *testing.T) {
 	}
 }
 
-// A request that waits for a queue ends in time, whatever the broker does.
+// With the context of a request ends the connection that it waits for.
 func TestDemandEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := newEmptySite(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	whileDeclaring := func(context.Context) (bool, error) { cancel(); return true, nil }
+	connections := func(want int) {
+		eventually(t, fmt.Sprintf("%d connections", want), func() string {
+			list, err := s.api.ListVhostConnections(s.checker.management.vhost)
+			if err != nil || len(list) != want {
+				return fmt.Sprintf("there are %d (error: %v)", len(list), err)
+			}
+			return ""
+		})
+	}
+	whileDeclaring := func(context.Context) (bool, error) {
+		connections(2) // the site's and the checker's
+		cancel()
+		connections(1)
+		return true, nil
+	}
 	s.checker.topology = New(event.Topology{}, nil, Group{Name: "extra", Queues: []Queue{{Name: extra}, {Name: "queue.other", Wanted: whileDeclaring}}})
 	if err := s.checker.Demand(ctx, extra); !errors.Is(err, context.Canceled) {
 		t.Errorf("demanded until the context ended: %v, want its error", err)

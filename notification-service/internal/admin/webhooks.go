@@ -164,7 +164,7 @@ func (a *Webhooks) bindQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
 	defer cancel()
 	if err := a.queue.Demand(ctx, webhook.Queue); err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker does not answer, and nothing would be sent to the endpoint; it was not registered", Err: err}
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker could not bind the queue of webhooks, and nothing would be sent to the endpoint; it was not registered", Err: err}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (o *otherSystem) enter(operator *client.Client) {
 		Webhook struct{ ID string }
 		Secret  string
 	}
-	if err := operator.Do(o.t.Context(), http.MethodPost, "/admin/webhooks", map[string]any{"url": o.server.URL, "description": "Other system"}, &made); err != nil {
+	if err := operator.Insist(o.t.Context(), http.MethodPost, "/admin/webhooks", map[string]any{"url": o.server.URL, "description": "Other system"}, &made); err != nil {
 		o.t.Fatalf("register a webhook: %v", err)
 	}
 	o.path = "/admin/webhooks/" + made.Webhook.ID

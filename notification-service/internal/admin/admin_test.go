@@ -84,30 +84,59 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 // call sends a request and reads the answer into answer, if it is not nil.
 func (c *console) call(method, path, body string, want int, answer any) string {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
+	_, text := c.send(method, path, body, "", want, answer)
+	return text
+}
+
+// ask is call for a version that was seen. It returns the header of the answer.
+func (c *console) ask(method, path, body, ifMatch string, want int, answer any) http.Header {
+	c.t.Helper()
+	header, _ := c.send(method, path, body, ifMatch, want, answer)
+	return header
+}
+
+// busy is how long a request is sent again while the broker, which all tests
+// share, has too much to do.
+const busy = time.Minute
+
+func (c *console) send(method, path, body, ifMatch string, want int, answer any) (http.Header, string) {
+	c.t.Helper()
+	status, header, text := c.exchange(method, path, body, ifMatch)
+	for began := time.Now(); status == http.StatusServiceUnavailable && status != want && time.Since(began) < busy; {
+		time.Sleep(time.Second)
+		status, header, text = c.exchange(method, path, body, ifMatch)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	document.Check(c.t, req, res, text)
-	if res.StatusCode != want {
-		c.t.Fatalf("%s %s: %s, want %d: %s", method, path, res.Status, want, text)
+	if status != want {
+		c.t.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, text)
 	}
 	if answer != nil {
 		if err := json.Unmarshal(text, answer); err != nil {
 			c.t.Fatalf("%s %s: %v: %s", method, path, err, text)
 		}
 	}
-	return string(text)
+	return header, string(text)
+}
+
+func (c *console) exchange(method, path, body, ifMatch string) (status int, header http.Header, text []byte) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if ifMatch != "" {
+		req.Header.Set("If-Match", ifMatch)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, err = io.ReadAll(res.Body); err != nil {
+		c.t.Fatal(err)
+	}
+	document.Check(c.t, req, res, text)
+	return res.StatusCode, res.Header, text
 }
 
 // A page is what lists answer with.

@@ -1,9 +1,7 @@
 package admin_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,39 +20,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
-
-// ask sends a request at a version that was seen, and reads the answer into
-// answer, if it is not nil. It returns the header of the answer.
-func (c *console) ask(method, path, body, ifMatch string, want int, answer any) http.Header {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if ifMatch != "" {
-		req.Header.Set("If-Match", ifMatch)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	document.Check(c.t, req, res, text)
-	if res.StatusCode != want {
-		c.t.Fatalf("%s %s: %s, want %d: %s", method, path, res.Status, want, text)
-	}
-	if answer != nil {
-		if err := json.Unmarshal(text, answer); err != nil {
-			c.t.Fatalf("%s %s: %v: %s", method, path, err, text)
-		}
-	}
-	return res.Header
-}
 
 // webhooks returns the operations on webhooks as the service has them.
 func webhooks(t *testing.T, r *consumertest.Harness, broker string) *admin.Webhooks {

@@ -64,7 +64,7 @@ func receive(ctx context.Context, city *client.Client, address string, a *audit)
 		Secret string `json:"secret"`
 	}
 	registration := map[string]any{"url": "http://" + listener.Addr().String() + "/events", "description": "The demo's other system"}
-	if err := operator.Do(ctx, http.MethodPost, "/admin/webhooks", registration, &made); err != nil {
+	if err := operator.Insist(ctx, http.MethodPost, "/admin/webhooks", registration, &made); err != nil {
 		_ = r.server.Close()
 		return nil, fmt.Errorf("register a webhook: %w", err)
 	}

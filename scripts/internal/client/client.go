@@ -19,6 +19,12 @@ import (
 // far above what a busy machine needs.
 const requestTimeout = 2 * time.Minute
 
+// How long Insist asks, and how long it waits in between.
+const (
+	insistFor   = time.Minute
+	insistEvery = 2 * time.Second
+)
+
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 8 << 20
 
@@ -109,6 +115,22 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 		return fmt.Errorf("%s %s: decode answer: %w", method, path, err)
 	}
 	return nil
+}
+
+// Insist is Do that asks again, for a minute, while the answer is 503: a part of
+// the system is away or too busy, and nothing was done.
+func (c *Client) Insist(ctx context.Context, method, path string, in, out any, header ...string) error {
+	for began := time.Now(); ; {
+		err := c.Do(ctx, method, path, in, out, header...)
+		if StatusOf(err) != http.StatusServiceUnavailable || time.Since(began) > insistFor {
+			return err
+		}
+		select {
+		case <-time.After(insistEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // exchange sends body as it is, and returns the answer if it is one of 2xx.

@@ -133,9 +133,16 @@ func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit 
 	return next, tag.RowsAffected(), nil
 }
 
-// eraseStream removes the stream once nothing refers to it. A replica that has
-// it open finds out when it compares its streams with the database, and ends it.
+// eraseStream removes the stream, with what came into it since its notifications
+// were removed: with its row locked nobody can add to it. A replica that has it
+// open finds out when it compares its streams with the database, and ends it.
 func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	if _, err := tx.Exec(ctx, `select from streams where name = $1 for update`, notification.UserStream(userID)); err != nil {
+		return "", 0, fmt.Errorf("lock stream: %w", err)
+	}
+	if _, removed, err = eraseNotifications(ctx, tx, userID, "", limit); err != nil || removed > 0 {
+		return "more", removed, err
+	}
 	tag, err := tx.Exec(ctx, `
 		delete from notification_reads where ctid = any(array(
 		  select r.ctid from notification_reads r join streams s on s.id = r.reader where s.name = $1 limit $2))`,

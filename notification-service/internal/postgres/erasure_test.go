@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -278,6 +279,50 @@ func TestErasedStaysErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.wantNoTraces()
+}
+
+// What is written while the stream is removed goes with it: no notification is left
+// without a stream, in which nobody would find it any more.
+func TestErasureBesideTheConsumer(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	mustApply(t, e.Store, message(kanari.Own()))
+	writer, err := e.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writer.Rollback(t.Context()) }()
+	_, err = writer.Exec(t.Context(), `
+		with numbered as (update streams set last_seq = last_seq + 1 where name = $1 returning id, last_seq)
+		insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data)
+		select id, last_seq, gen_random_uuid(), 'a message', 'report.vote.received', gen_random_uuid(), 1, '{}' from numbered`, kanari.Own())
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := postgres.ErasureSteps(e.keys)
+	stream := steps[slices.IndexFunc(steps, func(s erasure.Step) bool { return s.Name == "stream" })]
+	erased := make(chan error, 1)
+	go func() {
+		erased <- pgx.BeginFunc(t.Context(), e.pool, func(tx pgx.Tx) error {
+			for next := "first"; next != ""; {
+				var err error
+				if next, _, err = stream.Do(t.Context(), tx, kanari.UserID, "", 100); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	waitForLock(t, e.pool)
+	if err := writer.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-erased; err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, e.pool, `select (select count(*) from notifications) + (select count(*) from streams where name = $1)`, kanari.Own()); n != 0 {
+		t.Errorf("%d rows of his stream are left", n)
+	}
 }
 
 // An erasure that was made under a key is honoured, and asked for again, under

@@ -69,7 +69,9 @@ fi
 for part in relay consumer sse; do
   wanted "$part" || continue
   if [[ -x $work/base/$part ]]; then
-    (cd "$head/scripts/bench" && GOWORK=off go run "./$part" -base "$work/base/$part" -passes "${PASSES:-6}")
+    options=(-base "$work/base/$part" -passes "${PASSES:-6}")
+    [[ $part != consumer ]] || options+=(-base-migrate "$work/base/migrate")
+    (cd "$head/scripts/bench" && GOWORK=off go run "./$part" "${options[@]}")
   else
     echo "$part: $1 has no program of its own for it" >&2
   fi

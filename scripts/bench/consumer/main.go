@@ -9,8 +9,9 @@
 // stream's head. Each has one consumer that holds ten messages at the most; at
 // the end ours and wagslane have four, which is how ours ships.
 //
-// With -base it measures only ours and the program of an earlier revision, in
-// turn, and says how they compare.
+// With -base it measures only ours and the program of an earlier revision, each
+// with its own schema, and says how they compare. Who goes first alternates: the
+// broker still tidies up after the first while the second runs.
 package main
 
 import (
@@ -43,6 +44,7 @@ type bench struct {
 	topology event.Topology
 	program  string // our contestant
 	base     string // that of an earlier revision; empty: the peers are measured
+	before   string // the database of the base
 	messages int
 	failing  int // messages of the passes with failures
 	passes   int
@@ -76,9 +78,13 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.failing, "failing", 30_000, "messages in the passes with failures")
 	flags.IntVar(&b.passes, "passes", 3, "passes of each contestant, an odd number")
 	flags.StringVar(&b.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
+	baseMigrate := flags.String("base-migrate", "", "the `program` that migrates for -base")
 	service := flags.String("service", "../../notification-service", "the `folder` of notification-service")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if (b.base == "") != (*baseMigrate == "") {
+		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
 	}
 	var drop func() error
 	if b.database, drop, err = testbed.Database(ctx); err != nil {
@@ -87,6 +93,13 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, drop()) }()
 	if err := migrations.Up(ctx, b.database, migrations.Notification); err != nil {
 		return err
+	}
+	if b.base != "" {
+		var dropBefore func() error
+		if b.before, dropBefore, err = testbed.Migrated(ctx, *baseMigrate, string(migrations.Notification)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, dropBefore()) }()
 	}
 	folder, err := os.MkdirTemp("", "bench-consumer")
 	if err != nil {
@@ -97,7 +110,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	for pass := range b.passes {
-		for _, c := range b.contestants() {
+		for _, c := range b.contestants(pass) {
 			if err := b.pass(ctx, pass, c); err != nil {
 				return err
 			}
@@ -109,29 +122,30 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return b.report()
 }
 
-func (b *bench) contestants() []contestant {
+// contestants returns those of a pass, in their order.
+func (b *bench) contestants(pass int) []contestant {
 	if b.base != "" {
-		return b.revisions()
+		return b.revisions(pass)
 	}
 	all := load{messages: b.messages}
 	list := []contestant{
 		{"raw, no effect", all, b.raw},
-		{"ours, no effect", all, b.ours(b.program, "-effect=nothing")},
-		{"ours", all, b.ours(b.program, "-effect=record")},
-		{"ours, one message a transaction", all, b.ours(b.program, "-effect=record", "-batch=1")},
-		{"ours, whole effect", all, b.ours(b.program, "-effect=whole")},
+		{"ours, no effect", all, b.ours(b.program, b.database, "-effect=nothing")},
+		{"ours", all, b.ours(b.program, b.database, "-effect=record")},
+		{"ours, one message a transaction", all, b.ours(b.program, b.database, "-effect=record", "-batch=1")},
+		{"ours, whole effect", all, b.ours(b.program, b.database, "-effect=whole")},
 		{"wagslane", all, b.wagslane(1)},
 		{"watermill", all, b.watermill},
-		{"ours, four workers", all, b.ours(b.program, "-effect=record", "-workers=4")},
+		{"ours, four workers", all, b.ours(b.program, b.database, "-effect=record", "-workers=4")},
 		{"wagslane, four consumers", all, b.wagslane(4)},
 	}
 	for _, percent := range []int{1, 10} {
 		l := load{messages: b.failing, failing: b.failing * percent / 100}
 		list = append(list,
-			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours(b.program, "-effect=record")},
+			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours(b.program, b.database, "-effect=record")},
 			contestant{fmt.Sprintf("wagslane, %d %% fail", percent), l, b.wagslane(1)},
 			contestant{fmt.Sprintf("watermill, %d %% fail", percent), l, b.watermill},
-			contestant{fmt.Sprintf("ours, four workers, %d %% fail", percent), l, b.ours(b.program, "-effect=record", "-workers=4")},
+			contestant{fmt.Sprintf("ours, four workers, %d %% fail", percent), l, b.ours(b.program, b.database, "-effect=record", "-workers=4")},
 			contestant{fmt.Sprintf("wagslane, four consumers, %d %% fail", percent), l, b.wagslane(4)})
 	}
 	return list
@@ -163,7 +177,7 @@ func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
 func (b *bench) report() error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\ncontestant\tmessages/s\ts until the good are done\tlongest stall ms\t")
-	for _, c := range b.contestants() {
+	for _, c := range b.contestants(0) {
 		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%.1f\t\n", c.name, b.rate(c.name), b.median(c.name, seconds), b.median(c.name, stall))
 	}
 	if err := table.Flush(); err != nil {

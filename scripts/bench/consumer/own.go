@@ -21,11 +21,12 @@ func build(ctx context.Context, service, folder string) (string, error) {
 	return program, nil
 }
 
-// ours lets a program of notification-service's consumer empty the queue.
-func (b *bench) ours(program string, args ...string) func(context.Context, string, load) (result, error) {
+// ours lets a program of notification-service's consumer empty the queue into
+// database.
+func (b *bench) ours(program, database string, args ...string) func(context.Context, string, load) (result, error) {
 	return func(ctx context.Context, url string, l load) (r result, err error) {
 		cmd := exec.CommandContext(ctx, program, append(args, "-good", strconv.Itoa(l.good()))...)
-		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+b.database, "RECIPIENT_KEY="+b.key)
+		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+database, "RECIPIENT_KEY="+b.key)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {

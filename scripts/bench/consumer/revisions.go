@@ -7,8 +7,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-// revisions are ours and the base for each kind of load, one after the other.
-func (b *bench) revisions() []contestant {
+// revisions are the base and ours for each kind of load, one after the other, and
+// in every second pass ours first.
+func (b *bench) revisions(pass int) []contestant {
 	all := load{messages: b.messages}
 	failing := load{messages: b.failing, failing: b.failing / 10}
 	var list []contestant
@@ -23,16 +24,21 @@ func (b *bench) revisions() []contestant {
 		{"four workers", all, []string{"-effect=whole", "-workers=4"}},
 		{"10 % fail", failing, []string{"-effect=record"}},
 	} {
-		list = append(list,
-			contestant{"base, " + kind.name, kind.load, b.ours(b.base, kind.args...)},
-			contestant{"ours, " + kind.name, kind.load, b.ours(b.program, kind.args...)})
+		pair := []contestant{
+			{"base, " + kind.name, kind.load, b.ours(b.base, b.before, kind.args...)},
+			{"ours, " + kind.name, kind.load, b.ours(b.program, b.database, kind.args...)},
+		}
+		if pass%2 == 1 {
+			slices.Reverse(pair)
+		}
+		list = append(list, pair...)
 	}
 	return list
 }
 
 // compare prints how many times the base's rate ours has, by kind of load.
 func (b *bench) compare() error {
-	pairs := b.revisions()
+	pairs := b.revisions(0)
 	fmt.Fprintln(b.out, "\nours over the base: median of the passes, least and most")
 	ratios := make([]any, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) {

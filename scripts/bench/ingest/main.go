@@ -18,7 +18,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"time"
@@ -90,7 +89,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 // start runs a revision on a database of its own. Its program migrates, not this
 // module: it may be of another revision.
 func (b *bench) start(ctx context.Context, service, migrate string) (_ *revision, err error) {
-	database, drop, err := testbed.Database(ctx)
+	database, drop, err := testbed.Migrated(ctx, migrate, "report")
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +99,6 @@ func (b *bench) start(ctx context.Context, service, migrate string) (_ *revision
 			err = errors.Join(err, r.stop())
 		}
 	}()
-	up := exec.CommandContext(ctx, migrate, "up", "-database", "report")
-	up.Env = append(os.Environ(), "DATABASE_URL="+database)
-	if output, err := up.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("migrate: %w: %s", err, output)
-	}
 	if r.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/google/uuid"
@@ -36,6 +37,20 @@ func Database(ctx context.Context) (dsn string, drop func() error, err error) {
 		return execute(context.WithoutCancel(ctx), admin, "drop database "+name+" with (force)")
 	}
 	return u.String(), drop, nil
+}
+
+// Migrated makes a database with the schema that migrate, a program of some
+// revision, has for kind: "report" or "notification". drop removes it.
+func Migrated(ctx context.Context, migrate, kind string) (dsn string, drop func() error, err error) {
+	if dsn, drop, err = Database(ctx); err != nil {
+		return "", nil, err
+	}
+	up := exec.CommandContext(ctx, migrate, "up", "-database", kind)
+	up.Env = append(os.Environ(), "DATABASE_URL="+dsn)
+	if output, err := up.CombinedOutput(); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("migrate: %w: %s", err, output), drop())
+	}
+	return dsn, drop, nil
 }
 
 func execute(ctx context.Context, dsn, sql string) error {

@@ -103,7 +103,7 @@ func (c *console) send(method, path, body, ifMatch string, want int, answer any)
 	c.t.Helper()
 	status, header, text := c.exchange(method, path, body, ifMatch)
 	for began := time.Now(); status == http.StatusServiceUnavailable && status != want && time.Since(began) < busy; {
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		status, header, text = c.exchange(method, path, body, ifMatch)
 	}
 	if status != want {

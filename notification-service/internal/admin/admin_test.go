@@ -85,7 +85,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 func (c *console) call(method, path, body string, want int, answer any) string {
 	c.t.Helper()
 	_, text := c.send(method, path, body, "", want, answer)
-	return text
+	return string(text)
 }
 
 // ask is call for a version that was seen. It returns the header of the answer.
@@ -95,17 +95,18 @@ func (c *console) ask(method, path, body, ifMatch string, want int, answer any) 
 	return header
 }
 
-// busy is how long a request is sent again while the broker, which all tests
-// share, has too much to do.
-const busy = time.Minute
-
-func (c *console) send(method, path, body, ifMatch string, want int, answer any) (http.Header, string) {
+// send sends a request until the answer is another than that the broker, which all
+// tests share, has too much to do.
+func (c *console) send(method, path, body, ifMatch string, want int, answer any) (header http.Header, text []byte) {
 	c.t.Helper()
-	status, header, text := c.exchange(method, path, body, ifMatch)
-	for began := time.Now(); status == http.StatusServiceUnavailable && status != want && time.Since(began) < busy; {
-		<-time.After(time.Second)
+	var status int
+	c.Eventually(method+" "+path, func() string {
 		status, header, text = c.exchange(method, path, body, ifMatch)
-	}
+		if status == http.StatusServiceUnavailable && status != want {
+			return string(text)
+		}
+		return ""
+	})
 	if status != want {
 		c.t.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, text)
 	}
@@ -114,7 +115,7 @@ func (c *console) send(method, path, body, ifMatch string, want int, answer any)
 			c.t.Fatalf("%s %s: %v: %s", method, path, err, text)
 		}
 	}
-	return header, string(text)
+	return header, text
 }
 
 func (c *console) exchange(method, path, body, ifMatch string) (status int, header http.Header, text []byte) {

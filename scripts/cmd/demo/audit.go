@@ -88,6 +88,7 @@ type result struct {
 	mails, digests                int           // of those that came once
 	p50, p99                      time.Duration // from request to screen
 	webhookP50                    time.Duration // from request to the other system
+	photoMax                      time.Duration // from upload to the picture on the screen
 }
 
 func (a *audit) result() result {
@@ -112,10 +113,12 @@ func (a *audit) result() result {
 		default:
 			r.doubled++
 		}
-		switch took := times[0].Sub(start); s.screen {
-		case receiverName:
+		switch took := times[0].Sub(start); {
+		case s.screen == receiverName:
 			webhooks = append(webhooks, took)
-		case mailboxName: // they wait to be read on the page first
+		case s.screen == mailboxName: // they wait to be read on the page first
+		case s.typ == readyType: // the pictures are made first, with what is left of the processor
+			r.photoMax = max(r.photoMax, took)
 		default:
 			screens = append(screens, took)
 		}

@@ -148,6 +148,9 @@ func (p *play) finish(err error, gateway string) error {
 		r.expected, r.once, r.lost, r.doubled)
 	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100. From request to the other system: %s ms for half of them.\n",
 		millis(r.p50), millis(r.p99), millis(r.webhookP50))
+	if r.photoMax > 0 {
+		fmt.Fprintf(p.out, "From upload to the picture on the screen: %s ms at most.\n", millis(r.photoMax))
+	}
 	if r.mails > 0 {
 		fmt.Fprintf(p.out, "Mails that came once: %d, of them digests: %d.\n", r.mails, r.digests)
 	}

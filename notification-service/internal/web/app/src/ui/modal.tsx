@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
 import { Icon } from './icons';
@@ -16,7 +16,8 @@ interface Props {
 export function Modal({ title, onClose, drawer, children }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before anything is drawn: who clicks at once hits the dialog, and not what will be behind it.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     ref.current?.showModal();
     // Where one writes, or else at the beginning; the browser would take the button that closes.

@@ -50,7 +50,7 @@ func TestPageHeldPhotos(t *testing.T) {
 	page.checkAccessible("photos that wait")
 	page.do(
 		browser.Click(".held button", "Make parts black"),
-		browser.Until(`(([i]) => i?.complete && i.naturalWidth > 0)(document.querySelectorAll('.redact img'))`),
+		browser.Until(`((i) => i?.complete && i.naturalWidth > 0)(document.querySelector('.redact img'))`),
 	)
 	// One part by the mouse, nearly the left upper quarter, another one by keys.
 	page.drag(".redact img", 0.02, 0.02, 0.5, 0.5)
@@ -141,10 +141,11 @@ func (p tab) swipe(selector string, from, to float64) {
 	)
 }
 
-// boxOf returns where an element is, left, top, width and height, once nothing
-// moves any more.
+// boxOf returns where an element is, left, top, width and height, once it is
+// shown and nothing moves any more.
 func (p tab) boxOf(selector string) []float64 {
 	p.t.Helper()
+	p.do(browser.Until(fmt.Sprintf(`document.querySelector(%q)?.checkVisibility()`, selector)))
 	box, err := browser.Ask[[]float64](p.Tab, fmt.Sprintf(`(async (e) => {
 		await Promise.all([document.fonts.ready, ...document.getAnimations().map((a) => a.finished)]);
 		e.scrollIntoView({ block: 'center', behavior: 'instant' });

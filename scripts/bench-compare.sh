@@ -5,7 +5,8 @@
 # the consumer and the hub of the live streams. PASSES (6) says how often each
 # side has its turn; over HTTP it is twelve times as often, for half a second
 # each (LENGTH): short turns meet the same disk and the same neighbours. ONLY
-# names a part: ingest, go (the Go benchmarks), relay, consumer or sse.
+# names a part: ingest, go (the Go benchmarks), relay, consumer or sse. The
+# consumer has four times as many turns as the relay and the hub, of 4,000 messages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -70,7 +71,7 @@ for part in relay consumer sse; do
   wanted "$part" || continue
   if [[ -x $work/base/$part ]]; then
     options=(-base "$work/base/$part" -passes "${PASSES:-6}")
-    [[ $part != consumer ]] || options+=(-base-migrate "$work/base/migrate")
+    [[ $part != consumer ]] || options+=(-base-migrate "$work/base/migrate" -passes $((4 * ${PASSES:-6})) -messages 4000 -failing 4000)
     (cd "$head/scripts/bench" && GOWORK=off go run "./$part" "${options[@]}")
   else
     echo "$part: $1 has no program of its own for it" >&2

@@ -37,6 +37,7 @@ var writers = []sse.Writer{sse.Shared, sse.PerRequest}
 func config(w sse.Writer) sse.Config {
 	cfg := sse.Defaults()
 	cfg.Writer, cfg.DrainWindow, cfg.CompareEvery = w, time.Second, time.Hour
+	cfg.WriteTimeout = time.Minute // a busy machine may stand still for seconds
 	return cfg
 }
 

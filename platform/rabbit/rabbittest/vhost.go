@@ -59,34 +59,38 @@ func Management(t testing.TB, address string) *rabbithole.Client {
 	return client
 }
 
-// ask repeats a request that may be repeated for as long as it has no answer: the
-// management API closes a connection on which it has said nothing for a minute,
-// as when the machine is too busy.
+// ask repeats a request that may be repeated for as long as the machine is too
+// busy for it: the management API closes a connection on which it has said nothing
+// for a minute, and answers with 500 where the broker itself gave up.
 func ask(request func() error) error {
 	for began := time.Now(); ; {
 		err := request()
-		if !errors.Is(err, io.EOF) || time.Since(began) > setupTimeout {
+		answer, ok := errors.AsType[rabbithole.ErrorResponse](err)
+		gaveUp := errors.Is(err, io.EOF) || ok && answer.StatusCode == http.StatusInternalServerError
+		if !gaveUp || time.Since(began) > setupTimeout {
 			return err
 		}
 	}
 }
 
-// newVhost makes a virtual host and returns its URL.
+// newVhost makes a virtual host and returns its URL. Each attempt takes a name of
+// its own: what the broker was making when it closed the connection stays as it
+// is, such as without permissions, and another request for it changes nothing.
 func newVhost(t testing.TB, base, management string) string {
 	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
 		t.Fatal("rabbittest: the broker's address is not a URL")
 	}
-	name := "test-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	err = ask(func() error {
+		name := "test-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+		u.Path = "/" + name
 		_, err := Management(t, management).PutVhost(name, rabbithole.VhostSettings{})
 		return err
 	})
 	if err != nil {
 		t.Fatalf("rabbittest: make virtual host: %v", err)
 	}
-	u.Path = "/" + name
 	return u.String()
 }
 

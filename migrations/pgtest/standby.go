@@ -8,7 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A Standby is one that is missing: each commit on the server waits for it,
@@ -51,18 +53,13 @@ func (s *Server) Follow() *Server {
 	admin := open(s.t, s.URL("postgres"))
 	mustExec(s.t, admin, `alter system set synchronous_standby_names = '*'`)
 	mustExec(s.t, admin, `select pg_reload_conf()`)
-	deadline, tick := time.After(setupTimeout), time.Tick(5*time.Millisecond)
-	for synchronous := false; !synchronous; {
+	eventually.True(s.t, "the standby follows", func() (synchronous bool) {
 		err := admin.QueryRow(s.t.Context(), `select exists (select from pg_stat_replication where sync_state = 'sync')`).Scan(&synchronous)
 		if err != nil {
 			s.t.Fatalf("pgtest: ask who follows: %v", err)
 		}
-		select {
-		case <-tick:
-		case <-deadline:
-			s.t.Fatal("pgtest: the standby does not follow")
-		}
-	}
+		return synchronous
+	})
 	return standby
 }
 
@@ -101,8 +98,8 @@ func (b *Standby) GiveUp() {
 // another's.
 func (b *Standby) giveUpUntil(committed <-chan error) {
 	b.server.t.Helper()
-	deadline := time.After(setupTimeout)
-	for {
+	var poll backoff.Poll
+	for deadline := time.After(eventually.Patience); ; {
 		b.GiveUp()
 		select {
 		case err := <-committed:
@@ -110,7 +107,7 @@ func (b *Standby) giveUpUntil(committed <-chan error) {
 				b.server.t.Fatalf("pgtest: commit that was given up: %v", err)
 			}
 			return
-		case <-time.After(5 * time.Millisecond):
+		case <-poll.Next():
 		case <-deadline:
 			b.server.t.Fatal("pgtest: a commit that was given up does not end")
 		}
@@ -127,15 +124,15 @@ func (b *Standby) Release() {
 // firstWaits tells whether a commit waits, and not, has ended.
 func (b *Standby) firstWaits(committed <-chan error) bool {
 	b.server.t.Helper()
-	deadline, tick := time.After(setupTimeout), time.Tick(5*time.Millisecond)
-	for b.Waits() == 0 {
+	var poll backoff.Poll
+	for deadline := time.After(eventually.Patience); b.Waits() == 0; {
 		select {
 		case err := <-committed:
 			if err != nil {
 				b.server.t.Fatalf("pgtest: commit: %v", err)
 			}
 			return false
-		case <-tick:
+		case <-poll.Next():
 		case <-deadline:
 			b.server.t.Fatal("pgtest: a commit neither waits for the standby nor ends")
 		}

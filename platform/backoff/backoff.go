@@ -46,6 +46,19 @@ func Jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
+// A Poll spaces questions about what sends no signal: soon at first, and then ever
+// later, so that whoever waits long leaves the processor to what he waits for. A
+// wait gets longer by a fifth at most, and by half a second. The zero Poll is
+// ready. It is not safe for concurrent use.
+type Poll struct{ pause time.Duration }
+
+// Next returns a channel that receives when it is time to ask again.
+func (p *Poll) Next() <-chan time.Time {
+	const soonest, latest = 5 * time.Millisecond, 500 * time.Millisecond
+	p.pause = min(max(p.pause*6/5, soonest), latest)
+	return time.After(p.pause)
+}
+
 // Sleep waits for d. It returns ctx's error as soon as ctx ends, otherwise nil.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

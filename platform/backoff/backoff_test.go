@@ -48,3 +48,24 @@ func TestSleep(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks until something happens learns of it late by a fifth of the wait and
+// 5 ms, or by half a second, whichever is less.
+func TestPollIsLittleLate(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{time.Millisecond, 40 * time.Millisecond, time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			began, questions := time.Now(), 0
+			for poll := new(backoff.Poll); time.Since(began) < wait; questions++ {
+				<-poll.Next()
+			}
+			late := time.Since(began) - wait
+			if most := min(wait/5+5*time.Millisecond, 500*time.Millisecond); late > most {
+				t.Errorf("after %s: %s late, want %s at most", wait, late, most)
+			}
+			if questions > 40+int(wait/(500*time.Millisecond)) {
+				t.Errorf("%d questions within %s", questions, wait)
+			}
+		})
+	}
+}

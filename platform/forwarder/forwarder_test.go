@@ -3,6 +3,7 @@ package forwarder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -109,14 +111,7 @@ func (h *harness) failures() int {
 
 func (h *harness) wait(what string, want int, got func() int) {
 	h.t.Helper()
-	deadline := time.After(patience)
-	for got() < want {
-		select {
-		case <-deadline:
-			h.t.Fatalf("%s: %d, want %d", what, got(), want)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	eventually.True(h.t, fmt.Sprintf("%s: %d", what, want), func() bool { return got() >= want })
 	if n := got(); n != want {
 		h.t.Fatalf("%s: %d, want %d", what, n, want)
 	}

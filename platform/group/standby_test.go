@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // What a group acknowledges because it was done before is on a standby by then,
@@ -54,24 +55,13 @@ func TestWhatWasDoneBeforeWaitsForAStandby(t *testing.T) {
 			standby := server.AwaitStandby()
 			defer standby.Release()
 			first, again := make(chan error, 1), make(chan error, 1)
-			until := func(what string, ok func() bool) {
-				t.Helper()
-				deadline, tick := time.After(15*time.Minute), time.Tick(5*time.Millisecond)
-				for !ok() {
-					select {
-					case <-tick:
-					case <-deadline:
-						t.Fatalf("in vain: %s", what)
-					}
-				}
-			}
 			go func() { first <- tt.do(ctx, pool) }()
-			until("the first is given up", func() bool { standby.GiveUp(); return len(first) > 0 })
+			eventually.True(t, "the first is given up", func() bool { standby.GiveUp(); return len(first) > 0 })
 			if err := <-first; err != nil {
 				t.Fatalf("the first: %v", err)
 			}
 			go func() { again <- tt.do(ctx, pool) }()
-			until("it waits for the standby, or is done", func() bool { return standby.Waits() > 0 || len(again) > 0 })
+			eventually.True(t, "it waits for the standby, or is done", func() bool { return standby.Waits() > 0 || len(again) > 0 })
 			if len(again) > 0 {
 				t.Fatalf("it counts as done (error %v), though no standby has it", <-again)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // fast is how often the replicas of these tests write.
@@ -111,17 +112,6 @@ func written(t *testing.T, pool *pgxpool.Pool) (n int) {
 	return n
 }
 
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: it did not come to that", what)
-		case <-time.After(fast / 4):
-		}
-	}
-}
-
 // What three replicas counted is there, when one of them is killed, another one
 // takes its place, and the others end.
 func TestReplicas(t *testing.T) {
@@ -131,7 +121,7 @@ func TestReplicas(t *testing.T) {
 	for _, p := range []process{a, b, c} {
 		p.count(t, 1000)
 	}
-	await(t, "3,000 are written", func() bool { return written(t, pool) == 3000 })
+	eventually.True(t, "3,000 are written", func() bool { return written(t, pool) == 3000 })
 
 	if err := a.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -178,7 +168,7 @@ func TestDatabaseAway(t *testing.T) {
 	pool := pgtest.Notification(t)
 	p := start(t, pool)
 	p.count(t, 10)
-	await(t, "the first are written", func() bool { return written(t, pool) == 10 })
+	eventually.True(t, "the first are written", func() bool { return written(t, pool) == 10 })
 	exec := func(sql string) {
 		t.Helper()
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
@@ -190,14 +180,14 @@ func TestDatabaseAway(t *testing.T) {
 		begin perform nextval('refused'); raise exception 'refused'; end $$`)
 	exec(`create trigger refuse before insert on history for each row execute function refuse()`)
 	p.count(t, 20)
-	await(t, "some rows are refused", func() (refused bool) {
+	eventually.True(t, "some rows are refused", func() (refused bool) {
 		if err := pool.QueryRow(t.Context(), `select last_value > 2 from refused`).Scan(&refused); err != nil {
 			t.Fatal(err)
 		}
 		return refused
 	})
 	exec(`drop trigger refuse on history`)
-	await(t, "the others are written", func() bool { return written(t, pool) == 30 })
+	eventually.True(t, "the others are written", func() bool { return written(t, pool) == 30 })
 	p.end(t)
 	if got := written(t, pool); got != 30 {
 		t.Errorf("%d are written, want 30", got)

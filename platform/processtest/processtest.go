@@ -21,7 +21,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // marker is the environment variable that makes the test binary the program.
@@ -108,11 +110,10 @@ func (p *Process) Start() {
 		_ = cmd.Wait() // its state says how it ended
 		close(exited)
 	}()
-	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !p.ready() {
+	var poll backoff.Poll
+	for deadline := time.After(eventually.Patience); !p.ready(); {
 		select {
-		case <-tick.C:
+		case <-poll.Next():
 		case <-exited:
 			p.t.Fatalf("processtest: it ended instead of being ready: %v", cmd.ProcessState)
 		case <-deadline:

@@ -15,6 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
@@ -83,13 +85,7 @@ func (h *harness) count(sql string, args ...any) (n int) {
 // until waits until a query counts n.
 func (h *harness) until(n int, sql string, args ...any) {
 	h.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for end := time.Now().Add(time.Minute); h.count(sql, args...) != n; <-ticker.C {
-		if time.Now().After(end) {
-			h.Fatalf("%s: %d after a minute, want %d", sql, h.count(sql, args...), n)
-		}
-	}
+	eventually.True(h, fmt.Sprintf("%s: %d", sql, n), func() bool { return h.count(sql, args...) == n })
 }
 
 // seldom is due so seldom that it is not while a test runs.
@@ -216,12 +212,11 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The second step may have begun before.
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
+	var poll backoff.Poll
 	for h.count(`select count(*) from schedule_runs where owner is null`) == 0 {
 		select {
 		case <-stepped:
-		case <-ticker.C:
+		case <-poll.Next():
 		}
 	}
 	rested := h.count(`select cursor::int from schedule_runs`)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -134,9 +134,9 @@ func (a *archived) recover(t *testing.T) {
 	if err := a.pool.QueryRow(t.Context(), `select pg_walfile_name(pg_switch_wal())`).Scan(&segment); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the log is archived", func(ctx context.Context) bool {
+	eventually.True(t, "the log is archived", func() bool {
 		var done bool
-		err := a.pool.QueryRow(ctx, `select coalesce(left(last_archived_wal, 24) >= $1, false) from pg_stat_archiver`, segment).Scan(&done)
+		err := a.pool.QueryRow(t.Context(), `select coalesce(left(last_archived_wal, 24) >= $1, false) from pg_stat_archiver`, segment).Scan(&done)
 		return err == nil && done
 	})
 	a.server.Kill()
@@ -179,7 +179,7 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 
 	// Every screen is told to begin anew, and lists what there is.
 	for _, s := range []*screen{anas, officials} {
-		eventually(t, "the screen begins anew", func(context.Context) bool { return s.ledger.Count().Resets > 0 })
+		eventually.True(t, "the screen begins anew", func() bool { return s.ledger.Count().Resets > 0 })
 	}
 	compare(t, "Ana's list after the restore", anas.listed(), slices.Concat(toAna[1:notifications+1]...))
 	compare(t, "the officials' list after the restore", officials.listed(), slices.Concat(toOfficials[1:notifications+1]...))
@@ -196,7 +196,7 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 		want   [][]sight
 	}{{"Ana", anas, toAna}, {"the officials", officials, toOfficials}} {
 		want := slices.Concat(check.want[1 : kept+1]...)
-		eventually(t, check.who+" has what is kept", func(context.Context) bool { return len(check.screen.listed()) >= len(want) })
+		eventually.True(t, check.who+" has what is kept", func() bool { return len(check.screen.listed()) >= len(want) })
 		c.checkRelayDone()
 		compare(t, check.who+"'s list in the end", check.screen.listed(), want)
 		lost := len(slices.Concat(check.want[kept+1:]...))
@@ -214,7 +214,7 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 	if last.version <= newest {
 		t.Errorf("the next change has version %d, the screens have shown %d", last.version, newest)
 	}
-	eventually(t, "it is shown", func(context.Context) bool { return slices.Contains(anas.all(), last) })
+	eventually.True(t, "it is shown", func() bool { return slices.Contains(anas.all(), last) })
 	for who, s := range map[string]*screen{"Ana": anas, "the officials": officials} {
 		if got := s.ledger.Count(); got.Doubled+got.Missing+got.OutOfOrder != 0 {
 			t.Errorf("%s: the stream's numbers: %+v", who, got)
@@ -231,9 +231,9 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 // checkRelayDone returns when everything is published and handled.
 func (c *stack) checkRelayDone() {
 	c.t.Helper()
-	eventually(c.t, "nothing is on its way", func(ctx context.Context) bool {
+	eventually.True(c.t, "nothing is on its way", func() bool {
 		var waiting int
-		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
 		for _, q := range c.queues() {
 			waiting += q.Messages
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // Mails go through a mail server as cities have them, Exim, which finds out only
@@ -64,9 +65,9 @@ func TestBouncesOfExim(t *testing.T) {
 	outside.await(2*readers - gone - full) // the codes, and what was not refused
 	count := func(what, sql string, want int) {
 		t.Helper()
-		eventually(t, what, func(ctx context.Context) bool {
+		eventually.True(t, what, func() bool {
 			var n int
-			return c.notificationDB.QueryRow(ctx, sql).Scan(&n) == nil && n == want
+			return c.notificationDB.QueryRow(t.Context(), sql).Scan(&n) == nil && n == want
 		})
 	}
 	count("Exim has accepted every mail", `select count(*) from deliveries where kind <> 'code' and state = 'done'`, readers)
@@ -196,8 +197,8 @@ func startExim(t *testing.T, outside, service, password string) string {
 		}
 	})
 	address := "127.0.0.1:" + port
-	eventually(t, "Exim listens", func(ctx context.Context) bool {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	eventually.True(t, "Exim listens", func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			_ = conn.Close()
 		}

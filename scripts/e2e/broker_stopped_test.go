@@ -1,10 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -43,9 +43,9 @@ func (c *stack) awaitHealth(status string) {
 	c.t.Helper()
 	service := client.New(c.report.url())
 	defer service.CloseIdle()
-	eventually(c.t, "report-service is "+status, func(ctx context.Context) bool {
+	eventually.True(c.t, "report-service is "+status, func() bool {
 		var health struct{ Status string }
-		return service.Do(ctx, http.MethodGet, "/readyz", nil, &health) == nil && health.Status == status
+		return service.Do(c.t.Context(), http.MethodGet, "/readyz", nil, &health) == nil && health.Status == status
 	})
 }
 
@@ -53,9 +53,9 @@ func (c *stack) awaitHealth(status string) {
 // attempt.
 func (c *stack) checkOutboxEmpty() {
 	c.t.Helper()
-	eventually(c.t, "every outbox row is published", func(ctx context.Context) bool {
+	eventually.True(c.t, "every outbox row is published", func() bool {
 		var waiting int
-		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
 		return err == nil && waiting == 0
 	})
 	var attempts int

@@ -16,6 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -80,7 +81,7 @@ func (c *stack) awaitConsumersOf(queues ...string) {
 	}
 	defer func() { _ = conn.Close() }()
 	for _, queue := range queues {
-		eventually(c.t, queue+" is consumed", func(context.Context) bool {
+		eventually.True(c.t, queue+" is consumed", func() bool {
 			ch, err := conn.Channel() // a queue that is not there closes it
 			if err != nil {
 				return false
@@ -119,7 +120,7 @@ type spy struct {
 // spyOn listens at an exchange until the test ends.
 func (c *stack) spyOn(exchange string) *spy {
 	c.t.Helper()
-	eventually(c.t, "the exchange "+exchange+" is there", func(context.Context) bool {
+	eventually.True(c.t, "the exchange "+exchange+" is there", func() bool {
 		return c.channel().ExchangeDeclarePassive(exchange, amqp.ExchangeFanout, true, false, false, false, nil) == nil // of whatever kind
 	})
 	ch, s := c.channel(), &spy{changed: make(chan struct{})}

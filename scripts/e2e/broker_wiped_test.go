@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -52,9 +52,9 @@ func loseTheDisk(t *testing.T, begin func(*stack), back func(*stack, time.Time))
 	officials, anas := watch(t, c.signIn("Olga", "official")), watch(t, ana)
 	first := file(t, ana, "Before the disk is lost")
 	officials.await(1)
-	eventually(t, "the relay knows the broker", func(ctx context.Context) bool {
+	eventually.True(t, "the relay knows the broker", func() bool {
 		var known bool
-		return c.reportDB.QueryRow(ctx, `select exists (select from known_brokers)`).Scan(&known) == nil && known
+		return c.reportDB.QueryRow(t.Context(), `select exists (select from known_brokers)`).Scan(&known) == nil && known
 	})
 
 	c.notification.kill()
@@ -102,9 +102,9 @@ func loseTheDisk(t *testing.T, begin func(*stack), back func(*stack, time.Time))
 // since then.
 func (c *stack) awaitPublished(since time.Time) {
 	c.t.Helper()
-	eventually(c.t, "everything is published", func(ctx context.Context) bool {
+	eventually.True(c.t, "everything is published", func() bool {
 		var waiting int
-		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published' or published_at < $1`, since).Scan(&waiting)
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from outbox_messages where status <> 'published' or published_at < $1`, since).Scan(&waiting)
 		return err == nil && waiting == 0
 	})
 }

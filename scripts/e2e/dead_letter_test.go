@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // What can never succeed goes to the dead letters at once, with its reason,
@@ -55,13 +55,13 @@ func TestMalformedMessageIsDeadLettered(t *testing.T) {
 func (c *stack) awaitDeadLetter(messageID string) {
 	c.t.Helper()
 	operator := c.userOf("operator", "operator")
-	eventually(c.t, "the dead letter is listed", func(ctx context.Context) bool {
+	eventually.True(c.t, "the dead letter is listed", func() bool {
 		var page struct {
 			Items []struct {
 				MessageID string `json:"message_id"`
 			}
 		}
-		if operator.Do(ctx, http.MethodGet, "/admin/dlq/messages", nil, &page) != nil {
+		if operator.Do(c.t.Context(), http.MethodGet, "/admin/dlq/messages", nil, &page) != nil {
 			return false
 		}
 		for _, m := range page.Items {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -22,7 +23,7 @@ func TestSIGTERMUnderLoad(t *testing.T) {
 	load := c.startLoad(ana, report, 4)
 	for _, p := range []*process{c.report, c.notification} {
 		before := load.accepted.Load()
-		eventually(t, "the load is on", func(context.Context) bool { return load.accepted.Load() > before+50 })
+		eventually.True(t, "the load is on", func() bool { return load.accepted.Load() > before+50 })
 		code, took := p.terminate()
 		if code != 0 {
 			t.Errorf("%s ended with %d, want 0", p.path, code)

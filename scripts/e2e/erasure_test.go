@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -46,8 +47,8 @@ func TestErasureCanary(t *testing.T) {
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
 	c.askForMails(anonymous)
-	eventually(t, "he has his notifications", func(ctx context.Context) bool {
-		page, err := c.user.Notifications(ctx, "", 10)
+	eventually.True(t, "he has his notifications", func() bool {
+		page, err := c.user.Notifications(t.Context(), "", 10)
 		return err == nil && len(page.Notifications) == 3
 	})
 	page := openPage(t, c.user)
@@ -90,12 +91,12 @@ func TestErasureCanary(t *testing.T) {
 		t.Errorf("removed %v, want his address with a digest, a consent, a code and its mail, and a message that waits", done.Removed)
 	}
 
-	eventually(t, "everything has arrived", func(ctx context.Context) bool {
+	eventually.True(t, "everything has arrived", func() bool {
 		waiting, letters := 0, 0
 		for _, q := range c.queues() {
 			waiting += q.Messages
 		}
-		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&letters)
+		err := c.notificationDB.QueryRow(t.Context(), `select count(*) from dead_letters`).Scan(&letters)
 		return err == nil && waiting == 0 && letters == 2
 	})
 	select {
@@ -265,9 +266,9 @@ func (c *canary) requestErasure(operator *client.Client, path string) (state era
 // awaitErasure returns the latest erasure once it is as ok wants it.
 func (c *canary) awaitErasure(operator *client.Client, path string, ok func(erasure) bool) (latest erasure) {
 	c.t.Helper()
-	eventually(c.t, fmt.Sprintf("an erasure of %s goes on", path), func(ctx context.Context) bool {
+	eventually.True(c.t, fmt.Sprintf("an erasure of %s goes on", path), func() bool {
 		var list struct{ Erasures []erasure }
-		if operator.Do(ctx, http.MethodGet, path, nil, &list) != nil || len(list.Erasures) != 1 {
+		if operator.Do(c.t.Context(), http.MethodGet, path, nil, &list) != nil || len(list.Erasures) != 1 {
 			return false
 		}
 		latest = list.Erasures[0]

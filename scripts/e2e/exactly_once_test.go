@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // The broker delivers at least once; the effect is exactly once.
@@ -47,7 +47,7 @@ func TestMessageTwiceHasOneEffect(t *testing.T) {
 // ready nor unacknowledged.
 func (c *stack) awaitQueuesEmpty() {
 	c.t.Helper()
-	eventually(c.t, "the queues are empty", func(context.Context) bool {
+	eventually.True(c.t, "the queues are empty", func() bool {
 		for _, q := range c.queues() {
 			if strings.HasPrefix(q.Name, "queue.") && q.Messages > 0 {
 				return false

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -74,14 +75,14 @@ func TestPrimaryIsKilled(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the city is in use", func(context.Context) bool { return accepted.Load() >= before })
+	eventually.True(t, "the city is in use", func() bool { return accepted.Load() >= before })
 	died := time.Now()
 	primary.Kill()
 	standby.Promote()
 	promoted, count := time.Now(), accepted.Load()
-	eventually(t, "it goes on with the standby", func(context.Context) bool { return accepted.Load() > count+residents })
+	eventually.True(t, "it goes on with the standby", func() bool { return accepted.Load() > count+residents })
 	t.Logf("promoted %.1f s after the primary died, in use again %.1f s after that", promoted.Sub(died).Seconds(), time.Since(promoted).Seconds())
-	eventually(t, "people use it for a while", func(context.Context) bool { return accepted.Load() >= after })
+	eventually.True(t, "people use it for a while", func() bool { return accepted.Load() >= after })
 	stop()
 	people.Wait()
 	officials.check(wantOfficials)

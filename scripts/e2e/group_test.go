@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/group"
 	platformtopology "github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -59,7 +60,7 @@ func TestAnotherGroupFailsForItself(t *testing.T) {
 			t.Errorf("run the group: %v", err)
 		}
 	}()
-	eventually(t, "the group reads its queue", func(context.Context) bool { return runner.Consumer.Pools()[0].Workers > 0 })
+	eventually.True(t, "the group reads its queue", func() bool { return runner.Consumer.Pools()[0].Workers > 0 })
 
 	ch := c.channel()
 	var sights []sight
@@ -90,7 +91,7 @@ func TestAnotherGroupFailsForItself(t *testing.T) {
 	if err := operator.Do(t.Context(), http.MethodPost, "/admin/dlq/replays", map[string]any{"selection": map[string]any{"queue": queue}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replayed messages have their effect", func(context.Context) bool {
+	eventually.True(t, "the replayed messages have their effect", func() bool {
 		return count(`select count(*) from e2e_tally`) == n && count(`select count(*) from dead_letters where state = 'resolved'`) == n
 	})
 	anas.check(sights)

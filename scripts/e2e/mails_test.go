@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jhillyerd/enmime/v2"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -201,9 +201,9 @@ func TestLinksOfMails(t *testing.T) {
 	move(t, olga, anonymous, "in_progress", "Seen")
 	vote(t, ana, public, "upvote") // which is for the summary
 	mails.await(3)
-	eventually(t, "the vote is told", func(ctx context.Context) bool {
+	eventually.True(t, "the vote is told", func() bool {
 		var told bool
-		err := c.notificationDB.QueryRow(ctx, `select exists (select from notifications where type = 'report.vote.received')`).Scan(&told)
+		err := c.notificationDB.QueryRow(t.Context(), `select exists (select from notifications where type = 'report.vote.received')`).Scan(&told)
 		return err == nil && told
 	})
 	execute(t, c.notificationDB, `update digests set next_at = now()`)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -47,9 +48,9 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 	if err := olga.Do(t.Context(), http.MethodPut, path+"/hidden", map[string]string{"reason": "It names somebody"}, nil); err != nil {
 		t.Fatalf("hide the report: %v", err)
 	}
-	eventually(t, "the second replica has handled the message", func(ctx context.Context) bool {
+	eventually.True(t, "the second replica has handled the message", func() bool {
 		var hidden bool
-		err := c.notificationDB.QueryRow(ctx, `select exists (select from moderated_reports where hidden)`).Scan(&hidden)
+		err := c.notificationDB.QueryRow(t.Context(), `select exists (select from moderated_reports where hidden)`).Scan(&hidden)
 		return err == nil && hidden
 	})
 	t.Logf("%v from the request to the words gone, with a replica killed", time.Since(began).Round(time.Millisecond))
@@ -102,11 +103,11 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 // awaitHandled returns once every message of the outbox had its effect.
 func (c *stack) awaitHandled() {
 	c.t.Helper()
-	eventually(c.t, "all messages are handled", func(ctx context.Context) bool {
+	eventually.True(c.t, "all messages are handled", func() bool {
 		var left, messages, handled int
-		err := c.reportDB.QueryRow(ctx, `select count(*) filter (where status <> 'published'), count(*) from outbox_messages`).Scan(&left, &messages)
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) filter (where status <> 'published'), count(*) from outbox_messages`).Scan(&left, &messages)
 		if err == nil {
-			err = c.notificationDB.QueryRow(ctx, `select count(*) from processed_messages where consumer not like '%webhooks'`).Scan(&handled)
+			err = c.notificationDB.QueryRow(c.t.Context(), `select count(*) from processed_messages where consumer not like '%webhooks'`).Scan(&handled)
 		}
 		return err == nil && left == 0 && handled == messages
 	})

@@ -1,11 +1,11 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
@@ -69,9 +69,9 @@ func TestOverdueReachesOfficialsAlone(t *testing.T) {
 		browser.Until(`location.search.includes('overdue=3')`),
 	)
 	page.checkFaults()
-	eventually(t, "the outbox is empty", func(ctx context.Context) bool {
+	eventually.True(t, "the outbox is empty", func() bool {
 		var statuses []string
-		err := c.reportDB.QueryRow(ctx, `select array_agg(distinct status) from outbox_messages`).Scan(&statuses)
+		err := c.reportDB.QueryRow(t.Context(), `select array_agg(distinct status) from outbox_messages`).Scan(&statuses)
 		return err == nil && slices.Equal(statuses, []string{"published"})
 	})
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image/color"
 	"image/jpeg"
@@ -16,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -95,7 +95,7 @@ func TestPageHeldPhotos(t *testing.T) {
 	}
 	// Its files go with the worker's next look.
 	folder := strings.TrimPrefix(c.photo.env["PHOTO_STORE"], "file://")
-	eventually(t, "only what is shown is kept", func(context.Context) bool {
+	eventually.True(t, "only what is shown is kept", func() bool {
 		kept := must(filepath.Glob(filepath.Join(folder, "*", "*")))
 		return len(kept) == 1 && filepath.Base(kept[0]) == shown.Photos[0].String()
 	})

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
@@ -112,8 +112,8 @@ func TestPageFrozenTab(t *testing.T) {
 func (c *stack) awaitStreams(n int) {
 	c.t.Helper()
 	want := fmt.Sprintf("sse_connections{stream=%q} %d\n", "notifications", n)
-	eventually(c.t, strings.TrimSpace(want), func(ctx context.Context) bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.notification.operations()+"/metrics", nil)
+	eventually.True(c.t, strings.TrimSpace(want), func() bool {
+		request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.notification.operations()+"/metrics", nil)
 		if err != nil {
 			return false
 		}

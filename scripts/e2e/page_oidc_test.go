@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
@@ -88,7 +88,7 @@ func TestPageRenewsItsSession(t *testing.T) {
 	)
 	second := reader.open("mine") // which does not renew it once more
 	before := provider.renewals()
-	eventually(t, "the session is renewed twice", func(context.Context) bool { return provider.renewals() >= before+2 })
+	eventually.True(t, "the session is renewed twice", func() bool { return provider.renewals() >= before+2 })
 	page.do(browser.Until(`globalThis.sameDocument && document.querySelector('input[required]').value === 'Written across renewals'`), browser.See(".who", "Ana of the city"))
 	kept, err := browser.Ask[string](page.Tab, `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])`)
 	if err != nil {

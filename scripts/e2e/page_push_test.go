@@ -1,12 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
@@ -39,9 +39,9 @@ func TestPageDevices(t *testing.T) {
 	ana := c.signIn("Ana", "resident")
 	devices := func(want int) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d devices", want), func(ctx context.Context) bool {
+		eventually.True(t, fmt.Sprintf("%d devices", want), func() bool {
 			var n int
-			err := c.notificationDB.QueryRow(ctx, `select count(*) from push_subscriptions`).Scan(&n)
+			err := c.notificationDB.QueryRow(t.Context(), `select count(*) from push_subscriptions`).Scan(&n)
 			return err == nil && n == want
 		})
 	}
@@ -59,9 +59,9 @@ func TestPageDevices(t *testing.T) {
 		browser.Until(`document.querySelector('form[aria-labelledby=at-once] input')?.checked`), // new statuses
 		browser.Click("label.check", "Votes on my reports"), browser.Click("form button", "Save"), browser.See(".toast", "Saved"),
 	)
-	eventually(t, "votes are wanted, too", func(ctx context.Context) bool {
+	eventually.True(t, "votes are wanted, too", func() bool {
 		var n int
-		err := c.notificationDB.QueryRow(ctx, `select cardinality(kinds) from push_preferences`).Scan(&n)
+		err := c.notificationDB.QueryRow(t.Context(), `select cardinality(kinds) from push_preferences`).Scan(&n)
 		return err == nil && n == 2
 	})
 	page.checkAccessible("settings with a device, on a phone")
@@ -78,9 +78,9 @@ func TestPageDevices(t *testing.T) {
 		sessionStorage.setItem('push', JSON.stringify(push));
 		return true;
 	})(JSON.parse(sessionStorage.getItem('push')))`), browser.Go(c.gateway.URL), live)
-	eventually(t, "the device has another address", func(ctx context.Context) bool {
+	eventually.True(t, "the device has another address", func() bool {
 		var renewed, all int
-		err := c.notificationDB.QueryRow(ctx, `select count(*) filter (where id <> $1), count(*) from push_subscriptions`, before).Scan(&renewed, &all)
+		err := c.notificationDB.QueryRow(t.Context(), `select count(*) filter (where id <> $1), count(*) from push_subscriptions`, before).Scan(&renewed, &all)
 		return err == nil && renewed == 1 && all == 1
 	})
 	page.do(browser.Go(c.gateway.URL+"/settings"), browser.See(".rows li", "This device"), subscribed(true))
@@ -95,8 +95,8 @@ func TestPageDevices(t *testing.T) {
 	news := func(body string) browser.Action {
 		return browser.Push(origin, worker, fmt.Sprintf(`{"title":"Dark crossing","body":%q,"lang":"en","tag":"topic","url":%q}`, body, path))
 	}
-	page.do(browser.Visit("about:blank"), news("Now in progress"), news("Now resolved"))
-	page.do(browser.Visit(origin+"/settings"), browser.Until(`(
+	page.do(browser.Go("about:blank"), news("Now in progress"), news("Now resolved"))
+	page.do(browser.Go(origin+"/settings"), browser.Until(`(
 		navigator.serviceWorker.ready.then((worker) => worker.getNotifications()).then((all) => (globalThis.shown = all.map(({ title, body, data }) => [title, body, data].join()).join(';'))),
 		globalThis.shown === 'Dark crossing,Now resolved,`+path+`')`))
 

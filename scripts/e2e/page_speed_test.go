@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -55,8 +55,8 @@ func TestPageMemory(t *testing.T) {
 	c.publishVotes("ana", filed, events)
 	page.do(page.heard(warm + events))
 	// What has yet to be drawn goes again; what leaks does not.
-	eventually(t, fmt.Sprintf("the heap is at most a fifth above the %.1f MB of before, after %d events", before/1e6, events),
-		func(context.Context) bool { return must(page.Heap()) <= before*1.2 })
+	eventually.True(t, fmt.Sprintf("the heap is at most a fifth above the %.1f MB of before, after %d events", before/1e6, events),
+		func() bool { return must(page.Heap()) <= before*1.2 })
 	page.checkFaults()
 }
 

@@ -78,7 +78,7 @@ func TestPageStartsOffline(t *testing.T) {
 	c.gateway.CloseClientConnections()
 	c.gateway.Close()
 	page.do(
-		browser.Visit(c.gateway.URL+"/reports/"+report.ID.String()),
+		browser.Go(c.gateway.URL+"/reports/"+report.ID.String()),
 		browser.See(".not-started", "did not answer"),
 		browser.See("button", "Try again"),
 	)

@@ -31,7 +31,7 @@ func TestPageInBackForwardCache(t *testing.T) {
 	if _, err := browser.Ask[bool](first.Tab, "globalThis.kept = true"); err != nil {
 		t.Fatal(err)
 	}
-	first.do(browser.Visit(c.gateway.URL + "/icon.svg"))
+	first.do(browser.Go(c.gateway.URL + "/icon.svg"))
 	vote(t, ben, report, "upvote")
 	second.do(unread("1"), live)
 	if steals, err := browser.Ask[int](second.Tab, "steals"); err != nil || steals > 0 {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -71,8 +73,8 @@ type verdict struct {
 // verdictOn waits until a photo is looked at.
 func (c *stack) verdictOn(user *client.Client, report client.Report, id uuid.UUID) verdict {
 	c.t.Helper()
-	deadline, tick := time.After(patience), time.Tick(20*time.Millisecond)
-	for {
+	var poll backoff.Poll
+	for deadline := time.After(eventually.Patience); ; {
 		var list struct{ Photos []verdict }
 		if err := user.Do(c.t.Context(), http.MethodGet, "/reports/"+report.ID.String()+"/photos", nil, &list); err != nil {
 			c.t.Fatal(err)
@@ -82,7 +84,7 @@ func (c *stack) verdictOn(user *client.Client, report client.Report, id uuid.UUI
 			return list.Photos[i]
 		}
 		select {
-		case <-tick:
+		case <-poll.Next():
 		case <-deadline:
 			c.t.Fatalf("no verdict on photo %s", id)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
@@ -197,7 +198,7 @@ func (a *attack) openTabs(anns int, ann *client.Client, bens int, ben *client.Cl
 	for range anns + bens {
 		<-ended
 	}
-	eventually(a.t, "all tabs are closed", func(context.Context) bool {
+	eventually.True(a.t, "all tabs are closed", func() bool {
 		return a.readInside()[`sse_connections{stream="notifications"}`] == 0
 	})
 }
@@ -209,9 +210,9 @@ func (a *attack) awaitDelivery(tabs []*follower) {
 	for _, one := range tabs {
 		a.await(one.seen, "the vote is shown")
 	}
-	eventually(a.t, "the vote is in the database", func(ctx context.Context) bool {
+	eventually.True(a.t, "the vote is in the database", func() bool {
 		var written int
-		err := a.notificationDB.QueryRow(ctx, `select count(*) from notifications where type = $1`, voted).Scan(&written)
+		err := a.notificationDB.QueryRow(a.t.Context(), `select count(*) from notifications where type = $1`, voted).Scan(&written)
 		return err == nil && written == a.votes()
 	})
 	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // Carl cannot know when, so he waits a little

@@ -18,6 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -351,10 +352,10 @@ func (c *canary) searchWires() {
 // takes: what failed some times makes the others wait.
 func (c *canary) awaitPushes() {
 	c.t.Helper()
-	eventually(c.t, "a push is tried", func(ctx context.Context) bool {
+	eventually.True(c.t, "a push is tried", func() bool {
 		execute(c.t, c.notificationDB, `update deliveries set due_at = now() where channel = 'push' and attempts = 0 and due_at > now()`)
 		var tried bool
-		err := c.notificationDB.QueryRow(ctx, `select exists (select from deliveries where channel = 'push' and attempts > 0)`).Scan(&tried)
+		err := c.notificationDB.QueryRow(c.t.Context(), `select exists (select from deliveries where channel = 'push' and attempts > 0)`).Scan(&tried)
 		return err == nil && tried
 	})
 }
@@ -362,9 +363,9 @@ func (c *canary) awaitPushes() {
 // checkOutboxPublished returns when the relay has sent everything.
 func (c *canary) checkOutboxPublished() {
 	c.t.Helper()
-	eventually(c.t, "the outbox is empty", func(ctx context.Context) bool {
+	eventually.True(c.t, "the outbox is empty", func() bool {
 		var waiting int
-		err := c.reportDB.QueryRow(ctx, `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from outbox_messages where status <> 'published'`).Scan(&waiting)
 		return err == nil && waiting == 0
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -83,13 +84,13 @@ func (c *stack) doEverything(names event.Topology) {
 		}
 		return len(page.Items)
 	}
-	eventually(c.t, "the vote is a dead letter", func(ctx context.Context) bool { return stats(ctx) == 1 })
+	eventually.True(c.t, "the vote is a dead letter", func() bool { return stats(c.t.Context()) == 1 })
 	lift()
 	replay := map[string]any{"selection": map[string]any{"queue": names.Queue(event.VoteReceivedKey)}}
 	if err := operator.Do(c.t.Context(), http.MethodPost, "/admin/dlq/replays", replay, nil); err != nil {
 		c.t.Errorf("replay: %v", err)
 	}
-	eventually(c.t, "the dead letter is resolved", func(ctx context.Context) bool { return stats(ctx) == 0 })
+	eventually.True(c.t, "the dead letter is resolved", func() bool { return stats(c.t.Context()) == 0 })
 	anas.check(want)
 
 	policies, err := rabbittest.Management(c.t, c.managementURL).ListPoliciesIn("/")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -53,10 +54,10 @@ func TestRetentionUnderLoad(t *testing.T) {
 	c.notification.start()
 	c.awaitReady()
 	c.runSchedule(c.signIn("Pavel", "operator"), "notifications", "retention")
-	eventually(t, "the old notifications are gone", func(ctx context.Context) bool {
+	eventually.True(t, "the old notifications are gone", func() bool {
 		round()
 		var left int
-		err := c.notificationDB.QueryRow(ctx, `select count(*) from notifications where created_at < now() - interval '1 day'`).Scan(&left)
+		err := c.notificationDB.QueryRow(t.Context(), `select count(*) from notifications where created_at < now() - interval '1 day'`).Scan(&left)
 		return err == nil && left == 0
 	})
 
@@ -107,8 +108,8 @@ func (c *stack) resume(user *client.Client, cursor string, last int) (types []st
 	c.t.Helper()
 	ctx, end := context.WithTimeout(c.t.Context(), patience)
 	defer end()
-	eventually(c.t, "everything is in the stream", func(ctx context.Context) bool {
-		page, err := user.Notifications(ctx, "", 1)
+	eventually.True(c.t, "everything is in the stream", func() bool {
+		page, err := user.Notifications(c.t.Context(), "", 1)
 		return err == nil && strings.HasSuffix(page.LastEventID, fmt.Sprint(".", last))
 	})
 	quiet := time.AfterFunc(patience, end)
@@ -138,7 +139,7 @@ func (c *stack) resume(user *client.Client, cursor string, last int) (types []st
 func (c *stack) runSchedule(operator *client.Client, database, job string) {
 	c.t.Helper()
 	path, body := "/admin/"+database+"/schedules/"+job+"/run", map[string]string{"reason": "a test"}
-	eventually(c.t, job+" runs", func(ctx context.Context) bool {
-		return operator.Do(ctx, http.MethodPost, path, body, nil) == nil
+	eventually.True(c.t, job+" runs", func() bool {
+		return operator.Do(c.t.Context(), http.MethodPost, path, body, nil) == nil
 	})
 }

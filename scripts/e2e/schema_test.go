@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A service that is newer than its schema is not ready, and waits: no message
@@ -33,21 +33,21 @@ func TestServicesAwaitTheirSchema(t *testing.T) {
 	if err := migrations.Up(t.Context(), reportURL, migrations.Report); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "report-service is ready", func(context.Context) bool {
+	eventually.True(t, "report-service is ready", func() bool {
 		status, _ := c.readiness(c.report)
 		return status == http.StatusOK
 	})
 	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, ana, "Filed before the other schema")
 	want := []sight{vote(t, ben, report, "upvote")}
-	eventually(t, "the messages wait at the broker", func(context.Context) bool {
+	eventually.True(t, "the messages wait at the broker", func() bool {
 		waiting := 0
 		for _, q := range c.queues() {
 			waiting += q.Messages
 		}
 		return waiting >= 2
 	})
-	eventually(t, "the consumer has tried", func(context.Context) bool {
+	eventually.True(t, "the consumer has tried", func() bool {
 		_, checks := c.readiness(c.notification)
 		return checks["consumer"] == "degraded"
 	})
@@ -57,7 +57,7 @@ func TestServicesAwaitTheirSchema(t *testing.T) {
 	}
 	c.awaitReady()
 	screen := watch(t, ana)
-	eventually(t, "the notification is listed", func(context.Context) bool { return len(screen.listed()) == len(want) })
+	eventually.True(t, "the notification is listed", func() bool { return len(screen.listed()) == len(want) })
 	compare(t, "listed", screen.listed(), want)
 	var letters int
 	if err := c.notificationDB.QueryRow(t.Context(), `select count(*) from dead_letters`).Scan(&letters); err != nil || letters != 0 {

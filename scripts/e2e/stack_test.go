@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -9,12 +8,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -160,9 +159,9 @@ func (c *stack) awaitReady() {
 	for _, p := range []*process{c.report, c.notification} {
 		service := client.New(p.url())
 		defer service.CloseIdle()
-		eventually(c.t, p.path+" ready", func(ctx context.Context) bool {
+		eventually.True(c.t, p.path+" ready", func() bool {
 			var health struct{ Status string }
-			return service.Do(ctx, http.MethodGet, "/readyz", nil, &health) == nil && health.Status == "up"
+			return service.Do(c.t.Context(), http.MethodGet, "/readyz", nil, &health) == nil && health.Status == "up"
 		})
 	}
 	c.awaitConsumers()
@@ -176,21 +175,6 @@ func (c *stack) signIn(name, role string) *client.Client {
 		c.t.Fatalf("sign in %s: %v", name, err)
 	}
 	return user
-}
-
-// eventually returns when ok does, and fails the test if that takes for ever.
-// It asks again and again only for what has no event to wait for.
-func eventually(t *testing.T, what string, ok func(context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !ok(ctx) {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not in time: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 func must[T any](v T, err error) T {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -95,7 +95,7 @@ func TestTLSToTheServers(t *testing.T) {
 		t.Errorf("PostgreSQL has %d connections over TLS and %d in the clear (error: %v)", secured, clear, err)
 	}
 	var connections []rabbithole.ConnectionInfo
-	eventually(t, "the broker shows its connections", func(context.Context) bool {
+	eventually.True(t, "the broker shows its connections", func() bool {
 		connections, err = rabbittest.Management(t, broker.ManagementURL()).ListConnections()
 		return err == nil && len(connections) > 0
 	})

@@ -1,10 +1,11 @@
 package e2e
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // Who asks about one request finds it in the logs of both services, by the id of a
@@ -28,7 +29,7 @@ func TestRequestIsFollowedThroughBothServices(t *testing.T) {
 				return !strings.Contains(text, `"trace_id":"`+trace+`"`)
 			})
 		}
-		eventually(t, line.message+" is logged with its trace", func(context.Context) bool { return len(found()) > 0 })
+		eventually.True(t, line.message+" is logged with its trace", func() bool { return len(found()) > 0 })
 		if lines := found(); len(lines) != 1 {
 			t.Errorf("%d lines %q with the trace, want one:\n%s", len(lines), line.message, strings.Join(lines, "\n"))
 		}

@@ -22,6 +22,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
@@ -200,9 +201,9 @@ func play(t *testing.T, author person) world {
 func (c *stack) awaitOutcomes(other *otherSystem, n int) {
 	c.t.Helper()
 	other.await(n)
-	eventually(c.t, "no delivery to other systems waits", func(ctx context.Context) bool {
+	eventually.True(c.t, "no delivery to other systems waits", func() bool {
 		var waiting int
-		err := c.notificationDB.QueryRow(ctx, `select count(*) from deliveries where channel = 'webhook' and state = 'waiting'`).Scan(&waiting)
+		err := c.notificationDB.QueryRow(c.t.Context(), `select count(*) from deliveries where channel = 'webhook' and state = 'waiting'`).Scan(&waiting)
 		return err == nil && waiting == 0
 	})
 }
@@ -238,7 +239,7 @@ func (w world) addPhoto(c *stack, user *client.Client, photo uuid.UUID, report c
 	}
 	w["a photo"] = c.answers(user, paths)
 	folder := strings.TrimPrefix(c.photo.env["PHOTO_STORE"], "file://")
-	eventually(c.t, "the upload is deleted", func(context.Context) bool {
+	eventually.True(c.t, "the upload is deleted", func() bool {
 		return len(must(filepath.Glob(filepath.Join(folder, "quarantine", "*")))) == 0
 	})
 	err := filepath.Walk(folder, func(path string, info fs.FileInfo, err error) error {
@@ -302,9 +303,9 @@ func (c *stack) breakMessage(report client.Report, author person) {
 	if err := c.channel().PublishWithContext(c.t.Context(), "", topology.Queue(event.VoteReceivedKey), false, false, broken); err != nil {
 		c.t.Fatal(err)
 	}
-	eventually(c.t, "the dead letter is archived", func(ctx context.Context) bool {
+	eventually.True(c.t, "the dead letter is archived", func() bool {
 		var archived int
-		err := c.notificationDB.QueryRow(ctx, `select count(*) from dead_letters`).Scan(&archived)
+		err := c.notificationDB.QueryRow(c.t.Context(), `select count(*) from dead_letters`).Scan(&archived)
 		return err == nil && archived == 1
 	})
 }
@@ -524,7 +525,7 @@ func (c *stack) listenToFeed() *feed {
 
 func (f *feed) await(t *testing.T, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprint("the feed has ", n, " events"), func(context.Context) bool { return len(f.lines()) >= n })
+	eventually.True(t, fmt.Sprint("the feed has ", n, " events"), func() bool { return len(f.lines()) >= n })
 }
 
 func (f *feed) lines() []string {

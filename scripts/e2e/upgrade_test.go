@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
@@ -130,8 +131,8 @@ func buildNextRelease(t *testing.T) string {
 // lock is run again.
 func migrate(t *testing.T, programs string, db migrations.Database, url string) {
 	t.Helper()
-	eventually(t, "the "+string(db)+" database is migrated", func(ctx context.Context) bool {
-		cmd := exec.CommandContext(ctx, filepath.Join(programs, "migrate"), "up", "-database", string(db))
+	eventually.True(t, "the "+string(db)+" database is migrated", func() bool {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "migrate"), "up", "-database", string(db))
 		cmd.Env = append(os.Environ(), "DATABASE_URL="+url)
 		out, err := cmd.CombinedOutput()
 		t.Logf("migrate: %s", out)
@@ -142,7 +143,7 @@ func migrate(t *testing.T, programs string, db migrations.Database, url string) 
 // awaitReplica returns when the replica is ready for all it does.
 func (c *stack) awaitReplica(p *process) {
 	c.t.Helper()
-	eventually(c.t, filepath.Base(p.path)+" is ready", func(context.Context) bool {
+	eventually.True(c.t, filepath.Base(p.path)+" is ready", func() bool {
 		status, checks := c.readiness(p)
 		for _, check := range checks {
 			if check != "up" {
@@ -259,7 +260,7 @@ func (d *day) work(ctx context.Context, what string, request func(int) error) {
 func (d *day) await(n int64) {
 	d.t.Helper()
 	goal := d.requests.Load() + n
-	eventually(d.t, fmt.Sprintf("%d more requests", n), func(context.Context) bool { return d.requests.Load() >= goal })
+	eventually.True(d.t, fmt.Sprintf("%d more requests", n), func() bool { return d.requests.Load() >= goal })
 }
 
 // check proves that everything that was accepted is shown, each once.

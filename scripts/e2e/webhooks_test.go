@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -129,7 +129,7 @@ func (o *otherSystem) seen() (requests []string, events []webhookEvent) {
 func (o *otherSystem) await(n int) []webhookEvent {
 	o.t.Helper()
 	var events []webhookEvent
-	eventually(o.t, fmt.Sprintf("the other system has %d events", n), func(context.Context) bool {
+	eventually.True(o.t, fmt.Sprintf("the other system has %d events", n), func() bool {
 		_, events = o.seen()
 		return len(events) >= n
 	})
@@ -168,8 +168,8 @@ func TestOtherSystemLearnsOfEveryChange(t *testing.T) {
 	do("/disable", nil)
 	move(t, olga, report, "in_progress", "Not quite")
 	var page struct{ Items []struct{ State string } }
-	eventually(t, "the event is held", func(ctx context.Context) bool {
-		err := pavel.Do(ctx, http.MethodGet, other.path+"/deliveries?state=held", nil, &page)
+	eventually.True(t, "the event is held", func() bool {
+		err := pavel.Do(t.Context(), http.MethodGet, other.path+"/deliveries?state=held", nil, &page)
 		return err == nil && len(page.Items) == 1
 	})
 	do("/enable", map[string]string{"held": "send"})

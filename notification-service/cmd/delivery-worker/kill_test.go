@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -50,7 +51,7 @@ func TestKills(t *testing.T) {
 			s.publish()
 		}
 		target := before + 1 + rand.IntN(3*perRound)
-		eventually(t, "some events have arrived", func() bool { return s.receiver.requests() >= target })
+		eventually.True(t, "some events have arrived", func() bool { return s.receiver.requests() >= target })
 		w.Kill()
 		// Its lanes are free after a minute, or now.
 		if _, err := s.pool.Exec(t.Context(), `update lanes set lease_until = now() where owner is not null`); err != nil {
@@ -91,7 +92,7 @@ func TestStops(t *testing.T) {
 		for range 20 {
 			s.publish()
 		}
-		eventually(t, "some events have arrived", func() bool { return s.receiver.requests() > before })
+		eventually.True(t, "some events have arrived", func() bool { return s.receiver.requests() > before })
 		if code := w.Stop(); code != 0 {
 			t.Fatalf("exit code %d, want 0", code)
 		}
@@ -146,7 +147,7 @@ func (s *system) endpoint() {
 func (s *system) connect() {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
-	eventually(s.t, "the queue is there", func() bool {
+	eventually.True(s.t, "the queue is there", func() bool {
 		conn, err := rabbit.Dial(ctx, rabbit.Config{URL: s.rabbit, Name: "test"})
 		if err != nil {
 			return false
@@ -280,21 +281,6 @@ func (r *receiver) waitForAll(ids []string) {
 		case <-r.arrived:
 		case <-time.After(patience):
 			r.t.Fatalf("%d events have not arrived", lost)
-		}
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
 		}
 	}
 }

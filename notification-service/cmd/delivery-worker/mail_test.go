@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A hundred kills lose no mail. One that was accepted and not written down is sent
@@ -77,12 +78,12 @@ func TestKillsWhileMailing(t *testing.T) {
 		before := box.count()
 		tell(perRound)
 		target := before + 1 + rand.IntN(perRound)
-		eventually(t, "some mails have arrived", func() bool { return box.count() >= target })
+		eventually.True(t, "some mails have arrived", func() bool { return box.count() >= target })
 		w.Kill()
 		exec(`update lanes set lease_until = now() where owner is not null`)
 		w.Start()
 	}
-	eventually(t, "all mails are done", func() bool {
+	eventually.True(t, "all mails are done", func() bool {
 		var left int
 		if err := s.pool.QueryRow(t.Context(), `select count(*) from deliveries where state <> 'done'`).Scan(&left); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // Kills lose no push. One that was taken and not written down is sent once more,
@@ -80,7 +81,7 @@ func TestKillsWhilePushing(t *testing.T) {
 		exec(`update lanes set lease_until = now() where owner is not null`)
 		w.Start()
 	}
-	eventually(t, "all pushes are done", func() bool {
+	eventually.True(t, "all pushes are done", func() bool {
 		var left int
 		err := s.pool.QueryRow(t.Context(), `select count(*) from deliveries where state <> 'done'`).Scan(&left)
 		return err == nil && left == 0

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -153,7 +154,7 @@ func browse(t *testing.T, chromium, address string) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its helpers too
 		_ = cmd.Wait()                                      // killed, so this is an error
 		// Helpers that are still ending may write to it for a moment.
-		eventually(t, "the browser's folder is removed", func() bool { return os.RemoveAll(dir) == nil })
+		eventually.True(t, "the browser's folder is removed", func() bool { return os.RemoveAll(dir) == nil })
 	})
 }
 
@@ -228,7 +229,7 @@ func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
 // ready event.
 func (g *gateway) waitFor(n int) {
 	g.t.Helper()
-	eventually(g.t, "the page has the notifications", func() bool {
+	eventually.True(g.t, "the page has the notifications", func() bool {
 		return g.readies.Load() > 0 && g.ledger.Count().Received >= int64(n)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
@@ -208,7 +209,7 @@ func (c *chaos) settle() {
 	for _, proxy := range c.proxies {
 		proxy.calm.Store(true)
 	}
-	eventually(c.t, "every client has everything", func() bool {
+	eventually.True(c.t, "every client has everything", func() bool {
 		for _, l := range c.clients {
 			if l.ledger.Last() < c.expected[l.user].Load() {
 				return false

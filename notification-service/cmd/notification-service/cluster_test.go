@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
@@ -120,7 +121,7 @@ type publisher struct {
 func (c *cluster) publisher() *publisher {
 	c.t.Helper()
 	p := &publisher{cluster: c}
-	eventually(c.t, "a consumer is there", func() bool { return p.connect() == nil })
+	eventually.True(c.t, "a consumer is there", func() bool { return p.connect() == nil })
 	return p
 }
 
@@ -166,19 +167,4 @@ func (p *publisher) send(ctx context.Context, v amqp.Publishing) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a broker that stops may not answer
 	defer cancel()
 	return p.pub.PublishWait(ctx, event.Topology{}.Exchange(), string(event.VoteReceivedKey), v)
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // patience ends a test that hangs; it measures nothing.
@@ -645,6 +646,11 @@ func newWorld(t *testing.T) *world {
 		Server: email.Server{Host: "127.0.0.1", Port: port, TLS: email.NoTLS},
 		From:   &netmail.Address{Name: "CityConnect", Address: "no-reply@city.example.org"}, Signer: key,
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log:\n%s", w.log.String())
+		}
+	})
 	return w
 }
 
@@ -732,7 +738,7 @@ func (w *world) due() {
 // want.
 func (w *world) dueUntil(sql string, want int64) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s: want %d", sql, want), func() bool {
+	eventually.True(w.t, fmt.Sprintf("%s: want %d", sql, want), func() bool {
 		w.exec(`update deliveries set due_at = now() where state = 'waiting' and due_at > now() + interval '1 second'`)
 		return w.number(sql) == want
 	})
@@ -756,28 +762,13 @@ func (w *world) number(sql string, args ...any) (n int64) {
 // waitFor waits until the query of one number returns want.
 func (w *world) waitFor(sql string, want int) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s: want %d", sql, want), func() bool { return w.number(sql) == int64(want) })
+	eventually.True(w.t, fmt.Sprintf("%s: want %d", sql, want), func() bool { return w.number(sql) == int64(want) })
 }
 
 // logSays waits for a further line of the log with the text.
 func (w *world) logSays(text string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("the log says %q", text), func() bool { return w.log.next(text) })
-}
-
-// eventually waits until ok.
-func (w *world) eventually(what string, ok func() bool) {
-	w.t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			w.t.Fatalf("waited in vain for %s\n%s", what, w.log.String())
-		case <-tick.C:
-		}
-	}
+	eventually.True(w.t, fmt.Sprintf("the log says %q", text), func() bool { return w.log.next(text) })
 }
 
 // A logBuffer keeps what is logged.

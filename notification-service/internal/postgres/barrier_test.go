@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // The effect of a message was given up while its commit waited for a standby,
@@ -53,7 +53,7 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 
 			first := make(chan error, 1)
 			go func() { first <- tt.handle(store) }()
-			until(t, "the first is given up", func() bool {
+			eventually.True(t, "the first is given up", func() bool {
 				standby.GiveUp()
 				return len(first) > 0
 			})
@@ -62,7 +62,7 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 			}
 			again := make(chan error, 1)
 			go func() { again <- tt.handle(store) }()
-			until(t, "the message waits for the standby, or is handled", func() bool {
+			eventually.True(t, "the message waits for the standby, or is handled", func() bool {
 				return standby.Waits() > 0 || len(again) > 0
 			})
 			if len(again) > 0 {
@@ -73,18 +73,5 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 				t.Errorf("the message: %v", err)
 			}
 		})
-	}
-}
-
-// until polls until ok, because the database sends no signal.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline, tick := time.After(15*time.Minute), time.Tick(5*time.Millisecond)
-	for !ok() {
-		select {
-		case <-tick:
-		case <-deadline:
-			t.Fatalf("in vain: %s", what)
-		}
 	}
 }

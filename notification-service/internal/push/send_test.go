@@ -27,10 +27,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
-
-// patience ends a test that hangs; it measures nothing.
-const patience = 15 * time.Minute
 
 // shown is what the page's service worker is told to show.
 type shown struct{ Title, Body, Lang, Tag, URL string }
@@ -318,7 +316,7 @@ func TestStoppedWorker(t *testing.T) {
 	stop := w.start()
 	w.status("ann", "Pothole", true)
 	w.due()
-	w.eventually("it is under way", func() bool { return w.service.Asked() == 1 })
+	eventually.True(w.t, "it is under way", func() bool { return w.service.Asked() == 1 })
 	stop()
 	if n := w.number(`select count(*) from deliveries where state = 'waiting'`); n != 1 {
 		t.Fatalf("%d wait, want the one that was under way", n)
@@ -352,6 +350,11 @@ func newWorld(t *testing.T) *world {
 	w.store.WritePush()
 	w.config = goodConfig(t, w.service.Host)
 	w.rules = webhook.Rules{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log:\n%s", w.log.String())
+		}
+	})
 	return w
 }
 
@@ -453,22 +456,7 @@ func (w *world) number(sql string, args ...any) (n int64) {
 // waitFor waits until the query of one number returns want.
 func (w *world) waitFor(sql string, want int) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s: want %d", sql, want), func() bool { return w.number(sql) == int64(want) })
-}
-
-// eventually waits until ok.
-func (w *world) eventually(what string, ok func() bool) {
-	w.t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			w.t.Fatalf("waited in vain for %s\n%s", what, w.log.String())
-		case <-tick.C:
-		}
-	}
+	eventually.True(w.t, fmt.Sprintf("%s: want %d", sql, want), func() bool { return w.number(sql) == int64(want) })
 }
 
 // A logBuffer keeps what is logged.

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
@@ -49,7 +50,7 @@ func TestFullHubRefuses(t *testing.T) {
 			expectRetry(t, h.open(path, ""))
 		}
 		first.Close()
-		h.eventually("the place is free again", func() bool { return h.metric("sse_connections") == 1 })
+		eventually.True(h.t, "the place is free again", func() bool { return h.metric("sse_connections") == 1 })
 		expect(t, h.open("/bob", ""), "ready")
 	})
 }
@@ -71,7 +72,7 @@ func TestFeedLeavesRoom(t *testing.T) {
 		expect(t, h.open("/bob", ""), "ready")
 
 		feeds[0].Close()
-		h.eventually("one follower has left", func() bool { return h.metric("sse_connections") == 4 })
+		eventually.True(h.t, "one follower has left", func() bool { return h.metric("sse_connections") == 4 })
 		expect(t, h.open("/feed", ""), "ready")
 	})
 }
@@ -171,7 +172,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 		cfg.WriteTimeout = 200 * time.Millisecond
 		h := newHarness(t, cfg)
 		h.stall("/ann")
-		h.eventually("the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
+		eventually.True(h.t, "the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
 		healthy := h.open("/ann", "")
 		expect(t, healthy, "ready")
 		sent := 0
@@ -196,11 +197,11 @@ func TestQueueIsBounded(t *testing.T) {
 		cfg.WriteTimeout = time.Hour
 		h := newHarness(t, cfg)
 		h.stall("/ann")
-		h.eventually("the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
+		eventually.True(h.t, "the stalled client is connected", func() bool { return h.metric("sse_connections") == 1 })
 		for range 300 { // 1.2 MB, many times what may wait for it
 			h.hub.Deliver(h.commitLong("ann"), time.Now())
 		}
-		h.eventually("it is disconnected", func() bool { return h.metric("sse_overflows_total") == 1 })
+		eventually.True(h.t, "it is disconnected", func() bool { return h.metric("sse_overflows_total") == 1 })
 	})
 }
 
@@ -229,21 +230,6 @@ func (h *harness) commitLong(user string) notification.Batch {
 		NewStatus: event.Resolved, Note: strings.Repeat("long", 1000),
 	}
 	return h.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}})
-}
-
-// eventually waits for a condition.
-func (h *harness) eventually(what string, ok func() bool) {
-	h.t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			h.t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // Whoever allows more streams than files is told before they come.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
@@ -23,17 +24,17 @@ func TestMemoryReturns(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			h := newHarness(t, config(w))
 			h.churn(10_000) // warm: pools, buffers, the ring
-			h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
+			eventually.True(h.t, "all are gone", func() bool { return h.metric("sse_connections") == 0 })
 			before, routines := heap(), runtime.NumGoroutine()
 			const rounds = 5
 			for round := range rounds {
 				h.churn(100_000)
-				h.eventually("all are gone", func() bool { return h.metric("sse_connections") == 0 })
-				h.eventually("the hub keeps none of them", func() bool {
+				eventually.True(h.t, "all are gone", func() bool { return h.metric("sse_connections") == 0 })
+				eventually.True(h.t, "the hub keeps none of them", func() bool {
 					clients, subscribers, slots := h.hub.Held()
 					return clients+subscribers+slots == 0
 				})
-				h.eventually("all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
+				eventually.True(h.t, "all goroutines are gone", func() bool { return runtime.NumGoroutine() <= routines+5 })
 				after := heap()
 				t.Logf("heap %d KB before, %d KB after", before>>10, after>>10)
 				if after <= before+4<<20 {

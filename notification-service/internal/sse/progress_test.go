@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
@@ -55,7 +56,7 @@ func TestProgressDisconnectsNobody(t *testing.T) {
 		cfg.WriteTimeout = time.Minute // after which it is disconnected in any case
 		h := newHarness(t, cfg)
 		h.stall("/ann")
-		h.eventually("the client is connected", func() bool { return h.metric("sse_connections") == 1 })
+		eventually.True(h.t, "the client is connected", func() bool { return h.metric("sse_connections") == 1 })
 		p := notification.Progress{ReportID: uuid.New(), PhotoID: uuid.New(), Stage: event.PhotoChecking}
 		for range 20_000 { // many times what its socket and its queue take
 			h.hub.Progress(notification.UserStream("ann"), p)

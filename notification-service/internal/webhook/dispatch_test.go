@@ -30,6 +30,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // patience ends a test that hangs; it measures nothing.
@@ -519,7 +520,13 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: keys, metrics: prometheus.NewRegistry(), roots: x509.NewCertPool()}
+	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: keys, metrics: prometheus.NewRegistry(), roots: x509.NewCertPool()}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log:\n%s", w.log.String())
+		}
+	})
+	return w
 }
 
 // config is that of a worker with little patience.
@@ -602,29 +609,21 @@ func (w *world) exec(sql string, args ...any) {
 // waitFor waits until the query of one number returns want.
 func (w *world) waitFor(sql string, want int) {
 	w.t.Helper()
-	got := -1
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+	eventually.NothingMissing(w.t, sql, func() string {
+		var got int
 		if err := w.pool.QueryRow(w.t.Context(), sql).Scan(&got); err != nil {
 			w.t.Fatalf("%s: %v", sql, err)
 		}
-		if got == want {
-			return
+		if got != want {
+			return fmt.Sprintf("%d, want %d", got, want)
 		}
-	}
-	w.t.Fatalf("%s: %d, want %d\n%s", sql, got, want, w.log.String())
+		return ""
+	})
 }
 
 func (w *world) waitForMetric(line string) {
 	w.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !strings.Contains(w.metricsText(), line); <-tick.C {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("no %s in\n%s", line, w.metricsText())
-		}
-	}
+	eventually.True(w.t, "metric "+line, func() bool { return strings.Contains(w.metricsText(), line) })
 }
 
 func (w *world) metricsText() string {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,15 +22,12 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
-
-// patience is how long a test waits for what must come. It is never a
-// measure of speed.
-const patience = 15 * time.Minute
 
 // key is fixed, so that a subprocess can open what the test sealed.
 const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -232,18 +228,7 @@ func Replay(ctx context.Context, url string, letters *deadletter.Store, log zero
 // Eventually waits until check has nothing more to wish for.
 func (h *Harness) Eventually(what string, check func() (missing string)) {
 	h.t.Helper()
-	deadline := time.After(patience)
-	for {
-		missing := check()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			h.t.Fatalf("%s: %s", what, missing)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	eventually.NothingMissing(h.t, what, check)
 }
 
 // EventuallyEqual waits until got returns want.

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A Server is a RabbitMQ node of one test alone, which may stop, kill and
@@ -65,14 +67,7 @@ func (s *Server) startPortMapper() {
 		_ = mapper.Process.Kill()
 		_ = mapper.Wait()
 	})
-	deadline := time.After(setupTimeout)
-	for s.own.PortMapperReady() != nil {
-		select {
-		case <-deadline:
-			s.t.Fatal("rabbittest: epmd does not answer")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	eventually.True(s.t, "rabbittest: epmd answers", func() bool { return s.own.PortMapperReady() == nil })
 }
 
 // URL returns the AMQP URL of the node.
@@ -108,6 +103,7 @@ func (s *Server) await() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), setupTimeout)
 	defer cancel()
+	var poll backoff.Poll
 	for {
 		err := s.own.Ready()
 		if err == nil {
@@ -117,7 +113,7 @@ func (s *Server) await() {
 		case <-ctx.Done():
 			log, _ := os.ReadFile(s.log)
 			s.t.Fatalf("rabbittest: the node does not answer: %v\n%s", err, log)
-		case <-time.After(50 * time.Millisecond):
+		case <-poll.Next():
 		}
 	}
 }

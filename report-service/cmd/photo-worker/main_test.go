@@ -31,6 +31,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -65,14 +66,14 @@ func TestKills(t *testing.T) {
 		s.upload(bad)
 		// It dies with some in hand, and does not fall behind by more than these.
 		left := 1 + rand.IntN(3)
-		s.eventually("most photos are judged", func() bool {
+		eventually.True(s.t, "most photos are judged", func() bool {
 			return s.count(`select count(*) from photos where state = 'checking'`) <= left
 		})
 		w.Kill()
 		w.Start()
 	}
-	s.eventually("every photo is judged", func() bool { return s.count(`select count(*) from photos where state = 'checking'`) == 0 })
-	s.eventually("nothing is left", func() bool {
+	eventually.True(s.t, "every photo is judged", func() bool { return s.count(`select count(*) from photos where state = 'checking'`) == 0 })
+	eventually.True(s.t, "nothing is left", func() bool {
 		return s.count(`select count(*) from photos where upload is not null`) == 0 && len(s.files("quarantine")) == 0
 	})
 	if code := w.Stop(); code != 0 {
@@ -109,7 +110,7 @@ func TestStorageIsAway(t *testing.T) {
 			s.connect()
 			file := newPicture(t, 400, 300)
 			s.upload(file)
-			s.eventually("the first photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1 })
+			eventually.True(s.t, "the first photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1 })
 			const n = 5
 			var messages []amqp.Publishing
 			for range n {
@@ -119,9 +120,9 @@ func TestStorageIsAway(t *testing.T) {
 			for _, m := range messages {
 				s.publish(m)
 			}
-			s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the storage cannot be used") })
+			eventually.True(s.t, "the worker notices", func() bool { return strings.Contains(w.Log(), "the storage cannot be used") })
 			back()
-			s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == n+1 })
+			eventually.True(s.t, "every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == n+1 })
 			if letters := s.count(`select count(*) from dead_letters`); letters > 0 {
 				t.Errorf("%d dead letters, want none", letters)
 			}
@@ -203,7 +204,7 @@ func TestVirusScanner(t *testing.T) {
 	clean := newPicture(t, 400, 300)
 	s.upload(clean)
 	s.upload(append(bytes.Clone(clean), eicar...))
-	s.eventually("both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
+	eventually.True(s.t, "both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
 	if n := s.count(`select count(*) from photos where reason = 'infected'`); n != 1 {
 		t.Errorf("%d photos are refused as infected, want 1", n)
 	}
@@ -212,12 +213,12 @@ func TestVirusScanner(t *testing.T) {
 	for range n {
 		s.upload(clean)
 	}
-	s.eventually("the worker notices", func() bool { return strings.Contains(w.Log(), "the virus scanner cannot be used") })
+	eventually.True(s.t, "the worker notices", func() bool { return strings.Contains(w.Log(), "the virus scanner cannot be used") })
 	if ready := s.count(`select count(*) from photos where state = 'ready'`); ready != 1 {
 		t.Errorf("%d photos are ready, want the scanned one alone", ready)
 	}
 	scanner.listen()
-	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1+n })
+	eventually.True(s.t, "every photo is ready", func() bool { return s.count(`select count(*) from photos where state = 'ready'`) == 1+n })
 	if letters := s.count(`select count(*) from dead_letters`); letters > 0 {
 		t.Errorf("%d dead letters, want none", letters)
 	}
@@ -310,7 +311,7 @@ func TestTellsStages(t *testing.T) {
 	s.must(err)
 	s.upload(newPicture(t, 400, 300))
 	s.upload([]byte("no picture"))
-	s.eventually("both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
+	eventually.True(s.t, "both are judged", func() bool { return s.count(`select count(*) from photos where state <> 'checking'`) == 2 })
 	told := make(map[uuid.UUID][]event.PhotoStage)
 	for range 4 {
 		var d amqp.Delivery
@@ -353,7 +354,7 @@ func TestStops(t *testing.T) {
 		}
 		w.Start()
 	}
-	s.eventually("every photo is ready", func() bool { return s.count(`select count(*) from photos where state <> 'ready'`) == 0 })
+	eventually.True(s.t, "every photo is ready", func() bool { return s.count(`select count(*) from photos where state <> 'ready'`) == 0 })
 }
 
 // In a city without photos the worker is well, also without a database and a
@@ -394,7 +395,7 @@ func TestOrphans(t *testing.T) {
 		}
 	}
 	s.start()
-	s.eventually("the old ones are gone", func() bool {
+	eventually.True(s.t, "the old ones are gone", func() bool {
 		return len(s.files("quarantine")) == 1 && len(s.files("photos")) == 1 && len(s.files("tmp")) == 1
 	})
 }
@@ -496,7 +497,7 @@ func (s *system) connect() {
 	s.must(err)
 	s.conn = conn
 	s.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
-	s.eventually("the queue is there", func() bool {
+	eventually.True(s.t, "the queue is there", func() bool {
 		ch, err := conn.Channel()
 		if err != nil {
 			s.t.Fatal(err)
@@ -532,19 +533,6 @@ func (s *system) files(folder string) (names []string) {
 		names = append(names, o.Key)
 	}
 	return names
-}
-
-func (s *system) eventually(what string, ok func() bool) {
-	s.t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			s.t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // start runs a worker and waits until it is ready.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
@@ -87,14 +88,7 @@ func (r *running) end() {
 // eventually polls until ok, because a service sends no signal.
 func (r *running) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	deadline, tick := time.After(patience), time.Tick(10*time.Millisecond)
-	for !ok() {
-		select {
-		case <-tick:
-		case <-deadline:
-			r.t.Fatalf("in vain: %s\n%s", what, r.logs)
-		}
-	}
+	eventually.True(r.t, what, ok)
 }
 
 func (r *running) get(path string) (int, string) {

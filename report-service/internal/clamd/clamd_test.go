@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
 )
 
@@ -52,14 +52,7 @@ func start(t *testing.T) *clamd.Scanner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline, tick := time.After(15*time.Minute), time.Tick(20*time.Millisecond)
-	for s.Check(t.Context()) != nil {
-		select {
-		case <-tick:
-		case <-deadline:
-			t.Fatal("clamd does not answer")
-		}
-	}
+	eventually.True(t, "clamd answers", func() bool { return s.Check(t.Context()) == nil })
 	return s
 }
 

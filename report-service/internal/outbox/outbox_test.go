@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -172,17 +173,13 @@ func TestRecent(t *testing.T) {
 // wantRecent waits until the last count is of that many rows.
 func wantRecent(t *testing.T, store *outbox.Store, pending int64) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	eventually.NothingMissing(t, "the count", func() string {
 		stats, err := store.Recent(t.Context())
 		if err == nil && stats.Pending == pending {
-			return
+			return ""
 		}
-		if time.Now().After(end) {
-			t.Errorf("%d pending rows (error %v), want %d", stats.Pending, err, pending)
-			return
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+		return fmt.Sprintf("%d pending rows (error %v), want %d", stats.Pending, err, pending)
+	})
 }
 
 // insert writes a row of shard 7 in the given state.

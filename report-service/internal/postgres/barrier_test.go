@@ -8,6 +8,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -56,7 +57,7 @@ func TestRepetitionWaitsForAStandby(t *testing.T) {
 
 			first := make(chan error, 1)
 			go func() { first <- tt.change(f, id) }()
-			f.eventually("the first is given up", func() bool {
+			eventually.True(f.t, "the first is given up", func() bool {
 				standby.GiveUp()
 				return len(first) > 0
 			})
@@ -65,7 +66,7 @@ func TestRepetitionWaitsForAStandby(t *testing.T) {
 			}
 			again := make(chan error, 1)
 			go func() { again <- tt.change(f, id) }()
-			f.eventually("the repetition waits for the standby, or is answered", func() bool {
+			eventually.True(f.t, "the repetition waits for the standby, or is answered", func() bool {
 				return standby.Waits() > 0 || len(again) > 0
 			})
 			if len(again) > 0 {

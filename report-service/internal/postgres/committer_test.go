@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -49,7 +50,7 @@ func (f *fixture) gather(n int, release func(), change func(ctx context.Context,
 	for i := range n {
 		wg.Go(func() { outcomes[i] = change(ctx, i) })
 	}
-	f.eventually("the changes wait", func() bool { return ctx.asked.Load() == int64(n) })
+	eventually.True(f.t, "the changes wait", func() bool { return ctx.asked.Load() == int64(n) })
 	release()
 	wg.Wait()
 	return outcomes
@@ -160,7 +161,7 @@ func TestVotesOnManyReportsGoTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.pool.Close() // a session says what it has read when it ends
-	other.eventually("the votes are counted", func() bool { _, byIndex := other.scans(); return byIndex >= n })
+	eventually.True(other.t, "the votes are counted", func() bool { _, byIndex := other.scans(); return byIndex >= n })
 	if after, _ := other.scans(); after != before {
 		t.Errorf("%d times a whole table was read", after-before)
 	}

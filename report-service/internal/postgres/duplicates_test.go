@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -56,7 +57,7 @@ func (f *fixture) mustMark(id, original uuid.UUID) {
 // followed waits until no duplicate has to follow any more.
 func (f *fixture) followed() {
 	f.t.Helper()
-	f.eventually("the duplicates have followed", func() bool {
+	eventually.True(f.t, "the duplicates have followed", func() bool {
 		var left int
 		return f.pool.QueryRow(f.t.Context(), `select count(*) from duplicate_ends`).Scan(&left) == nil && left == 0
 	})
@@ -147,7 +148,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	}
 	f.mustMove(original, report.Resolved, "now it is")
 	f.mustMark(late, original)
-	f.eventually("the late duplicate follows", func() bool { return f.status(late) == report.Resolved })
+	eventually.True(f.t, "the late duplicate follows", func() bool { return f.status(late) == report.Resolved })
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("what is no duplicate any more is %s", got)
 	}

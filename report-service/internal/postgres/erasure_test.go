@@ -16,6 +16,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -222,7 +223,7 @@ func TestErasureBesideVotes(t *testing.T) {
 			}
 		})
 	}
-	f.eventually("votes were cast", func() bool { return f.number(`select count(*) from outbox_messages`) > 100 })
+	eventually.True(f.t, "votes were cast", func() bool { return f.number(`select count(*) from outbox_messages`) > 100 })
 	e := f.newEraser()
 	state, err := e.Request(t.Context(), "pavel-id", kanari.ID)
 	if err != nil {
@@ -241,7 +242,7 @@ func TestErasureBesideVotes(t *testing.T) {
 		t.Error("the step that changes messages does not wait for changes under way")
 	}
 	seen := f.number(`select count(*) from outbox_messages`)
-	f.eventually("more votes were cast", func() bool { return f.number(`select count(*) from outbox_messages`) > seen+100 })
+	eventually.True(f.t, "more votes were cast", func() bool { return f.number(`select count(*) from outbox_messages`) > seen+100 })
 	stop()
 	voting.Wait()
 	f.erase(e, kanari.ID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -163,7 +164,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	wantUnavailable(t, err)
 
 	server.Start()
-	f.eventually("the pool serves again", func() bool {
+	eventually.True(f.t, "the pool serves again", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, err := f.Vote(ctx, id, bob.ID, report.Upvote)

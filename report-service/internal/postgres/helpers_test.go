@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
@@ -229,23 +230,10 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 	}
 }
 
-// eventually polls until ok, because the database sends no signal.
-func (f *fixture) eventually(what string, ok func() bool) {
-	f.t.Helper()
-	deadline, tick := time.After(patience), time.Tick(5*time.Millisecond)
-	for !ok() {
-		select {
-		case <-tick:
-		case <-deadline:
-			f.t.Fatalf("it never happened: %s", what)
-		}
-	}
-}
-
 // waitForLock waits until so many transactions wait for a lock.
 func (f *fixture) waitForLock(n int) {
 	f.t.Helper()
-	f.eventually("a transaction waits for a lock", func() bool {
+	eventually.True(f.t, "a transaction waits for a lock", func() bool {
 		var waiting int
 		err := f.pool.QueryRow(f.t.Context(), `
 			select count(*) from pg_stat_activity

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -150,7 +151,7 @@ func TestHiddenDuplicateFollowsLater(t *testing.T) {
 	if err := f.Unhide(t.Context(), duplicate.ID, report.Versions{}, hider); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("it follows", func() bool { return f.status(duplicate.ID) == report.Resolved })
+	eventually.True(f.t, "it follows", func() bool { return f.status(duplicate.ID) == report.Resolved })
 }
 
 // Whoever is erased has complained about nothing any more.

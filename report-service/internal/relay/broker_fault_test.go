@@ -6,6 +6,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -44,16 +45,16 @@ func TestBrokerFaults(t *testing.T) {
 			})
 			seen, doubledBefore, _ := arrived.figures()
 			stopWriting := writeSteadily(t, pool)
-			waitFor(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > seen+100 })
+			eventually.True(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > seen+100 })
 
 			since := r.State().Since
 			fault.break_()
-			waitFor(t, "the fault noticed", func() bool { return fault.noticed(r.State()) })
+			eventually.True(t, "the fault noticed", func() bool { return fault.noticed(r.State()) })
 			if r.Probe(t.Context()) == nil {
 				t.Error("the health check reports no fault")
 			}
 			before := countRows(t, pool, "pending")
-			waitFor(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
+			eventually.True(t, "a backlog", func() bool { return countRows(t, pool, "pending") > before+200 })
 			time.Sleep(fault.lasts) //nolint:forbidigo // the fault lasts so long
 			fault.fix()
 			rows := stopWriting()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -34,7 +35,7 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 		var n int
 		return pool.QueryRow(t.Context(), `select count(*) from known_brokers`).Scan(&n) == nil && n == 1
 	}
-	waitFor(t, "the broker is known", known)
+	eventually.True(t, "the broker is known", known)
 	rows := newRows(100, 20)
 	insertMany(t, pool, rows)
 	waitEmpty(t, pool)
@@ -47,7 +48,7 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 	later := newRow(uuid.New(), 1)
 	insert(t, pool, later)
 	rows = append(rows, later)
-	waitFor(t, "the relay publishes again", func() bool { return countMessages(t, url) >= len(rows) })
+	eventually.True(t, "the relay publishes again", func() bool { return countMessages(t, url) >= len(rows) })
 	waitEmpty(t, pool)
 	if n := countMessages(t, url); n != len(rows) {
 		t.Fatalf("after a restart the queue has %d messages, want %d", n, len(rows))
@@ -102,7 +103,7 @@ func TestReplicasMeetANewBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, pool, url)
-	waitFor(t, "the replica looks for the broker", func() bool {
+	eventually.True(t, "the replica looks for the broker", func() bool {
 		var waits bool
 		err := pool.QueryRow(t.Context(), `
 			select exists (select from pg_locks where relation = 'known_brokers'::regclass and not granted)`).Scan(&waits)

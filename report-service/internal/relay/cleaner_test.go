@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -22,7 +23,7 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, pool, url)
-	waitFor(t, "old rows deleted", func() bool { return countRows(t, pool, "published") <= 1000 })
+	eventually.True(t, "old rows deleted", func() bool { return countRows(t, pool, "published") <= 1000 })
 	if published, failed := countRows(t, pool, "published"), countRows(t, pool, "failed"); published != 1000 || failed != 1000 {
 		t.Errorf("%d published and %d failed rows are left, want 1000 each", published, failed)
 	}
@@ -56,11 +57,11 @@ func TestCleaningGivesWay(t *testing.T) {
 		return sizes
 	}
 	start(t, pool, url)
-	waitFor(t, "two batches that took too long", func() bool { return len(batches()) >= 3 })
+	eventually.True(t, "two batches that took too long", func() bool { return len(batches()) >= 3 })
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "all deleted", func() bool { return countRows(t, pool, "published") == 0 })
+	eventually.True(t, "all deleted", func() bool { return countRows(t, pool, "published") == 0 })
 
 	sizes := batches()
 	t.Logf("batches of %v", sizes)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -24,7 +25,7 @@ func TestNodesOfAClusterDie(t *testing.T) {
 	flow := func() {
 		t.Helper()
 		before, _, _ := arrived.figures()
-		waitFor(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > before+100 })
+		eventually.True(t, "flow", func() bool { now, _, _ := arrived.figures(); return now > before+100 })
 	}
 	flow()
 	for _, node := range cluster.Nodes {

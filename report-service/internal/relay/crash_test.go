@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -36,7 +37,7 @@ func TestKilledAtRandom(t *testing.T) {
 				c := startChild(t, pool.Config().ConnString(), url, 3*time.Second)
 				before, _, _ := arrived.figures()
 				goal := min(before+1+rand.IntN(400), len(rows))
-				waitFor(t, "some progress", func() bool {
+				eventually.True(t, "some progress", func() bool {
 					seen, _, _ := arrived.figures()
 					return seen >= goal
 				})
@@ -67,7 +68,7 @@ func TestPausedPastItsLease(t *testing.T) {
 	insertMany(t, pool, rows)
 
 	paused := startChild(t, pool.Config().ConnString(), url, relay.Defaults().Lease)
-	waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
+	eventually.True(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
 	if err := devserver.Freeze(paused.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestPausedPastItsLease(t *testing.T) {
 	more := newRows(100, 20)
 	insertMany(t, pool, more)
 	arrived.wait(t, more)
-	waitFor(t, "shards shared again", func() bool { return owners(t, pool) == 2 })
+	eventually.True(t, "shards shared again", func() bool { return owners(t, pool) == 2 })
 
 	_, doubled, inverted := arrived.figures()
 	t.Logf("successor done after %v; %d published twice at the takeover, %d after waking, %d inverted",

@@ -9,6 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -38,10 +39,10 @@ func TestDatabaseFaults(t *testing.T) {
 			insertMany(t, pool, rows)
 
 			r := start(t, pool, url)
-			waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
+			eventually.True(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
 			fault.break_()
 			// Nothing is read any more, and what was read has gone out.
-			waitFor(t, "standstill", func() bool { return r.State().InFlight == 0 })
+			eventually.True(t, "standstill", func() bool { return r.State().InFlight == 0 })
 			fault.fix()
 			arrived.wait(t, rows)
 			waitEmpty(t, pool)

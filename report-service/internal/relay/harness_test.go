@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -101,7 +102,7 @@ func insertMany(t testing.TB, pool *pgxpool.Pool, rows []outboxRow) {
 // bindQueue makes the queues that take messages of keys, and binds them.
 func bindQueue(t testing.TB, url string, keys ...event.Key) {
 	t.Helper()
-	waitFor(t, "bound queues", func() bool {
+	eventually.True(t, "bound queues", func() bool {
 		err := bindQueues(t.Context(), url, keys)
 		if err != nil {
 			t.Logf("bind queues, again: %v", err) // a busy broker answers too late
@@ -184,22 +185,10 @@ func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Con
 	return replica{r, metrics, stop}
 }
 
-// waitFor asks until the answer is yes.
-func waitFor(t testing.TB, what string, ask func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(testTimeout)
-	for !ask() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for: %s", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // waitEmpty returns once no row is pending.
 func waitEmpty(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	waitFor(t, "an outbox without pending rows", func() bool { return countRows(t, pool, "pending") == 0 })
+	eventually.True(t, "an outbox without pending rows", func() bool { return countRows(t, pool, "pending") == 0 })
 }
 
 // countRows returns how many rows have a status, or -1 while the database is away.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -29,9 +30,9 @@ func TestIdleCost(t *testing.T) {
 	start(t, pool, url)
 	arrived.wait(t, rows)
 	// The cleaner runs once a minute; its statements are not what is measured.
-	waitFor(t, "the cleaner's first run", func() bool { return len(asked.like("delete from outbox_messages")) > 0 })
+	eventually.True(t, "the cleaner's first run", func() bool { return len(asked.like("delete from outbox_messages")) > 0 })
 	polls := func() int { return len(asked.like("pg_current_snapshot")) }
-	waitFor(t, "the pauses between polls to grow", func() bool {
+	eventually.True(t, "the pauses between polls to grow", func() bool {
 		before := polls()
 		<-time.After(time.Second)
 		return polls() <= before+2

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -47,13 +48,13 @@ func TestNetworkFaults(t *testing.T) {
 				c.ConfirmTimeout = time.Second
 				c.MaxAttempts = 1 // a single attempt that was counted would fail the row
 			})
-			waitFor(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
+			eventually.True(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
 			for _, toxic := range fault.toxics {
 				if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			waitFor(t, "the fault noticed", func() bool { return !r.State().Connected || countRows(t, pool, "pending") == 0 })
+			eventually.True(t, "the fault noticed", func() bool { return !r.State().Connected || countRows(t, pool, "pending") == 0 })
 			// The network is whole again with another proxy: to take a toxic from a
 			// connection that is just being closed may block this one for ever.
 			proxy.Stop()

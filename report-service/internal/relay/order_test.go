@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
@@ -71,7 +72,7 @@ func TestHotReport(t *testing.T) {
 	insertMany(t, pool, rows)
 	r := start(t, pool, url)
 	widest := 0
-	waitFor(t, "all of it", func() bool {
+	eventually.True(t, "all of it", func() bool {
 		widest = max(widest, r.State().InFlight)
 		return countRows(t, pool, "pending") == 0
 	})

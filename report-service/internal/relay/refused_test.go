@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -85,7 +86,7 @@ func TestLaterRowsWait(t *testing.T) {
 	start(t, pool, url, func(c *relay.Config) { c.RetryMin, c.MaxAttempts = 300*time.Millisecond, 1000 })
 
 	arrived.wait(t, []outboxRow{other})
-	waitFor(t, "some attempts", func() bool {
+	eventually.True(t, "some attempts", func() bool {
 		var attempts int
 		_ = pool.QueryRow(t.Context(), `select retry_count from outbox_messages where id = $1`, first.id).Scan(&attempts)
 		return attempts >= 3
@@ -111,16 +112,16 @@ func TestExchangeDeleted(t *testing.T) {
 	arrived := receive(t, url, event.VoteReceivedKey)
 	stopWriting := writeSteadily(t, pool)
 	r := start(t, pool, url, retryQuickly)
-	waitFor(t, "flow", func() bool { seen, _, _ := arrived.figures(); return seen > 100 })
+	eventually.True(t, "flow", func() bool { seen, _, _ := arrived.figures(); return seen > 100 })
 
 	onBroker(t, url, func(ch *amqp.Channel) error {
 		return ch.ExchangeDelete(event.Topology{}.Exchange(), false, false)
 	})
-	waitFor(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
+	eventually.True(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	if r.Probe(t.Context()) == nil {
 		t.Error("the health check reports no fault")
 	}
-	waitFor(t, "several tries", func() bool { return countRows(t, pool, "pending") > 500 })
+	eventually.True(t, "several tries", func() bool { return countRows(t, pool, "pending") > 500 })
 	bindQueue(t, url, event.VoteReceivedKey, event.StatusUpdatedKey)
 	rows := stopWriting()
 	arrived.wait(t, rows)
@@ -159,7 +160,7 @@ func TestFullQueueSparesOthers(t *testing.T) {
 	}
 	insertMany(t, pool, votes)
 	r := start(t, pool, url, retryQuickly)
-	waitFor(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
+	eventually.True(t, "the circuit of votes to open", func() bool { return r.State().OpenCircuits[string(event.VoteReceivedKey)] != "" })
 	insertMany(t, pool, statuses)
 	updates.wait(t, statuses)
 
@@ -196,7 +197,7 @@ func TestMissingQueueSparesOtherKeysOfItsReports(t *testing.T) {
 	}
 	insertMany(t, pool, uploads)
 	r := start(t, pool, url, retryQuickly)
-	waitFor(t, "the circuit of uploads to open", func() bool { return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" })
+	eventually.True(t, "the circuit of uploads to open", func() bool { return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" })
 	insertMany(t, pool, statuses)
 	updates.wait(t, statuses)
 	if pending := countRows(t, pool, "pending"); pending < len(uploads) {
@@ -222,7 +223,7 @@ func TestMissingQueueCostsNoAttempts(t *testing.T) {
 	insert(t, pool, upload)
 	for range relay.Defaults().MaxAttempts { // it is refused each time until the circuit opens
 		r := start(t, pool, url, retryQuickly)
-		waitFor(t, "the circuit of uploads to open", func() bool {
+		eventually.True(t, "the circuit of uploads to open", func() bool {
 			return r.State().OpenCircuits[string(event.PhotoUploadedKey)] != "" || countRows(t, pool, "failed") > 0
 		})
 		if err := r.stop(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -39,7 +40,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 			}
 			replicas = replicas[1:]
 		}
-		waitFor(t, "even shares", func() bool {
+		eventually.True(t, "even shares", func() bool {
 			shares := shares(t, pool)
 			total := 0
 			for _, n := range shares {
@@ -67,7 +68,7 @@ func TestReplicaWithoutBrokerOwnsNothing(t *testing.T) {
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	lost := start(t, pool, "amqp://guest:guest@127.0.0.1:1/")
 	r := start(t, pool, url)
-	waitFor(t, "all shards at the other", func() bool { return shares(t, pool)[r.State().ID] == 16 })
+	eventually.True(t, "all shards at the other", func() bool { return shares(t, pool)[r.State().ID] == 16 })
 	if s := lost.State(); s.Connected || s.LastError == "" || lost.Probe(t.Context()) == nil {
 		t.Errorf("state without a broker: %+v, want disconnected with its reason", s)
 	}
@@ -103,7 +104,7 @@ func writeSteadily(t testing.TB, pool *pgxpool.Pool) (stop func() []outboxRow) {
 	go func() {
 		var written []outboxRow
 		defer func() { done <- written }()
-		pace := time.NewTicker(4 * time.Millisecond)
+		pace := time.NewTicker(10 * time.Millisecond)
 		defer pace.Stop()
 		for version := int64(1); ctx.Err() == nil; version++ {
 			for _, r := range reports {

@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -51,7 +52,7 @@ func TestRowWaitsForAStandby(t *testing.T) {
 				and datname = current_database() and query like '%pg_logical_emit_message%')`).Scan(&waits)
 		return err == nil && waits
 	}
-	waitFor(t, "the row is visible, though no standby has it", func() bool {
+	eventually.True(t, "the row is visible, though no standby has it", func() bool {
 		if len(written) == 0 {
 			standby.GiveUp()
 		}
@@ -60,7 +61,7 @@ func TestRowWaitsForAStandby(t *testing.T) {
 	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the relay waits for the standby, or publishes", func() bool { return barrier() || seen() > 1 })
+	eventually.True(t, "the relay waits for the standby, or publishes", func() bool { return barrier() || seen() > 1 })
 	if seen() > 1 {
 		t.Fatal("it has published what no standby has")
 	}

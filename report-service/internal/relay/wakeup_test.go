@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -48,11 +49,11 @@ func TestWakeAcrossReplicas(t *testing.T) {
 	}
 	check()
 	proxy.Stop()
-	waitFor(t, "the cut noticed", func() bool { return !one.State().Connected })
+	eventually.True(t, "the cut noticed", func() bool { return !one.State().Connected })
 	if err := proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "connected again", func() bool { return one.State().Connected })
+	eventually.True(t, "connected again", func() bool { return one.State().Connected })
 	check()
 }
 
@@ -136,7 +137,7 @@ func startPair(t *testing.T, pool *pgxpool.Pool, urls ...string) (one, other qui
 func startQuiet(t *testing.T, pool *pgxpool.Pool, url string) quietReplica {
 	t.Helper()
 	s := quietReplica{replica: start(t, pool, url, neverPolling)}
-	waitFor(t, "half of the shards", func() bool { return shares(t, pool)[s.State().ID] == 8 })
+	eventually.True(t, "half of the shards", func() bool { return shares(t, pool)[s.State().ID] == 8 })
 	s.report = s.ownReport(t, pool)
 	return s
 }
@@ -161,7 +162,7 @@ func (s quietReplica) ownReport(t *testing.T, pool *pgxpool.Pool) uuid.UUID {
 func (s quietReplica) awaitWakeups(t *testing.T, other quietReplica) {
 	t.Helper()
 	before := other.wakeups(t)
-	waitFor(t, "wake-ups to arrive", func() bool {
+	eventually.True(t, "wake-ups to arrive", func() bool {
 		s.Wake(shards.Set(0).Add(shards.Of(other.report)))
 		return other.wakeups(t) > before
 	})

@@ -12,10 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
-
-// patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 15 * time.Minute
 
 // Together the shares of all members are all shards, and they differ by one at
 // most.
@@ -47,7 +45,7 @@ func TestEvenShares(t *testing.T) {
 			members[0].stop()
 			members = members[1:]
 		}
-		waitFor(t, "even shares", func() bool {
+		eventually.True(t, "even shares", func() bool {
 			total := 0
 			for _, m := range members {
 				n := owned(t, pool, m.id)
@@ -79,11 +77,11 @@ func TestStopIsSucceededAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := start(t, pool, lease)
-	waitFor(t, "half of the shards", func() bool { return owned(t, pool, first.id) == 8 })
+	eventually.True(t, "half of the shards", func() bool { return owned(t, pool, first.id) == 8 })
 	startAs(t, pool, second, lease)
-	waitFor(t, "the other half", func() bool { return owned(t, pool, second) == 8 })
+	eventually.True(t, "the other half", func() bool { return owned(t, pool, second) == 8 })
 	first.stop()
-	waitFor(t, "all shards", func() bool { return owned(t, pool, second) == 16 })
+	eventually.True(t, "all shards", func() bool { return owned(t, pool, second) == 16 })
 }
 
 // A replica whose process dies is succeeded as soon as its session with the
@@ -105,7 +103,7 @@ func TestDeathIsSucceededAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	successor := start(t, pool, lease)
-	waitFor(t, "the successor among the members", func() bool {
+	eventually.True(t, "the successor among the members", func() bool {
 		var members int
 		err := pool.QueryRow(t.Context(), `select count(*) from relay_members`).Scan(&members)
 		return err == nil && members == 2
@@ -116,7 +114,7 @@ func TestDeathIsSucceededAtOnce(t *testing.T) {
 	if err := process.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "all shards", func() bool { return owned(t, pool, successor.id) == 16 })
+	eventually.True(t, "all shards", func() bool { return owned(t, pool, successor.id) == 16 })
 }
 
 // A replica whose session breaks has a new one at once, and keeps its shards.
@@ -125,7 +123,7 @@ func TestBrokenSessionMovesNothing(t *testing.T) {
 	const lease = 6 * time.Hour
 	pool := pgtest.Report(t)
 	m := start(t, pool, lease)
-	waitFor(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
+	eventually.True(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
 	other := start(t, pool, lease)
 	sessionOf := func() (pid int32) {
 		_ = pool.QueryRow(t.Context(), `
@@ -134,13 +132,13 @@ func TestBrokenSessionMovesNothing(t *testing.T) {
 			  and classid::bigint << 32 | objid::bigint = $1`, sessionLock(m.id)).Scan(&pid) // 0 while there is none
 		return pid
 	}
-	waitFor(t, "a session", func() bool { return sessionOf() != 0 })
+	eventually.True(t, "a session", func() bool { return sessionOf() != 0 })
 	broken := sessionOf()
 	if _, err := pool.Exec(t.Context(), `select pg_terminate_backend($1)`, broken); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a new session", func() bool { pid := sessionOf(); return pid != 0 && pid != broken })
-	waitFor(t, "its shards", func() bool { return owned(t, pool, m.id)+owned(t, pool, other.id) == 16 && m.leases.Valid() })
+	eventually.True(t, "a new session", func() bool { pid := sessionOf(); return pid != 0 && pid != broken })
+	eventually.True(t, "its shards", func() bool { return owned(t, pool, m.id)+owned(t, pool, other.id) == 16 && m.leases.Valid() })
 	var epoch int64
 	if err := pool.QueryRow(t.Context(), `select max(epoch) from relay_shards where owner = $1`, m.id).Scan(&epoch); err != nil || epoch != 1 {
 		t.Errorf("epoch %d (error %v), want 1: the shards were another's meanwhile", epoch, err)
@@ -162,18 +160,18 @@ func TestDrainBeforeRelease(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)
 	first := start(t, pool, 3*time.Second)
-	waitFor(t, "all shards", func() bool { return len(first.leases.Active()) == 16 })
+	eventually.True(t, "all shards", func() bool { return len(first.leases.Active()) == 16 })
 	busy := first.leases.Active()[15]
 	if !first.leases.Begin(busy) {
 		t.Fatal("Begin refuses a row of an active lease")
 	}
 	second := start(t, pool, 3*time.Second)
-	waitFor(t, "all but one of the surplus", func() bool { return owned(t, pool, second.id) == 7 })
+	eventually.True(t, "all but one of the surplus", func() bool { return owned(t, pool, second.id) == 7 })
 	if first.leases.MayPublish(busy) {
 		t.Error("a row of a releasing shard may be published")
 	}
 	first.leases.End(busy)
-	waitFor(t, "the last one", func() bool { return owned(t, pool, second.id) == 8 })
+	eventually.True(t, "the last one", func() bool { return owned(t, pool, second.id) == 8 })
 }
 
 // Epochs only grow, so that no two owners can be confused.
@@ -182,7 +180,7 @@ func TestEpochsGrow(t *testing.T) {
 	pool := pgtest.Report(t)
 	for want := int64(1); want <= 3; want++ {
 		m := start(t, pool, 3*time.Second)
-		waitFor(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
+		eventually.True(t, "all shards", func() bool { return owned(t, pool, m.id) == 16 })
 		var lowest, highest int64
 		err := pool.QueryRow(t.Context(), `select min(epoch), max(epoch) from relay_shards`).Scan(&lowest, &highest)
 		if err != nil || lowest != want || highest != want {
@@ -234,16 +232,4 @@ func owned(t *testing.T, pool *pgxpool.Pool, id uuid.UUID) (n int) {
 		return -1
 	}
 	return n
-}
-
-// waitFor asks until the answer is yes.
-func waitFor(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ask() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for: %s", what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }

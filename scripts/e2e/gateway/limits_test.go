@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // behindProxy are settings with which X-Forwarded-For says who asks.
@@ -131,16 +133,10 @@ func TestStreamsOfAnAddressAreLimited(t *testing.T) {
 			t.Errorf("%s, of another address: got %q, want it open", path, line)
 		}
 		last()
-		for deadline := time.After(patience); ; {
-			if line, _ := g.listen(t, path, "192.0.2.1"); line == "event: ready\n" {
-				break
-			}
-			select {
-			case <-deadline:
-				t.Fatalf("%s: one that was closed makes no room", path)
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+		eventually.True(t, path+": one that was closed makes room", func() bool {
+			line, _ := g.listen(t, path, "192.0.2.1")
+			return line == "event: ready\n"
+		})
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // Neither log holds a query string, since people search for names, nor an
@@ -103,11 +105,5 @@ func TestErrorLogTellsOfDeadWorkers(t *testing.T) {
 		t.Fatalf("kill worker %d: %v", worker, err)
 	}
 	want := fmt.Sprintf("worker process %d exited on signal 9", worker)
-	for deadline := time.After(patience); !strings.Contains(read(t, g.ErrorLog), want); {
-		select {
-		case <-deadline:
-			t.Fatalf("the error log does not say %q:\n%s", want, read(t, g.ErrorLog))
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	eventually.True(t, "the error log says "+want, func() bool { return strings.Contains(read(t, g.ErrorLog), want) })
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -15,11 +14,9 @@ import (
 	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-)
 
-// pollInterval is how often a page is asked for what it shows. A background tab
-// paints nothing, so that there is no frame to wait for.
-const pollInterval = 50 * time.Millisecond
+	"github.com/cityconnect/cityconnect/platform/backoff"
+)
 
 // An Action is something that a person does or waits for.
 type Action struct {
@@ -43,13 +40,9 @@ func quote(s string) string {
 	return string(data)
 }
 
-// Go loads a URL anew.
-func Go(url string) Action {
-	return Action{"go to " + url, chromedp.Steps(chromedp.Navigate("about:blank"), chromedp.Navigate(url))}
-}
-
-// Visit follows a link to a URL, as one that is in a page.
-func Visit(url string) Action { return Action{"visit " + url, chromedp.Navigate(url)} }
+// Go goes to a URL, which is loaded anew unless it differs from the present one in
+// its fragment alone.
+func Go(url string) Action { return Action{"go to " + url, chromedp.Navigate(url)} }
 
 // Back goes back by one page. It does not wait: a page that the browser kept is
 // not loaded again.
@@ -147,11 +140,12 @@ func See(selector, text string) Action {
 
 // Until waits until a JavaScript expression is true, also across a reload, and in
 // a page that the browser kept for the way back: whoever waits inside of a page
-// has to know it, and of a page that is shown again the browser tells nothing.
+// has to know it, and of a page that is shown again the browser tells nothing. Nor
+// is there a frame to wait for in a background tab, which paints nothing.
 func Until(expression string) Action {
 	ask := chromedp.Evaluate[bool]("Boolean(" + expression + ")")
 	return Action{"wait for " + expression, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		for {
+		for poll := new(backoff.Poll); ; {
 			yes, err := ask(ctx, t)
 			if err == nil && yes {
 				return chromedp.Void{}, nil
@@ -159,7 +153,7 @@ func Until(expression string) Action {
 			select { // an error says that the page is gone, or not there yet
 			case <-ctx.Done():
 				return chromedp.Void{}, errors.Join(ctx.Err(), err)
-			case <-time.After(pollInterval):
+			case <-poll.Next():
 			}
 		}
 	}}

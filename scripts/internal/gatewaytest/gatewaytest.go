@@ -14,9 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A Gateway is nginx with the template of Compose and the native stack.
@@ -104,24 +104,17 @@ func Nginx(t testing.TB, dir string, log io.Writer) (pid int, stop func()) {
 	return cmd.Process.Pid, stop
 }
 
-// patience ends a wait that has failed. Nothing is measured by it.
-const patience = 15 * time.Minute
-
 // Await returns once url is answered.
 func Await(t testing.TB, client *http.Client, url string) {
 	t.Helper()
-	for deadline := time.After(patience); ; {
+	eventually.NothingMissing(t, "nginx answers", func() string {
 		res, err := client.Get(url)
-		if err == nil {
-			res.Body.Close()
-			return
+		if err != nil {
+			return err.Error()
 		}
-		select {
-		case <-deadline:
-			t.Fatalf("nginx does not answer: %v", err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		res.Body.Close()
+		return ""
+	})
 }
 
 // fillIn writes a template with its variables replaced, as envsubst does.

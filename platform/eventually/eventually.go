@@ -1,0 +1,43 @@
+// Package eventually waits, in tests, for what sends no signal.
+package eventually
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
+)
+
+// Patience ends a wait that is in vain. It is long because a busy machine is slow;
+// nothing is measured by it.
+const Patience = 15 * time.Minute
+
+// True asks until ok. If that takes for ever, t fails, and what says for what it
+// waited.
+func True(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	NothingMissing(t, what, func() string {
+		if ok() {
+			return ""
+		}
+		return "no"
+	})
+}
+
+// NothingMissing asks until missing has nothing more to wish for. If that takes for
+// ever, t fails with its last wish.
+func NothingMissing(t testing.TB, what string, missing func() string) {
+	t.Helper()
+	var poll backoff.Poll
+	for deadline := time.After(Patience); ; {
+		wish := missing()
+		if wish == "" {
+			return
+		}
+		select {
+		case <-poll.Next():
+		case <-deadline:
+			t.Fatalf("waited in vain: %s: %s", what, wish)
+		}
+	}
+}

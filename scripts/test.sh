@@ -27,7 +27,7 @@ demo() (
 )
 
 # faults breaks every kind of process once, while people use a stack.
-faults() { scripts/chaos.sh -faults 0 -rate 15; }
+faults() { scripts/chaos.sh -faults 0 -rate 6; }
 
 # The checks use the processor while the tests wait for their servers. They give way
 # by half of what nice does by itself: on a busy machine they would be left over.
@@ -50,10 +50,9 @@ room && export TEST_DATA=/dev/shm
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 
-# Tests wait for servers much of the time: more of them at once than processors.
 # Vet is among the checks already, and nobody debugs these programs: leaving
 # out both saves a fifth of the time until the first test runs.
-flags=(-race -timeout 85m -parallel 6 -vet=off -ldflags=-w)
+flags=(-race -timeout 85m -vet=off -ldflags=-w)
 # A program with the race detector sleeps for a second before it exits, if this
 # does not say otherwise: each of the hundred packages, and each replica that a
 # test stops.
@@ -93,10 +92,11 @@ stacks=$!
 # tests runs go test, and keeps what it says for the last lines.
 tests() { go "$@" 2>&1 | tee -a .stack/logs/tests.log; }
 # Whoever breaks servers waits for them most of the time: one package of these is
-# always under way beside the others.
-tests test "${flags[@]}" -p 1 "$@" "${breaking[@]}" &
+# always under way beside the others, with more tests at once than processors. The
+# others have browsers, of which each takes what it can get.
+tests test "${flags[@]}" -p 1 -parallel 6 "$@" "${breaking[@]}" &
 breaks=$!
-tests test "${flags[@]}" -count=1 "$@" "${others[@]}" || failed=1
+tests test "${flags[@]}" -parallel 4 -count=1 "$@" "${others[@]}" || failed=1
 wait "$breaks" || failed=1
 GOWORK=off tests -C deploy/helm test -count=1 "$@" ./... || failed=1
 wait "$page" || failed=1

@@ -103,9 +103,11 @@ func wait(confirms []*amqp.DeferredConfirmation) {
 
 func (b *bench) queue() string { return b.topology.Queue(event.VoteReceivedKey) }
 
-// message returns the i-th message.
+// message returns the i-th message. Its ids are of the kind that report-service
+// gives, which grow with time: random ones would make every row touch a page of
+// its own in each index.
 func message(keyring *event.Keyring, i int, failing bool) amqp.Publishing {
-	report := uuid.New()
+	report := uuid.Must(uuid.NewV7())
 	vote := event.VoteReceived{
 		Subject: event.Subject{ReportID: report, ReportVersion: 1, ReportTitle: "x", Timestamp: time.Now().Unix()},
 		VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
@@ -115,7 +117,7 @@ func message(keyring *event.Keyring, i int, failing bool) amqp.Publishing {
 		panic(err) // it is made of strings and numbers
 	}
 	body = bytes.Replace(body, []byte(`"x"`), []byte(`"`+strings.Repeat("x", bodySize-len(body)+1)+`"`), 1)
-	id := uuid.NewString()
+	id := uuid.Must(uuid.NewV7()).String()
 	if failing {
 		id += "-fails"
 	}

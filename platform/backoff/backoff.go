@@ -47,9 +47,9 @@ func Jitter(d time.Duration) time.Duration {
 }
 
 // A Poll spaces questions about what sends no signal: soon at first, and then ever
-// later, so that whoever waits long leaves the processor to what he waits for. A
-// wait gets longer by a fifth at most, and by half a second. The zero Poll is
-// ready. It is not safe for concurrent use.
+// later, so that whoever waits long leaves the processor to what he waits for. The
+// answer comes late by a fifth of the wait and 5 ms, but never by more than half a
+// second. The zero Poll is ready. It is not safe for concurrent use.
 type Poll struct{ pause time.Duration }
 
 // Next returns a channel that receives when it is time to ask again.

@@ -20,7 +20,7 @@ func True(t testing.TB, what string, ok func() bool) {
 		if ok() {
 			return ""
 		}
-		return "no"
+		return "not yet"
 	})
 }
 

@@ -3,7 +3,6 @@ package sse_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -52,9 +51,7 @@ func TestProgressIsForOneReader(t *testing.T) {
 // not read goes without.
 func TestProgressDisconnectsNobody(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
-		cfg := config(w)
-		cfg.WriteTimeout = time.Minute // after which it is disconnected in any case
-		h := newHarness(t, cfg)
+		h := newHarness(t, config(w))
 		h.stall("/ann")
 		eventually.True(h.t, "the client is connected", func() bool { return h.metric("sse_connections") == 1 })
 		p := notification.Progress{ReportID: uuid.New(), PhotoID: uuid.New(), Stage: event.PhotoChecking}

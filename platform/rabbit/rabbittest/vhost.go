@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
 )
 
@@ -63,7 +64,8 @@ func Management(t testing.TB, address string) *rabbithole.Client {
 // busy for it: the management API closes a connection on which it has said nothing
 // for a minute, and answers with 500 where the broker itself gave up.
 func ask(request func() error) error {
-	for began := time.Now(); ; {
+	var poll backoff.Poll
+	for began := time.Now(); ; <-poll.Next() {
 		err := request()
 		answer, ok := errors.AsType[rabbithole.ErrorResponse](err)
 		gaveUp := errors.Is(err, io.EOF) || ok && answer.StatusCode == http.StatusInternalServerError

@@ -88,7 +88,12 @@ func (r *running) end() {
 // eventually polls until ok, because a service sends no signal.
 func (r *running) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	eventually.True(r.t, what, ok)
+	eventually.NothingMissing(r.t, what, func() string {
+		if ok() {
+			return ""
+		}
+		return "not yet\n" + r.logs.String()
+	})
 }
 
 func (r *running) get(path string) (int, string) {

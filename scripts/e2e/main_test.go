@@ -51,7 +51,12 @@ func run(m *testing.M) int {
 			}
 		}
 	}
-	defer func() { endChromium() }()
+	defer func() {
+		close(endings)
+		for end := range endings {
+			end()
+		}
+	}()
 	return m.Run()
 }
 

@@ -48,7 +48,7 @@ func TestPageDevices(t *testing.T) {
 	subscribed := func(want bool) browser.Action {
 		return browser.Until(fmt.Sprintf(`(sessionStorage.getItem('push') !== null) === %t`, want))
 	}
-	page := c.reader(ana).open("settings", browser.Permission("notifications", "denied"), browser.InEachDocument(subscribes))
+	page := c.readerOf(chromium, c.gateway.URL, ana).open("settings", browser.Permission("notifications", "denied"), browser.InEachDocument(subscribes))
 	page.do(browser.See(".note", "This browser blocks notifications"))
 	page.checkAccessible("settings, notifications denied")
 

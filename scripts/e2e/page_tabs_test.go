@@ -23,7 +23,7 @@ func TestPageInBackForwardCache(t *testing.T) {
 	c := startStack(t)
 	anas, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, anas, "Dark crossing")
-	ana := c.reader(anas)
+	ana := c.readerOf(chromium, c.gateway.URL, anas)
 	first := ana.open("")
 	second := ana.open("mine", browser.InEachDocument(countSteals))
 	c.awaitStreams(1)

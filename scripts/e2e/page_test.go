@@ -16,21 +16,35 @@ type reader struct {
 	*browser.Person
 }
 
-// chromium starts the browser of all tests, when the first asks for it. Readers
-// share nothing in it: each has cookies and storage of his own.
-var chromium = sync.OnceValues(func() (*browser.Browser, error) {
-	b, end, err := browser.Start(context.Background())
-	endChromium = end
-	return b, err
-})
+// shell and chromium start the browsers of all tests, when the first asks for one:
+// Chromium's headless shell, and for what that cannot do a whole Chromium. Readers
+// share nothing in them: each has cookies and storage of his own.
+var (
+	shell    = sync.OnceValues(func() (*browser.Browser, error) { return shared(browser.StartShell) })
+	chromium = sync.OnceValues(func() (*browser.Browser, error) { return shared(browser.Start) })
+)
 
-// endChromium ends the browser, if it was started.
-var endChromium = func() {}
+func shared(start func(context.Context) (*browser.Browser, func(), error)) (*browser.Browser, error) {
+	b, end, err := start(context.Background())
+	if err == nil {
+		endings <- end
+	}
+	return b, err
+}
+
+// endings end the browsers that were started.
+var endings = make(chan func(), 2)
 
 // reader lets a user into the page; nil is nobody.
 func (c *stack) reader(user *client.Client) reader {
 	c.t.Helper()
-	b, err := chromium()
+	return c.readerOf(shell, c.gateway.URL, user)
+}
+
+// readerOf lets a user into the page at an address, in one of the browsers.
+func (c *stack) readerOf(started func() (*browser.Browser, error), address string, user *client.Client) reader {
+	c.t.Helper()
+	b, err := started()
 	if err != nil {
 		c.t.Fatalf("browser: %v", err)
 	}
@@ -38,7 +52,7 @@ func (c *stack) reader(user *client.Client) reader {
 	if user != nil {
 		token = user.Token()
 	}
-	person, err := b.Person(c.gateway.URL, token)
+	person, err := b.Person(address, token)
 	if err != nil {
 		c.t.Fatalf("browser: %v", err)
 	}

@@ -92,22 +92,8 @@ func (p tab) sizes() transfers {
 func (c *stack) behindNginx() reader {
 	c.t.Helper()
 	address := func(p *process) []string { return []string{strings.TrimPrefix(p.url(), "http://")} }
-	return c.readerAt(gatewaytest.Start(c.t, address(c.report), address(c.notification), "GATEWAY_LIMITS", "off").URL)
-}
-
-// readerAt lets nobody into the page at an address.
-func (c *stack) readerAt(url string) reader {
-	c.t.Helper()
-	b, err := chromium()
-	if err != nil {
-		c.t.Fatalf("browser: %v", err)
-	}
-	person, err := b.Person(url, "")
-	if err != nil {
-		c.t.Fatalf("browser: %v", err)
-	}
-	c.t.Cleanup(person.Close)
-	return reader{c.t, person}
+	nginx := gatewaytest.Start(c.t, address(c.report), address(c.notification), "GATEWAY_LIMITS", "off")
+	return c.readerOf(shell, nginx.URL, nil)
 }
 
 // TestPageFigures is `make bench-page`: a phone's first visit, on a processor
@@ -135,7 +121,7 @@ func TestPageFigures(t *testing.T) {
 	code, list := map[string]float64{}, map[string]float64{}
 	for range passes {
 		for _, side := range sides {
-			visitor := c.readerAt(at[side])
+			visitor := c.readerOf(chromium, at[side], nil)
 			page := visitor.open("", browser.Width(360, 740), browser.Slow(4), slow4G, threadTime)
 			page.do(browser.Until(`performance.getEntriesByName('list').length > 0`))
 			busy, err := page.ThreadTime()
@@ -180,7 +166,7 @@ func (c *stack) minuteOfReports(gateway string) float64 {
 	c.t.Helper()
 	ana := c.signIn("Ana", "resident")
 	url, received := metered(c.t, gateway)
-	visitor := c.readerAt(url)
+	visitor := c.readerOf(chromium, url, nil)
 	visitor.open("", browser.Width(360, 740))
 	before := received.Load()
 	pace := time.NewTicker(600 * time.Millisecond)

@@ -10,12 +10,13 @@ missing_packages() {
   find_program openssl >/dev/null || echo openssl
 }
 
-# missing_for_tests prints the packages that only tests need: the browser that
+# missing_for_tests prints the packages that only tests need: the browsers that
 # they drive, and Node.js for the page's own tests. Only Debian has a Chromium
 # that runs in a container; elsewhere both are left to the user.
 missing_for_tests() {
   grep -qs '^ID=debian' /etc/os-release || return 0
   find_program chromium >/dev/null || echo chromium
+  find_program chromium-headless-shell >/dev/null || echo chromium-headless-shell
   find_program npm >/dev/null || printf '%s\n' nodejs npm
   # Photos as others make them, what others find in them, and a virus scanner.
   find_program identify >/dev/null || echo imagemagick # other packages have a program "convert", too

@@ -37,10 +37,7 @@ stream.addEventListener('error', () => { if (stream.readyState === EventSource.C
 // restarts of two replicas.
 func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 	t.Parallel()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed; `make test` installs it")
-	}
+	chromium := findChromium(t)
 	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())
 	g := newGateway(t, c.start(), c.start())
 	p := c.publisher()
@@ -78,10 +75,7 @@ func TestBrowserSurvivesRollingRestarts(t *testing.T) {
 // answered, and has another one.
 func TestDocumentedClientLeavesMuteConnection(t *testing.T) {
 	t.Parallel()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed; `make test` installs it")
-	}
+	chromium := findChromium(t)
 	document, err := os.ReadFile("../../../docs/stream.md")
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +127,19 @@ func TestDocumentedClientLeavesMuteConnection(t *testing.T) {
 	case <-time.After(patience):
 		t.Errorf("the page has opened %d streams and shows nothing", streams.Load())
 	}
+}
+
+// findChromium returns the path of the headless shell, or of a whole Chromium, and
+// skips the test where there is neither.
+func findChromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium-headless-shell", "chromium"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium is installed; `make test` installs one")
+	return ""
 }
 
 // browse opens the address in a browser for the test's time.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -30,7 +31,20 @@ const sessionCookie = "cityconnect_session"
 type Browser struct{ ctx context.Context }
 
 // Start starts a Chromium that ends with the returned function.
-func Start(ctx context.Context) (*Browser, func(), error) {
+func Start(ctx context.Context) (*Browser, func(), error) { return start(ctx) }
+
+// StartShell is Start for Chromium's headless shell, if it is installed. It needs
+// half the processor time, and lacks what belongs to the browser around the page:
+// subscriptions to pushes, and the cache for going back.
+func StartShell(ctx context.Context) (*Browser, func(), error) {
+	path, err := exec.LookPath("chromium-headless-shell")
+	if err != nil {
+		return start(ctx)
+	}
+	return start(ctx, chromedp.ExecPath(path))
+}
+
+func start(ctx context.Context, more ...chromedp.ExecAllocatorOption) (*Browser, func(), error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, // as root, and in containers, there is none to be had
 		chromedp.DisableGPU,
@@ -40,7 +54,7 @@ func Start(ctx context.Context) (*Browser, func(), error) {
 		// Tabs in the background are as awake as a reader's other window.
 		chromedp.Flag("disable-features", "Translate,CalculateNativeWinOcclusion"),
 	)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(options, more...)...)
 	ctx, cancel := chromedp.NewContext(ctx)
 	end := func() { cancel(); stop() }
 	if err := chromedp.Do(ctx); err != nil {

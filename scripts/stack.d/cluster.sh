@@ -94,7 +94,7 @@ epmd_start() {
   running "$pidfile" && return
   mapfile -t flags < <(node_flags 1 "$1")
   start "$pidfile" "$log" "$state/bin/servers" run epmd "${flags[@]}"
-  wait_for "epmd on port ${node_ports[0]##*,}" 120 "$pidfile" "$log" server_ready epmd "${flags[@]}"
+  wait_for "epmd on port ${node_ports[0]##*,}" "$pidfile" "$log" server_ready epmd "${flags[@]}"
 }
 
 # node_start starts a node that does not run: node_start NUMBER PASSWORD_FILE
@@ -110,7 +110,7 @@ node_start() {
 node_wait() {
   local dir=$native_dir/rabbitmq-$1 flags
   mapfile -t flags < <(node_flags "$1" "$2")
-  wait_for "RabbitMQ node $1" 180 "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
+  wait_for "RabbitMQ node $1" "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
 }
 
 # node_stop stops one node: node_stop DIR

@@ -76,11 +76,12 @@ secret() {
 }
 
 # wait_for repeats a check until it succeeds. It gives up, and shows the end of
-# the log, when the process is gone or the time is over.
+# the log, when the process is gone or five minutes are over: a busy machine is slow.
+# wait_for WHAT PIDFILE LOG CHECK…
 wait_for() {
-  local what=$1 seconds=$2 pidfile=$3 log=$4
-  shift 4
-  local deadline=$((SECONDS + seconds))
+  local what=$1 pidfile=$2 log=$3
+  shift 3
+  local deadline=$((SECONDS + 300))
   until "$@"; do
     if ! running "$pidfile" || ((SECONDS > deadline)); then
       tail -n 15 "$log" >&2 || true

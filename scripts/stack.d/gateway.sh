@@ -22,7 +22,7 @@ gateway_up() {
     say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
     start "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
   fi
-  wait_for "the gateway" 20 "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
+  wait_for "the gateway" "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
 }
 
 # gateway_configure fills in the templates.

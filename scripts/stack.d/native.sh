@@ -76,7 +76,7 @@ native_servers() {
     export PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD PATH
     PGPASSWORD=$(<"$password") PATH=$(servers find postgres):$PATH
     if is_patroni; then
-      PGPORT=$(wait_for "a primary of PostgreSQL" 60 "$native_dir/postgres-1.pid" "$native_dir/postgres-1.log" patroni_primary_port)
+      PGPORT=$(wait_for "a primary of PostgreSQL" "$native_dir/postgres-1.pid" "$native_dir/postgres-1.log" patroni_primary_port)
     fi
     SECRETS=$native_dir/secrets/postgres "$root/deploy/postgres/databases.sh"
     ! is_patroni || patroni_replayed cityconnect_notifications

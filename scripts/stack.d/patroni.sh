@@ -136,7 +136,7 @@ patroni_start() {
   for node in 1 2 3; do
     dir=$native_dir/etcd-$node
     mapfile -t flags < <(patroni_flags etcd "$node" "$1")
-    wait_for "etcd $node" 60 "$dir.pid" "$dir.log" server_ready etcd "${flags[@]}"
+    wait_for "etcd $node" "$dir.pid" "$dir.log" server_ready etcd "${flags[@]}"
   done
   for node in 1 2 3; do
     patroni_node_start "$node" "$1"
@@ -162,7 +162,7 @@ patroni_node_start() {
 patroni_node_wait() {
   local dir=$native_dir/postgres-$1 flags
   mapfile -t flags < <(patroni_flags postgres "$1" "$2")
-  wait_for "PostgreSQL node $1" 180 "$dir.pid" "$dir.log" server_ready patroni "${flags[@]}"
+  wait_for "PostgreSQL node $1" "$dir.pid" "$dir.log" server_ready patroni "${flags[@]}"
 }
 
 # patroni_unused ends this unless all of the ports are free.
@@ -192,7 +192,7 @@ patroni_replayed() {
   local node dir
   for node in 1 2 3; do
     dir=$native_dir/postgres-$node
-    wait_for "database $1 of PostgreSQL node $node" 60 "$dir.pid" "$dir.log" patroni_serves "$(patroni_port "$node" postgres)" "$1"
+    wait_for "database $1 of PostgreSQL node $node" "$dir.pid" "$dir.log" patroni_serves "$(patroni_port "$node" postgres)" "$1"
   done
 }
 

@@ -21,7 +21,7 @@ postgres_start() {
     flags+=(-set "$setting")
   done
   start "$dir.pid" "$dir.log" "$state/bin/servers" run postgres "${flags[@]}"
-  wait_for PostgreSQL 120 "$dir.pid" "$dir.log" server_ready postgres "${flags[@]}"
+  wait_for PostgreSQL "$dir.pid" "$dir.log" server_ready postgres "${flags[@]}"
 }
 
 # postgres_stop ends open sessions and shuts down cleanly.
@@ -32,9 +32,9 @@ postgres_stop() { stop "$1.pid" INT; }
 rabbitmq_start() {
   local dir=$1 flags=(-dir "$1" -ports "$2" -password "$3" -statistics "${4:-5s}")
   start "$dir.epmd.pid" "$dir.log" "$state/bin/servers" run epmd "${flags[@]}"
-  wait_for "epmd on port ${2##*,}" 120 "$dir.epmd.pid" "$dir.log" server_ready epmd "${flags[@]}"
+  wait_for "epmd on port ${2##*,}" "$dir.epmd.pid" "$dir.log" server_ready epmd "${flags[@]}"
   start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"
-  wait_for RabbitMQ 120 "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
+  wait_for RabbitMQ "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
 }
 
 rabbitmq_stop() {

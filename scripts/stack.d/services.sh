@@ -32,7 +32,7 @@ mailbox_up() {
   port_open "$mailbox_smtp_port" && port_taken "$mailbox_smtp_port" MAILBOX_SMTP_PORT
   say "starting the mailbox on port $mailbox_port"
   start "$pidfile" "$log" "$state/bin/mailbox" -smtp "127.0.0.1:$mailbox_smtp_port" -http "127.0.0.1:$mailbox_port"
-  wait_for mailbox 20 "$pidfile" "$log" http_ok "$mailbox_port" /
+  wait_for mailbox "$pidfile" "$log" http_ok "$mailbox_port" /
 }
 
 mailbox_down() { stop "$native_dir/mailbox.pid" TERM 5; }
@@ -88,7 +88,7 @@ replica_up() {
   say "starting $name on port $port"
   start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$(program "$1")"
   [[ $1 != photo ]] || give_way "$(pid_of "$pidfile")"
-  wait_for "$name" 60 "$pidfile" "$log" http_ok "$port" /readyz
+  wait_for "$name" "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }
 

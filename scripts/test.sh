@@ -15,7 +15,7 @@ mkdir -p .stack/logs
 # demo walks the main job, with two replicas of each service, and again after each
 # of the servers was killed.
 demo() (
-  export STACK=native STACK_DIR=$PWD/.stack/demo REPLICAS=2 \
+  export STACK=native STACK_DIR=${TEST_DATA:-$PWD/.stack}/demo REPLICAS=2 \
     GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
   mapfile -t ports < <(free_ports 10 11600) # apart from those of the servers, which are chosen later
   GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
@@ -38,15 +38,20 @@ lint=$!
 # databases that they drop would wait until the disk has all that is in the
 # others. Benchmarks start it without this.
 export TEST_POSTGRES_SETTINGS='fsync=off full_page_writes=off'
-# Their files are in memory where that has room for them: whoever writes to a disk
-# that others keep busy stands still.
-room() { # 10 GiB; they take less than one
+# The files of all servers are in memory where that has room for them: whoever
+# writes to a disk that others keep busy stands still.
+room() { # 10 GiB; they take less than two
   local free
   free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1) && ((free > 10 << 20)) &&
     free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) && ((free > 10 << 20))
 }
-room && export TEST_DATA=/dev/shm
-[[ -s .stack/test/env ]] || trap 'scripts/stack test-down' EXIT
+if room; then
+  export TEST_DATA
+  TEST_DATA=$(mktemp -d /dev/shm/cityconnect.XXXXXX)
+  chmod 755 "$TEST_DATA" # for the servers' own accounts
+fi
+[[ -s .stack/test/env ]] || stop_servers=1
+trap '[[ -z ${stop_servers:-} ]] || scripts/stack test-down; rm -rf "${TEST_DATA:-}"' EXIT
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 

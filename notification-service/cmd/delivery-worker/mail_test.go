@@ -34,7 +34,7 @@ func TestKillsWhileMailing(t *testing.T) {
 	box := newMailbox(t)
 	s.env = []string{
 		"MAIL_URL=smtp+insecure://" + box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
-		"MAIL_RATE=10000", "MAIL_TIMEOUT=5s",
+		"MAIL_RATE=10000", "MAIL_RETRY_DELAYS=" + atOnce,
 	}
 	store, keys := postgres.NewStore(s.pool), email.NewKeys(s.keys)
 	store.WriteMail(2 * time.Minute)

@@ -19,9 +19,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
-// patience bounds a wait for what must happen; it is never measured.
-const patience = 15 * time.Minute
-
 // A harness is a forwarder behind a proxy, and a channel past the proxy.
 type harness struct {
 	*forwarder.Forwarder
@@ -135,7 +132,7 @@ func (h *harness) confirmed(result <-chan error) {
 		if err != nil {
 			h.t.Fatalf("Forward: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		h.t.Fatal("Forward does not return")
 	}
 }
@@ -206,7 +203,7 @@ func TestReturnedMessageIsTriedUntilAQueueTakesIt(t *testing.T) {
 		if got != [2]string{"", "late"} {
 			t.Errorf("told that %v takes nothing, want the default exchange and late", got)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatal("nobody was told that no queue takes the message")
 	}
 	h.unconfirmed(result)
@@ -262,7 +259,7 @@ func TestForwardEndsWithItsContext(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Forward: %v, want the end of its context", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatal("Forward outlives its context")
 	}
 }

@@ -29,9 +29,6 @@ import (
 // marker is the environment variable that makes the test binary the program.
 const marker = "PROCESSTEST_PROGRAM"
 
-// patience ends a wait that has failed. It measures nothing.
-const patience = 15 * time.Minute
-
 // Main runs program in the processes that tests start, and otherwise the tests.
 // It does not return.
 func Main(m *testing.M, program func()) {
@@ -155,7 +152,7 @@ func (p *Process) Stop() int {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		p.t.Errorf("processtest: it does not end after a SIGTERM")
 		_ = p.cmd.Process.Kill() // it may have ended this moment
 		<-p.exited

@@ -11,12 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
-
-// patience bounds a wait for something that must happen; it is never measured.
-const patience = 15 * time.Minute
 
 // One broker is broken in all these ways: to start one takes its time.
 func TestBrokerFaults(t *testing.T) {
@@ -168,7 +166,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatal("nothing happened in time")
 		panic("unreachable")
 	}

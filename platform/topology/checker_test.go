@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -74,22 +74,6 @@ func newEmptySite(t *testing.T) *site {
 	return s
 }
 
-// eventually waits until check has nothing more to ask for.
-func eventually(t *testing.T, what string, check func() (missing string)) {
-	t.Helper()
-	for deadline := time.After(patience); ; {
-		missing := check()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s: %s", what, missing)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -137,7 +121,7 @@ func TestCheckerDeclaresWhatIsMissing(t *testing.T) {
 	}
 	err = s.ch.PublishWithContext(t.Context(), s.Names.Exchange(), string(event.VoteReceivedKey), true, false, amqp.Publishing{})
 	must(t, err)
-	eventually(t, "messages through the binding", func() string {
+	eventually.NothingMissing(t, "messages through the binding", func() string {
 		if q, err := s.ch.QueueDeclarePassive(queue, true, false, false, false, nil); err != nil || q.Messages != 1 {
 			return fmt.Sprint(q.Messages, err)
 		}
@@ -158,7 +142,7 @@ func TestCheckerWaitsForTheDeclaration(t *testing.T) {
 	running.Go(func() { _ = s.checker.Run(ctx) })
 	defer running.Wait()
 	defer stop()
-	eventually(t, "the checker runs", func() string {
+	eventually.NothingMissing(t, "the checker runs", func() string {
 		if s.log.count("policy set") < len(s.policies) {
 			return "not all policies are set"
 		}
@@ -167,7 +151,7 @@ func TestCheckerWaitsForTheDeclaration(t *testing.T) {
 	if _, ok := errors.AsType[*rabbit.MismatchError](s.Declare(t.Context(), s.conn)); !ok {
 		t.Error("Declare does not report the queue that differs")
 	}
-	eventually(t, "the first check", func() string {
+	eventually.NothingMissing(t, "the first check", func() string {
 		if len(s.checker.Findings()) == 0 {
 			return "nothing is found yet"
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
@@ -116,7 +117,7 @@ func TestWhereQueuesAreWithoutTheirLeader(t *testing.T) {
 	broker := New(event.Topology{}, nil, Group{Name: "notifications", Queues: ContractQueues()})
 	checker, err := NewChecker(broker, cluster.ManagementURL(), rabbit.Config{URL: cluster.Vhost(), Log: zerolog.Nop()})
 	must(t, err)
-	eventually(t, "three copies of each queue", func() string {
+	eventually.NothingMissing(t, "three copies of each queue", func() string {
 		checker.Check(t.Context()) // declares them at first
 		for _, q := range broker.needed(t.Context()).queues {
 			if c := checker.Copies(q.name); c == nil || c.Leader == "" || len(c.Members) != 3 || len(c.Online) != 3 {
@@ -128,7 +129,7 @@ func TestWhereQueuesAreWithoutTheirLeader(t *testing.T) {
 	queue := broker.Names.Queue(event.VoteReceivedKey)
 	dead := checker.Copies(queue).Leader
 	cluster.Node(dead).Kill()
-	eventually(t, "another leader", func() string {
+	eventually.NothingMissing(t, "another leader", func() string {
 		checker.Check(t.Context())
 		c := checker.Copies(queue)
 		if len(c.Members) != 3 || len(c.Online) != 2 || slices.Contains(c.Online, dead) || !slices.Contains(c.Online, c.Leader) {

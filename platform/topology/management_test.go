@@ -10,16 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
-
-// patience bounds a wait for what must happen; it is never measured.
-const patience = 15 * time.Minute
 
 // api returns the URL of the test broker's API, which has user and password.
 func api(t *testing.T) string {
@@ -113,7 +110,7 @@ func TestSetPolicyTakesEffect(t *testing.T) {
 			t.Errorf("policies %+v, want odd/name alone, with length %d", p, length)
 		}
 	}
-	eventually(t, "policy of the queue", func() string { // the API shows it late
+	eventually.NothingMissing(t, "policy of the queue", func() string { // the API shows it late
 		have, err := c.read(t.Context())
 		must(t, err)
 		if have.queues[0].Policy != "odd/name" {

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -110,7 +111,7 @@ func TestDemandEndsWithItsContext(t *testing.T) {
 	s := newEmptySite(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	connections := func(want int) {
-		eventually(t, fmt.Sprintf("%d connections", want), func() string {
+		eventually.NothingMissing(t, fmt.Sprintf("%d connections", want), func() string {
 			list, err := s.api.ListVhostConnections(s.checker.management.vhost)
 			if err != nil || len(list) != want {
 				return fmt.Sprintf("there are %d (error: %v)", len(list), err)
@@ -151,7 +152,7 @@ func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {
 		t.Errorf("the queue behind one that is not bound: %s, want none", got)
 	}
 	must(t, other.Close())
-	eventually(t, "everything is declared", func() string {
+	eventually.NothingMissing(t, "everything is declared", func() string {
 		if err := s.Declare(t.Context(), s.conn); err != nil {
 			return err.Error()
 		}

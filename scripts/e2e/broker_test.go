@@ -44,7 +44,7 @@ func (c *stack) publish(ch *amqp.Channel, key event.Key, msg amqp.Publishing) {
 	if err := ch.Confirm(false); err != nil {
 		c.t.Fatalf("confirm mode: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer cancel()
 	returned := ch.NotifyReturn(make(chan amqp.Return, 1))
 	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, topology.Exchange(), string(key), true, false, msg)
@@ -157,7 +157,7 @@ func (s *spy) all() ([]amqp.Delivery, <-chan struct{}) {
 // await returns the first message with the given id that passes or passed.
 func (s *spy) await(t *testing.T, id string) amqp.Delivery {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(eventually.Patience)
 	for {
 		seen, changed := s.all()
 		for _, d := range seen {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A wrong variable stops the start and names itself, without showing a secret.
@@ -81,7 +82,7 @@ func TestDevelopmentSignInIsRefusedOutside(t *testing.T) {
 // startAndFail starts a service, wants it to refuse, and returns its output.
 func startAndFail(t *testing.T, name string, env map[string]string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // of one that starts after all
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience) // of one that starts after all
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(binaries, name))
 	cmd.Env = []string{} // nothing of ours

@@ -104,7 +104,7 @@ func TestErasureCanary(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "401") {
 			t.Errorf("his page ends with %v, want 401", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Error("his page is still served")
 	}
 	if _, err := c.user.CreateReport(t.Context(), draft("Once more")); client.StatusOf(err) != http.StatusUnauthorized {

@@ -108,7 +108,7 @@ func createReplicated(t *testing.T, db migrations.Database, primary, standby *pg
 
 // insist asks until there is an answer that is not "later".
 func insist[T any](t *testing.T, ask func() (T, error)) (T, error) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(eventually.Patience)
 	for tick := time.Tick(50 * time.Millisecond); ; {
 		answer, err := ask()
 		if err == nil || t.Context().Err() != nil {

@@ -61,7 +61,7 @@ func (c *stack) openMailServer() *mailServer {
 // await waits for n mails, and returns all that have come.
 func (s *mailServer) await(n int) []mail {
 	s.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(eventually.Patience)
 	for {
 		s.mu.Lock()
 		mails, signal := append([]mail(nil), s.mails...), s.signal

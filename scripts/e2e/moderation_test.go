@@ -157,7 +157,7 @@ func (c *stack) searchReplay(where string, user *client.Client, id string) {
 	if id == "olga" {
 		return // her cursor has two positions; what she is told is in the list
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer cancel()
 	var mu sync.Mutex
 	var seen int64

@@ -231,7 +231,7 @@ func (a *attack) await(signal <-chan struct{}, what string) {
 	a.t.Helper()
 	select {
 	case <-signal:
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		a.t.Fatalf("not in time: %s", what)
 	}
 }

@@ -250,7 +250,7 @@ func (c *canary) searchAnswers() {
 
 // searchOperations looks at what operators see: it is not about persons either.
 func (c *canary) searchOperations(p *process, path string) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer cancel()
 	_, answer, err := operation{http.MethodGet, path, nil, path}.send(ctx, p.operations(), "")
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *canary) searchOperations(p *process, path string) {
 // searchAnswer makes one request, looks at its answer, and reports whether
 // it was a good one.
 func (c *canary) searchAnswer(p *process, op operation, role, token string) (good bool) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer cancel()
 	status, answer, err := op.send(ctx, p.url(), token)
 	if err != nil {

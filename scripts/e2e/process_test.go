@@ -13,11 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// patience ends a wait that has failed. No test passes or fails by how long
-// something takes below it.
-const patience = 15 * time.Minute
+	"github.com/cityconnect/cityconnect/platform/eventually"
+)
 
 // A process is a service that a test starts, breaks and starts again.
 type process struct {
@@ -51,7 +49,7 @@ func (p *process) start() {
 	case <-serving:
 	case <-p.exited:
 		p.t.Fatalf("%s ended instead of serving", filepath.Base(p.path))
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		p.t.Fatalf("%s does not serve", filepath.Base(p.path))
 	}
 }
@@ -107,7 +105,7 @@ func (p *process) signal(sig os.Signal) {
 	_ = p.cmd.Process.Signal(sig) // it may have ended already
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		p.t.Errorf("%s did not end after %v", filepath.Base(p.path), sig)
 		_ = p.cmd.Process.Kill()
 		<-p.exited

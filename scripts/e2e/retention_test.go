@@ -106,13 +106,13 @@ func (s *screen) all() []sight {
 // stream has reached number last.
 func (c *stack) resume(user *client.Client, cursor string, last int) (types []string, notifications int) {
 	c.t.Helper()
-	ctx, end := context.WithTimeout(c.t.Context(), patience)
+	ctx, end := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer end()
 	eventually.True(c.t, "everything is in the stream", func() bool {
 		page, err := user.Notifications(c.t.Context(), "", 1)
 		return err == nil && strings.HasSuffix(page.LastEventID, fmt.Sprint(".", last))
 	})
-	quiet := time.AfterFunc(patience, end)
+	quiet := time.AfterFunc(eventually.Patience, end)
 	defer quiet.Stop()
 	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Handle: func(e ssetest.Event) {
 		switch e.Type {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
@@ -66,7 +67,7 @@ func watch(t *testing.T, user *client.Client) *screen {
 	})
 	select {
 	case <-ready:
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the stream does not get ready")
 	}
 	return s
@@ -98,7 +99,7 @@ func (s *screen) count() (n int, changed <-chan struct{}) {
 // await returns when at least n notifications were shown.
 func (s *screen) await(n int) {
 	s.t.Helper()
-	late := time.After(patience)
+	late := time.After(eventually.Patience)
 	for {
 		got, changed := s.count()
 		if got >= n {

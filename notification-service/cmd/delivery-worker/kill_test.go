@@ -26,9 +26,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
-// patience ends a test that would not succeed any more. It measures nothing.
-const patience = 15 * time.Minute
-
 // atOnce are pauses before another attempt. A busy machine may keep a request, or
 // the same one twice, waiting for too long; the next ones by default come half an
 // hour later.
@@ -180,7 +177,7 @@ func (s *system) publish() {
 }
 
 func (s *system) send(p amqp.Publishing) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), eventually.Patience)
 	defer cancel()
 	if err := s.publisher.PublishWait(ctx, event.Topology{}.Exchange(), p.Type, p); err != nil {
 		return err
@@ -286,7 +283,7 @@ func (r *receiver) waitForAll(ids []string) {
 		}
 		select {
 		case <-r.arrived:
-		case <-time.After(patience):
+		case <-time.After(eventually.Patience):
 			r.t.Fatalf("%d events have not arrived", lost)
 		}
 	}

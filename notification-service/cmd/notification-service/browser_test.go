@@ -124,7 +124,7 @@ func TestDocumentedClientLeavesMuteConnection(t *testing.T) {
 		if title != "Pothole" {
 			t.Errorf("the page shows %q, want the notification", title)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Errorf("the page has opened %d streams and shows nothing", streams.Load())
 	}
 }

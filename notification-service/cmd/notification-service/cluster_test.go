@@ -19,9 +19,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// patience ends a test that would not succeed any more. It measures nothing.
-const patience = 15 * time.Minute
-
 func TestMain(m *testing.M) { processtest.Main(m, main) }
 
 // A cluster is a broker and a database with replicas of the service.
@@ -96,7 +93,7 @@ func (r *replica) open(token, lastID string) *ssetest.Stream {
 // expect returns the next event, which must be of the type; heartbeats aside.
 func expect(t testing.TB, s *ssetest.Stream, kind string) ssetest.Event {
 	t.Helper()
-	watchdog := time.AfterFunc(patience, s.Close)
+	watchdog := time.AfterFunc(eventually.Patience, s.Close)
 	defer watchdog.Stop()
 	for {
 		e, err := s.Next()

@@ -18,11 +18,10 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
-
-const patience = 15 * time.Minute
 
 // A hub records what it is given.
 type hub struct {
@@ -57,7 +56,7 @@ func next[T any](t *testing.T, what string, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}
@@ -181,7 +180,7 @@ func TestCompareAfterConnectionLost(t *testing.T) {
 	for _, h := range []*hub{hubA, hubB} {
 		next(t, "a comparison", h.compares)
 	}
-	for deadline := time.Now().Add(patience); len(hubB.batches) == 0; {
+	for deadline := time.Now().Add(eventually.Patience); len(hubB.batches) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("after the outage nothing announced arrives")
 		}

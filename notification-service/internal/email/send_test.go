@@ -40,9 +40,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// patience ends a test that hangs; it measures nothing.
-const patience = 15 * time.Minute
-
 // The mail about a new status is what providers ask for: signed, with an address
 // of its own for bounces, and with one click to end it.
 func TestMailOfAStatus(t *testing.T) {
@@ -912,7 +909,7 @@ func (s *mailServer) accepted() []received {
 // waitFor waits for n mails.
 func (s *mailServer) waitFor(n int) []received {
 	s.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(eventually.Patience)
 	for {
 		s.mu.Lock()
 		mails, signal := append([]received(nil), s.mails...), s.signal

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
@@ -85,7 +86,7 @@ func TestHeartbeat(t *testing.T) {
 		h := newHarness(t, cfg)
 		s := h.open("/ann", "")
 		id := expect(t, s, "ready").ID
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 		defer cancel()
 		context.AfterFunc(ctx, s.Close)
 		for range 3 {

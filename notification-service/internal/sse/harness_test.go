@@ -24,11 +24,9 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
-
-// patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 15 * time.Minute
 
 // writers are both ways of writing, which every promise holds for.
 var writers = []sse.Writer{sse.Shared, sse.PerRequest}
@@ -152,7 +150,7 @@ func (h *harness) tell(users ...string) notification.Batch {
 // next returns the next event that is no heartbeat.
 func next(t *testing.T, s *ssetest.Stream) ssetest.Event {
 	t.Helper()
-	watchdog := time.AfterFunc(patience, s.Close)
+	watchdog := time.AfterFunc(eventually.Patience, s.Close)
 	defer watchdog.Stop()
 	for {
 		e, err := s.Next()
@@ -201,7 +199,7 @@ func unread(t *testing.T, e ssetest.Event) int64 {
 // expectEnd reads until the server closes the stream.
 func expectEnd(t *testing.T, s *ssetest.Stream) {
 	t.Helper()
-	watchdog := time.AfterFunc(patience, func() { t.Error("the stream did not end"); s.Close() })
+	watchdog := time.AfterFunc(eventually.Patience, func() { t.Error("the stream did not end"); s.Close() })
 	defer watchdog.Stop()
 	for {
 		if _, err := s.Next(); err != nil {

@@ -111,7 +111,7 @@ func TestManyStreamsComeBackSlowly(t *testing.T) {
 		}
 		late := 0
 		for _, s := range streams {
-			watchdog := time.AfterFunc(patience, s.Close)
+			watchdog := time.AfterFunc(eventually.Patience, s.Close)
 			for first := s.Retry(); s.Retry() == first; {
 				if e, err := s.Next(); err != nil || e.Type != "hb" || string(e.Data) != "1" {
 					t.Fatalf("got event %q with %q (error %v), want a heartbeat", e.Type, e.Data, err)

@@ -33,9 +33,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// patience ends a test that hangs; it measures nothing.
-const patience = 15 * time.Minute
-
 // Every endpoint is told of every event that it wants, once, and the signature
 // is that of its secret.
 func TestEveryEndpointIsTold(t *testing.T) {
@@ -696,7 +693,7 @@ func (w *statusWriter) WriteHeader(status int) {
 // waitFor waits until n requests were answered.
 func (r *receiver) waitFor(n int) {
 	r.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(eventually.Patience)
 	for {
 		r.mu.Lock()
 		answered, signal := 0, r.signal

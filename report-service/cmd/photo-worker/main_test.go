@@ -42,9 +42,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// patience ends a test that would not succeed any more. It measures nothing.
-const patience = 15 * time.Minute
-
 func TestMain(m *testing.M) { processtest.Main(m, main) }
 
 // A hundred kills lose no photo: each ends as ready or refused, those that are
@@ -317,7 +314,7 @@ func TestTellsStages(t *testing.T) {
 		var d amqp.Delivery
 		select {
 		case d = <-deliveries:
-		case <-time.After(patience):
+		case <-time.After(eventually.Patience):
 			t.Fatalf("told of %v alone", told)
 		}
 		p, err := event.DecodePhotoProgress(d.Body)
@@ -478,7 +475,7 @@ func (s *system) add(file []byte) amqp.Publishing {
 
 func (s *system) publish(m amqp.Publishing) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), eventually.Patience)
 	defer cancel()
 	s.must(s.publisher.PublishWait(ctx, event.Topology{}.Exchange(), string(event.PhotoUploadedKey), m))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/processtest"
 )
 
@@ -120,7 +121,7 @@ func TestFrozenPastTheDeadline(t *testing.T) {
 	}
 	status := make(chan int, 1)
 	vote := func() int {
-		return r.send(patience, "POST", "/reports/"+id.String()+"/vote", voter, `{"vote_type":"upvote"}`)
+		return r.send(eventually.Patience, "POST", "/reports/"+id.String()+"/vote", voter, `{"vote_type":"upvote"}`)
 	}
 	go func() { status <- vote() }()
 	r.eventually("the vote waits for the lock", func() bool {
@@ -150,7 +151,7 @@ func TestFrozenPastTheDeadline(t *testing.T) {
 
 // wantSent makes a request that must succeed.
 func (r *running) wantSent(method, path, token, body string) {
-	if got := r.send(patience, method, path, token, body); got != http.StatusOK {
+	if got := r.send(eventually.Patience, method, path, token, body); got != http.StatusOK {
 		r.t.Errorf("%s %s %s: status %d, want 200", method, path, body, got)
 	}
 }

@@ -23,9 +23,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
-// patience ends a test that could not have worked. Nothing is measured by it.
-const patience = 15 * time.Minute
-
 // nowhere is an address at which nothing listens.
 const nowhere = "127.0.0.1:1"
 
@@ -80,7 +77,7 @@ func (r *running) end() {
 		if err != nil {
 			r.t.Errorf("run: %v\n%s", err, r.logs)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		r.t.Errorf("run does not end\n%s", r.logs)
 	}
 }
@@ -210,7 +207,7 @@ func TestFromRequestToBroker(t *testing.T) {
 		if about := message.About(); about.ReportID.String() != rep.ID || about.ReportVersion != 1 || d.RoutingKey != string(event.ReportCreatedKey) {
 			t.Errorf("message %s about %+v, want that of %s", d.RoutingKey, about, rep.ID)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		t.Fatalf("no message\n%s", r.logs)
 	}
 	r.eventually("an operator sees what was published", func() bool { return r.relayState().PublishedPerS > 0 })

@@ -78,7 +78,7 @@ func TestRepetitionWaitsForAStandby(t *testing.T) {
 				if err != nil {
 					t.Errorf("the repetition: %v", err)
 				}
-			case <-time.After(patience):
+			case <-time.After(eventually.Patience):
 				t.Error("the repetition was never answered")
 			}
 		})

@@ -165,7 +165,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 	server.Start()
 	eventually.True(f.t, "the pool serves again", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 		defer cancel()
 		_, err := f.Vote(ctx, id, bob.ID, report.Upvote)
 		return err == nil

@@ -22,9 +22,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// patience ends a wait for what should have happened long ago.
-const patience = 15 * time.Minute
-
 var (
 	ann = report.Reporter{ID: "ann-id", Name: "Ann"}
 	bob = report.Reporter{ID: "bob-id", Name: "Bob"}

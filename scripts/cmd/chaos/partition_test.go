@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // moment is how long something that must not arrive is waited for.
@@ -41,7 +43,7 @@ func TestPartition(t *testing.T) {
 		return err == nil
 	}
 	ask()
-	if !answers(patience) || !connects(patience) {
+	if !answers(eventually.Patience) || !connects(eventually.Patience) {
 		t.Fatal("it does not answer, or its peer takes no connection, before anything is cut")
 	}
 
@@ -66,13 +68,10 @@ func TestPartition(t *testing.T) {
 	if err := cut.heal(); err != nil {
 		t.Fatal(err)
 	}
-	if !answers(patience) {
+	if !answers(eventually.Patience) {
 		t.Error("what was sent meanwhile does not arrive")
 	}
-	if !connects(patience) {
+	if !connects(eventually.Patience) {
 		t.Error("there is no new connection")
 	}
 }
-
-// patience ends the wait for what a healthy machine does at once.
-const patience = 15 * time.Minute

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
@@ -117,7 +118,7 @@ func TestUploadPassesAsItComes(t *testing.T) {
 		select {
 		case <-begun:
 			_, _ = client.Write(make([]byte, size-begin))
-		case <-time.After(patience):
+		case <-time.After(eventually.Patience):
 			t.Error("the replica gets nothing before all is sent")
 		}
 		_ = client.Close()

@@ -9,13 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
-
-// patience ends a wait that has failed. Nothing is measured by it.
-const patience = 15 * time.Minute
 
 // away is the address of a replica that is not there: nothing uses port 1.
 const away = "127.0.0.1:1"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
@@ -103,7 +104,7 @@ func TestGatewayProblemsAreDocumented(t *testing.T) {
 // the answer with its whole body.
 func (g gateway) send(t *testing.T, request string) (*http.Response, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(g.URL, "http://"))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
@@ -87,7 +88,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 		{"TLS", g.TLSURL, "HTTP/2.0", ""},
 		{"behind another nginx", front(t, g), "HTTP/1.1", "gzip"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 		defer cancel()
 		for _, path := range []string{"/notifications/stream", "/feed/stream"} {
 			req, err := http.NewRequestWithContext(ctx, "GET", tt.url+path, nil)

@@ -29,10 +29,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// patience ends a wait that has failed. It measures nothing.
-const patience = 15 * time.Minute
+	"github.com/cityconnect/cityconnect/platform/eventually"
+)
 
 // A Service is a push service. Its clients trust Roots.
 type Service struct {
@@ -140,7 +139,7 @@ func (s *Service) Taken() []Push {
 // WaitFor waits for n pushes.
 func (s *Service) WaitFor(n int) []Push {
 	s.t.Helper()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(eventually.Patience); ; {
 		s.mu.Lock()
 		taken, signal := append([]Push(nil), s.taken...), s.signal
 		s.mu.Unlock()

@@ -15,10 +15,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
-
-// patience ends a test that would not succeed any more. It measures nothing.
-const patience = 15 * time.Minute
 
 // A source is a queue of bytes. It keeps the rules of transport.Source, and
 // fails the test if the Conn does not.
@@ -117,7 +115,7 @@ func (s *source) wait() error {
 	s.t.Helper()
 	select {
 	case <-s.closed:
-	case <-time.After(patience):
+	case <-time.After(eventually.Patience):
 		s.t.Fatal("the connection was not closed")
 	}
 	s.mu.Lock()
@@ -181,7 +179,7 @@ func get(t *testing.T, client *http.Client, url string) *http.Response {
 	resp, err := client.Do(req)
 	// net/http's server drops a connection of HTTP/2 whose first frame it has not read
 	// after 2 s, which a busy machine may take. No handler has had the request then.
-	for errors.Is(err, io.ErrUnexpectedEOF) && time.Since(began) < patience {
+	for errors.Is(err, io.ErrUnexpectedEOF) && time.Since(began) < eventually.Patience {
 		resp, err = client.Do(req)
 	}
 	if err != nil {
@@ -199,7 +197,7 @@ func get(t *testing.T, client *http.Client, url string) *http.Response {
 // Whatever the socket takes at once, a client gets all bytes in order, and the
 // connection is closed after the last.
 func TestEverythingInOrder(t *testing.T) {
-	each(t, patience, func(t *testing.T, tr transport.Transport) {
+	each(t, eventually.Patience, func(t *testing.T, tr transport.Transport) {
 		s := newSource(t)
 		server := serve(t, tr, s)
 		server.Start()
@@ -230,7 +228,7 @@ func TestEverythingInOrder(t *testing.T) {
 
 // A source that rests learns that its client left.
 func TestClientLeaves(t *testing.T) {
-	each(t, patience, func(t *testing.T, tr transport.Transport) {
+	each(t, eventually.Patience, func(t *testing.T, tr transport.Transport) {
 		s := newSource(t)
 		server := serve(t, tr, s)
 		server.Start()
@@ -266,7 +264,7 @@ func TestInterrupt(t *testing.T) {
 		s.put(make([]byte, 32<<20), false)
 		interrupt := time.NewTicker(10 * time.Millisecond) // the write may not have begun
 		defer interrupt.Stop()
-		for deadline := time.After(patience); ; {
+		for deadline := time.After(eventually.Patience); ; {
 			select {
 			case <-s.closed:
 				return
@@ -284,7 +282,7 @@ func TestInterrupt(t *testing.T) {
 
 // HTTP/2 has no connection of its own for a stream: it is served per request.
 func TestHTTP2(t *testing.T) {
-	each(t, patience, func(t *testing.T, tr transport.Transport) {
+	each(t, eventually.Patience, func(t *testing.T, tr transport.Transport) {
 		s := newSource(t)
 		server := serve(t, tr, s)
 		server.EnableHTTP2 = true

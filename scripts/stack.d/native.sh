@@ -150,7 +150,7 @@ native_stop() {
   esac
 }
 
-# native_start starts one node of a cluster.
+# native_start starts one replica, or one node of a cluster.
 native_start() {
   local number=${1#*-} password=$native_dir/secrets
   case ${1:-} in
@@ -170,7 +170,11 @@ native_start() {
       patroni_node_start "$number" "$password"
       patroni_node_wait "$number" "$password"
       ;;
-    *) die "start: want rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
+    report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*)
+      running "$native_dir/gateway.pid" || die "start: this stack is down; scripts/stack up starts it"
+      replica_up "${1%-*}" "$number"
+      ;;
+    *) die "start: want report-NUMBER, notification-NUMBER, photo-NUMBER, delivery-NUMBER, rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
   esac
 }
 

@@ -153,7 +153,7 @@ func (b broker) kill(ctx context.Context, s *stack) error {
 	if err := endProcess(ctx, pid, syscall.SIGKILL); err != nil {
 		return err
 	}
-	return s.startNode(ctx, b.process)
+	return s.start(ctx, b.process)
 }
 
 // partitionBroker cuts a node off from the others for a while, and not from its

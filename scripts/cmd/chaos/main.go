@@ -186,4 +186,4 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // settleWithin ends the wait for what is late at the end of all.
-const settleWithin = 3 * time.Minute
+const settleWithin = 15 * time.Minute

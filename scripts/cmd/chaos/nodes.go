@@ -70,14 +70,14 @@ var nodeKinds = map[string]fault{
 		if err := s.awaitPrimaryOtherThan(ctx, n); err != nil {
 			return err
 		}
-		return s.startNode(ctx, n.name)
+		return s.start(ctx, n.name)
 	}),
 	// One whose processes all die, and are started again at once.
 	"postgres-crash": atPrimary(func(ctx context.Context, s *stack, n node, _ *rand.Rand) error {
 		if err := n.kill(ctx); err != nil {
 			return err
 		}
-		return s.startNode(ctx, n.name)
+		return s.start(ctx, n.name)
 	}),
 	// PostgreSQL dies, and Patroni lives and starts it again.
 	"postgres-postmaster-kill": atPrimary(func(_ context.Context, _ *stack, n node, _ *rand.Rand) error {

@@ -111,15 +111,19 @@ var kinds = map[string]fault{
 }
 
 // end sends the signal, waits until the process is gone, and has the stack
-// start what is missing.
+// start it again, or all that is missing if that was a server.
 func end(name string, sig syscall.Signal) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
-		pid, err := s.pid(name, random)
+		file := s.pidFile(name, random)
+		pid, err := readPID(file)
 		if err != nil {
 			return err
 		}
 		if err := endProcess(ctx, pid, sig); err != nil {
 			return err
+		}
+		if process := strings.TrimSuffix(filepath.Base(file), ".pid"); process != name {
+			return s.start(ctx, process)
 		}
 		return s.restore(ctx)
 	}
@@ -260,11 +264,17 @@ func child(name, title string) target {
 
 // pid returns the process called name, or one of its replicas.
 func (s *stack) pid(name string, random *rand.Rand) (int, error) {
+	return readPID(s.pidFile(name, random))
+}
+
+// pidFile returns the pid file of the process called name, or of one of its
+// replicas.
+func (s *stack) pidFile(name string, random *rand.Rand) string {
 	files, _ := filepath.Glob(filepath.Join(s.dir, name+"-[0-9]*.pid")) // the pattern is well formed
 	if len(files) == 0 {
-		files = []string{filepath.Join(s.dir, name+".pid")}
+		return filepath.Join(s.dir, name+".pid")
 	}
-	return readPID(files[random.IntN(len(files))])
+	return files[random.IntN(len(files))]
 }
 
 func readPID(file string) (int, error) {
@@ -297,8 +307,8 @@ func (s *stack) port(name string) (int, error) {
 // restore has the stack start what is missing.
 func (s *stack) restore(ctx context.Context) error { return s.run(ctx, "up") }
 
-// startNode has the stack start a node of a cluster, and nothing else.
-func (s *stack) startNode(ctx context.Context, name string) error { return s.run(ctx, "start", name) }
+// start has the stack start a replica, or a node of a cluster, and nothing else.
+func (s *stack) start(ctx context.Context, name string) error { return s.run(ctx, "start", name) }
 
 // run runs a command of the stack. A start that fails and succeeds when it is
 // repeated is a fault of the stack's own: it is said and counted.

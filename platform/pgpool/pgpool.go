@@ -35,7 +35,8 @@ var serverLimits = map[string]string{
 
 // Open returns a pool of connections to the database at databaseURL, which
 // may override our settings. The server shows them as those of application.
-// Open does not connect: the database may come up after us.
+// Open does not connect: the database may come up after us. A server that was away
+// is connected to by few at first.
 func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -60,6 +61,7 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
 		return e.Code != readOnly && onError(conn, e)
 	}
+	cfg.BeforeConnect = newConnects(cfg.MaxConns).before
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)

@@ -1,0 +1,81 @@
+package pgpool_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+)
+
+// A server that answers nobody finds few connections when it goes on, and none of
+// the many that were given up: it would start a process for each of them.
+func TestServerIsNotStormed(t *testing.T) {
+	t.Parallel()
+	server := pgtest.StartServer(t)
+	address := server.URL("postgres")
+	pool := open(t, address+"&connect_timeout=1")
+	if err := pool.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	pool.Reset() // as if its connections had been lost
+
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				err := pool.Ping(ctx)
+				if class := pgpool.Classify(err); class != pgpool.Away && ctx.Err() == nil {
+					t.Errorf("ask a server that does not answer: class %q, want %q (error: %v)", class, pgpool.Away, err)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	// An attempt takes a second. One is under way, and one was with the first.
+	waiting, most := connectionsTo(t, address), 2+20+int(time.Since(began)/time.Second)
+	t.Logf("%d connections wait", waiting)
+	if waiting > most {
+		t.Errorf("%d connections wait for the server, want %d at most", waiting, most)
+	}
+	server.Resume()
+	eventually.True(t, "the server is reached", func() bool { return pool.Ping(t.Context()) == nil })
+}
+
+// connectionsTo returns how many connections the server at address has, or would
+// have if it took them.
+func connectionsTo(t *testing.T, address string) (n int) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const listening = "0A"
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Skip("the system does not list its connections in /proc")
+	}
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) && fields[3] != listening {
+			n++
+		}
+	}
+	return n
+}

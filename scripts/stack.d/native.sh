@@ -150,7 +150,7 @@ native_stop() {
   esac
 }
 
-# native_start starts one replica, or one node of a cluster.
+# native_start starts one replica, the gateway, or one node of a cluster.
 native_start() {
   local number=${1#*-} password=$native_dir/secrets
   case ${1:-} in
@@ -170,11 +170,11 @@ native_start() {
       patroni_node_start "$number" "$password"
       patroni_node_wait "$number" "$password"
       ;;
-    report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*)
-      running "$native_dir/gateway.pid" || die "start: this stack is down; scripts/stack up starts it"
-      replica_up "${1%-*}" "$number"
+    gateway | report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*)
+      [[ -e $state/up ]] || die "start: this stack is down; scripts/stack up starts it"
+      if [[ $1 == gateway ]]; then gateway_up; else replica_up "${1%-*}" "$number"; fi
       ;;
-    *) die "start: want report-NUMBER, notification-NUMBER, photo-NUMBER, delivery-NUMBER, rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
+    *) die "start: want gateway, report-NUMBER, notification-NUMBER, photo-NUMBER, delivery-NUMBER, rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
   esac
 }
 

@@ -111,7 +111,7 @@ var kinds = map[string]fault{
 }
 
 // end sends the signal, waits until the process is gone, and has the stack
-// start it again, or all that is missing if that was a server.
+// start it again, or all that depends on it if that was a server.
 func end(name string, sig syscall.Signal) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
 		file := s.pidFile(name, random)
@@ -122,10 +122,12 @@ func end(name string, sig syscall.Signal) fault {
 		if err := endProcess(ctx, pid, sig); err != nil {
 			return err
 		}
-		if process := strings.TrimSuffix(filepath.Base(file), ".pid"); process != name {
+		switch process := strings.TrimSuffix(filepath.Base(file), ".pid"); process {
+		case "postgres", "rabbitmq": // another program may have taken its port
+			return s.restore(ctx)
+		default:
 			return s.start(ctx, process)
 		}
-		return s.restore(ctx)
 	}
 }
 
@@ -307,7 +309,8 @@ func (s *stack) port(name string) (int, error) {
 // restore has the stack start what is missing.
 func (s *stack) restore(ctx context.Context) error { return s.run(ctx, "up") }
 
-// start has the stack start a replica, or a node of a cluster, and nothing else.
+// start has the stack start a replica, the gateway, or a node of a cluster, and
+// nothing else.
 func (s *stack) start(ctx context.Context, name string) error { return s.run(ctx, "start", name) }
 
 // run runs a command of the stack. A start that fails and succeeds when it is

@@ -40,7 +40,7 @@ lint=$!
 export TEST_POSTGRES_SETTINGS='fsync=off full_page_writes=off'
 # The files of all servers are in memory where that has room for them: whoever
 # writes to a disk that others keep busy stands still.
-room() { # 10 GiB; they take less than two
+room() { # 10 GiB
   local free
   free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1) && ((free > 10 << 20)) &&
     free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) && ((free > 10 << 20))
@@ -51,7 +51,8 @@ if room; then
   chmod 755 "$TEST_DATA" # for the servers' own accounts
 fi
 [[ -s .stack/test/env ]] || stop_servers=1
-trap '[[ -z ${stop_servers:-} ]] || scripts/stack test-down; rm -rf "${TEST_DATA:-}"' EXIT
+# What is left in it belongs to servers that go on.
+trap '[[ -z ${stop_servers:-} ]] || scripts/stack test-down; [[ -z ${TEST_DATA:-} ]] || rmdir "$TEST_DATA" 2>/dev/null || true' EXIT
 addresses=$(scripts/stack test-up)
 eval "$addresses"
 

@@ -25,19 +25,18 @@ func (h *Harness) Channel() *amqp.Channel {
 	return ch
 }
 
-// Inspect returns what the broker says about queue, if it is there.
-func (h *Harness) Inspect(queue string) (amqp.Queue, bool) {
+// Inspect returns what the broker says about queue, or an error if it is not there.
+func (h *Harness) Inspect(queue string) (amqp.Queue, error) {
 	conn, err := amqp.Dial(h.URL)
 	if err != nil {
-		return amqp.Queue{}, false
+		return amqp.Queue{}, fmt.Errorf("dial the broker: %w", err)
 	}
 	defer conn.Close()
 	ch, err := conn.Channel()
 	if err != nil {
-		return amqp.Queue{}, false
+		return amqp.Queue{}, fmt.Errorf("open a channel: %w", err)
 	}
-	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-	return q, err == nil
+	return ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 }
 
 // WaitSubscribed waits until every queue has n consumers.
@@ -45,9 +44,14 @@ func (h *Harness) WaitSubscribed(n int) {
 	h.t.Helper()
 	for _, key := range event.Keys() {
 		queue := h.Topology.Queue(key)
-		h.EventuallyEqual("consumers of "+queue, n, func() int {
-			q, _ := h.Inspect(queue)
-			return q.Consumers
+		h.Eventually("consumers of "+queue, func() string {
+			switch q, err := h.Inspect(queue); {
+			case err != nil:
+				return err.Error()
+			case q.Consumers != n:
+				return fmt.Sprintf("got %d, want %d", q.Consumers, n)
+			}
+			return ""
 		})
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -24,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testlog"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -56,12 +56,8 @@ func start(t *testing.T, pool *pgxpool.Pool, url string, groups ...consumer.Grou
 	t.Helper()
 	cfg := consumer.Defaults()
 	cfg.MaxAttempts = 2
-	log := zerolog.Nop()
-	if os.Getenv("TEST_LOG") != "" {
-		log = zerolog.New(zerolog.NewTestWriter(t))
-	}
 	runner, err := group.New(cfg, group.Dependencies{
-		Database: pool, RabbitURL: url, ManagementURL: rabbittest.SharedManagementURL(t), Log: log, Metrics: prometheus.NewRegistry(),
+		Database: pool, RabbitURL: url, ManagementURL: rabbittest.SharedManagementURL(t), Log: testlog.New(t), Metrics: prometheus.NewRegistry(),
 	}, groups...)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -26,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testlog"
 )
 
 // writers are both ways of writing, which every promise holds for.
@@ -53,12 +52,8 @@ type harness struct {
 func newHarness(t *testing.T, cfg sse.Config) *harness {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	log := zerolog.Nop()
-	if os.Getenv("TEST_LOG") != "" {
-		log = zerolog.New(zerolog.NewTestWriter(t))
-	}
 	store, reg := postgres.NewStore(pool), prometheus.NewRegistry()
-	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store, log, reg), reg: reg}
+	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store, testlog.New(t), reg), reg: reg}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {

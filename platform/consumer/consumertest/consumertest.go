@@ -26,6 +26,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testlog"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -55,12 +56,9 @@ func New(t *testing.T) *Harness {
 // On returns a harness on the given broker and database.
 func On(t *testing.T, url string, pool *pgxpool.Pool) *Harness {
 	t.Helper()
-	h := &Harness{URL: url, Pool: pool, Letters: deadletter.NewStore(pool), Log: zerolog.Nop(), t: t, keyring: keyring()}
+	h := &Harness{URL: url, Pool: pool, Letters: deadletter.NewStore(pool), Log: testlog.New(t), t: t, keyring: keyring()}
 	if _, err := pool.Exec(t.Context(), effectsSQL); err != nil {
 		t.Fatal(err)
-	}
-	if os.Getenv("TEST_LOG") != "" {
-		h.Log = zerolog.New(zerolog.NewTestWriter(t))
 	}
 	return h
 }

@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/rs/zerolog"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/testlog"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -155,12 +154,8 @@ func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Con
 	for _, f := range tune {
 		f(&cfg)
 	}
-	log := zerolog.Nop()
-	if os.Getenv("RELAY_TEST_LOG") != "" {
-		log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
-	}
 	metrics := prometheus.NewRegistry()
-	r := relay.New(cfg, relay.Dependencies{Pool: pool, RabbitURL: url, Log: log, Metrics: metrics})
+	r := relay.New(cfg, relay.Dependencies{Pool: pool, RabbitURL: url, Log: testlog.New(t), Metrics: metrics})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	var result error

@@ -147,6 +147,10 @@ type replica struct {
 	stop    func() error // waits until it has drained
 }
 
+// patiently takes no stall of the machine for a fault, after which a relay publishes
+// again what was not confirmed.
+func patiently(c *relay.Config) { c.Lease, c.ConfirmTimeout = testTimeout, testTimeout }
+
 // start runs a relay until the test ends, or until stop.
 func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Config)) replica {
 	t.Helper()

@@ -27,7 +27,7 @@ func TestLateCommits(t *testing.T) {
 	bindQueue(t, url, event.VoteReceivedKey)
 	arrived := receive(t, url, event.VoteReceivedKey)
 	reports := lockable(t, pool, 20)
-	start(t, pool, url)
+	start(t, pool, url, patiently)
 
 	late, commit := holdOpen(t, pool, reports[0])
 	var mu sync.Mutex
@@ -70,7 +70,7 @@ func TestHotReport(t *testing.T) {
 	arrived := receive(t, url, event.VoteReceivedKey)
 	rows := newRows(1, 5_000)
 	insertMany(t, pool, rows)
-	r := start(t, pool, url)
+	r := start(t, pool, url, patiently)
 	widest := 0
 	eventually.True(t, "all of it", func() bool {
 		widest = max(widest, r.State().InFlight)

@@ -32,6 +32,9 @@ type RabbitMQ struct {
 	Password string // the superuser's
 	// StatisticsInterval is how old the counts of the management API can be.
 	StatisticsInterval time.Duration
+	// LogFile is the size in bytes at which a file of the quorum queues' log is full,
+	// 64 MiB if it is 0. What is in the file under way is in memory, too.
+	LogFile int64
 	// Node is the node's name, "cityconnect" if it is empty. Nodes has the names of
 	// all nodes of its cluster; without any it stays alone. Cookie is what they know
 	// each other by; a node alone makes its own.
@@ -74,17 +77,17 @@ func (r *RabbitMQ) Prepare() error {
 	if r.Dir, err = folder(r.Dir, owner); err != nil {
 		return err
 	}
-	// The log of the quorum queues is in memory until a file of it is full: with
-	// RabbitMQ's own 512 MB its memory rises for minutes and falls at once.
+	// With RabbitMQ's own 512 MB for a file of the log its memory rises for minutes
+	// and falls at once.
 	conf := fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
 management.tcp.ip = 127.0.0.1
 management.tcp.port = %d
 default_user = %s
 default_pass = %s
 collect_statistics_interval = %d
-raft.wal_max_size_bytes = 67108864
+raft.wal_max_size_bytes = %d
 log.console.level = warning
-`, r.Ports.AMQP, r.Ports.Management, Superuser, r.Password, max(r.StatisticsInterval.Milliseconds(), 1))
+`, r.Ports.AMQP, r.Ports.Management, Superuser, r.Password, max(r.StatisticsInterval.Milliseconds(), 1), cmp.Or(r.LogFile, 64<<20))
 	if r.TLS.Certificate != nil {
 		certificate, key := filepath.Join(r.Dir, certificateFile), filepath.Join(r.Dir, keyFile)
 		conf += fmt.Sprintf(`listeners.ssl.1 = 127.0.0.1:%d

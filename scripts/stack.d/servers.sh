@@ -27,10 +27,10 @@ postgres_start() {
 # postgres_stop ends open sessions and shuts down cleanly.
 postgres_stop() { stop "$1.pid" INT; }
 
-# rabbitmq_start starts the node of a folder: rabbitmq_start DIR PORTS PASSWORD_FILE [STATISTICS]
+# rabbitmq_start starts the node of a folder: rabbitmq_start DIR PORTS PASSWORD_FILE [FLAG…]
 # PORTS are five, with commas: AMQP, management, metrics, distribution, epmd.
 rabbitmq_start() {
-  local dir=$1 flags=(-dir "$1" -ports "$2" -password "$3" -statistics "${4:-5s}")
+  local dir=$1 flags=(-dir "$1" -ports "$2" -password "$3" "${@:4}")
   start "$dir.epmd.pid" "$dir.log" "$state/bin/servers" run epmd "${flags[@]}"
   wait_for "epmd on port ${2##*,}" "$dir.epmd.pid" "$dir.log" server_ready epmd "${flags[@]}"
   start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"

@@ -130,6 +130,7 @@ func parse(args []string) (*servers, error) {
 	flags.StringVar(&s.patroni.Settings, "settings", "", "`file` that all nodes of Patroni share")
 	flags.Var(&s.rabbitmq.Ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
 	flags.DurationVar(&s.rabbitmq.StatisticsInterval, "statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
+	flags.Int64Var(&s.rabbitmq.LogFile, "log-file", 0, "the `bytes` of a file of RabbitMQ's quorum queues, 64 MiB by default")
 	flags.StringVar(&s.rabbitmq.Node, "node", "", "`name` of the RabbitMQ node")
 	nodes := flags.String("nodes", "", "`names` of all nodes of its cluster, with commas")
 	cookieFile := flags.String("cookie", "", "`file` with what the nodes know each other by")

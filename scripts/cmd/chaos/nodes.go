@@ -199,18 +199,31 @@ func (s *stack) awaitPrimaryOtherThan(ctx context.Context, former node) error {
 	})
 }
 
-// whole reports whether one node is the primary, and all others are standbys whose
-// acknowledgement counts.
+// whole reports whether one node is the primary, all others are standbys whose
+// acknowledgement counts, and Patroni knows that: for a moment after a restart it has
+// no standby that may take over, and its members still say what they were before.
 func (s *stack) whole(ctx context.Context) bool {
 	primary, found := s.primary(ctx)
 	if !found {
 		return false
 	}
+	var server struct {
+		Replication []struct {
+			State     string
+			SyncState string `json:"sync_state"`
+		}
+	}
 	var cluster struct {
 		Members []struct{ Role, State string }
 	}
-	if _, text, err := primary.ask(ctx, http.MethodGet, "/cluster", "", nil); err != nil || json.Unmarshal(text, &cluster) != nil {
+	if !primary.read(ctx, "/patroni", &server) || !primary.read(ctx, "/cluster", &cluster) {
 		return false
+	}
+	following := 0
+	for _, r := range server.Replication {
+		if r.State == "streaming" && r.SyncState == "quorum" {
+			following++
+		}
 	}
 	leaders, standbys := 0, 0
 	for _, m := range cluster.Members {
@@ -221,7 +234,8 @@ func (s *stack) whole(ctx context.Context) bool {
 			standbys++
 		}
 	}
-	return leaders == 1 && standbys == len(s.nodes)-1
+	others := len(s.nodes) - 1
+	return leaders == 1 && standbys == others && following == others
 }
 
 // switchOver has Patroni make another node the primary. It may refuse when nobody
@@ -247,6 +261,12 @@ func (s *stack) switchOver(ctx context.Context, n node) error {
 		}
 	}
 	return errs
+}
+
+// read asks the node's Patroni for what is at path, and reports whether that worked.
+func (n node) read(ctx context.Context, path string, into any) bool {
+	_, text, err := n.ask(ctx, http.MethodGet, path, "", nil)
+	return err == nil && json.Unmarshal(text, into) == nil
 }
 
 // ask sends a request to the node's Patroni, as its administrator if a password is

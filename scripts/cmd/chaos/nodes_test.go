@@ -92,27 +92,35 @@ func TestWholeCluster(t *testing.T) {
 	t.Parallel()
 	const leader = `{"role": "leader", "state": "running"}`
 	const standby = `{"role": "quorum_standby", "state": "streaming"}`
+	const follows = `{"state": "streaming", "sync_state": "quorum"}`
 	for _, tt := range []struct {
-		name    string
-		primary int // the status of /primary
-		members []string
-		want    bool
+		name        string
+		primary     int // the status of /primary
+		members     []string
+		replication []string
+		want        bool
 	}{
-		{"all follow", http.StatusOK, []string{standby, leader, standby}, true},
-		{"nobody is the primary", http.StatusServiceUnavailable, []string{standby, leader, standby}, false},
-		{"one is away", http.StatusOK, []string{leader, standby}, false},
-		{"one does not follow yet", http.StatusOK, []string{leader, standby, `{"role": "quorum_standby", "state": "running"}`}, false},
-		{"one does not count yet", http.StatusOK, []string{leader, standby, `{"role": "replica", "state": "streaming"}`}, false},
+		{"all follow", http.StatusOK, []string{standby, leader, standby}, []string{follows, follows}, true},
+		{"nobody is the primary", http.StatusServiceUnavailable, []string{standby, leader, standby}, []string{follows, follows}, false},
+		{"one is away", http.StatusOK, []string{leader, standby}, []string{follows}, false},
+		{"one does not follow yet", http.StatusOK, []string{leader, standby, `{"role": "quorum_standby", "state": "running"}`}, []string{follows, follows}, false},
+		{"one does not count yet", http.StatusOK, []string{leader, standby, `{"role": "replica", "state": "streaming"}`}, []string{follows, follows}, false},
+		{"the primary was just restarted", http.StatusOK, []string{standby, leader, standby}, nil, false},
+		{"one of them catches up", http.StatusOK, []string{standby, leader, standby}, []string{follows, `{"state": "catchup", "sync_state": "quorum"}`}, false},
+		{"one of them counts for nothing", http.StatusOK, []string{standby, leader, standby}, []string{follows, `{"state": "streaming", "sync_state": "async"}`}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			answer := func(primary int) string {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/primary" {
+					switch r.URL.Path {
+					case "/primary":
 						w.WriteHeader(primary)
-						return
+					case "/patroni":
+						fmt.Fprintf(w, `{"replication": [%s]}`, strings.Join(tt.replication, ", "))
+					case "/cluster":
+						fmt.Fprintf(w, `{"members": [%s]}`, strings.Join(tt.members, ", "))
 					}
-					fmt.Fprintf(w, `{"members": [%s]}`, strings.Join(tt.members, ", "))
 				}))
 				t.Cleanup(server.Close)
 				return server.URL

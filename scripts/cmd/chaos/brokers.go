@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
@@ -87,18 +88,59 @@ func killBroker(meant func(b broker, leader string) bool) fault {
 		if len(candidates) == 0 {
 			return fmt.Errorf("node %s leads a queue, and is none of this stack", leader)
 		}
-		return candidates[random.IntN(len(candidates))].kill(ctx, s)
+		return candidates[random.IntN(len(candidates))].end(ctx, s, syscall.SIGKILL)
 	})
 }
 
-// thenClustered is a fault that ends when the nodes are as they were.
+// thenClustered is a fault that ends when the nodes are as they were, or as an
+// operator has made them.
 func thenClustered(what fault) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
 		if err := what(ctx, s, random); err != nil {
 			return err
 		}
-		return poll(ctx, "all RabbitMQ nodes have all copies of the queues", s.clustered)
+		return s.awaitClustered(ctx)
 	}
+}
+
+// unaided is how long nodes may take to find each other by themselves.
+const unaided = time.Minute
+
+// awaitClustered waits until the nodes are as they were. A partition that is over
+// when RabbitMQ hears of it stops no node: all of them run, and some do not see each
+// other until an operator starts one again.
+func (s *stack) awaitClustered(ctx context.Context) (failed error) {
+	var since time.Time // the nodes are apart
+	err := poll(ctx, "all RabbitMQ nodes have all copies of the queues", func() bool {
+		switch b, is := s.apart(); {
+		case !is:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) > unaided:
+			s.rejoined++
+			since, failed = time.Time{}, b.end(ctx, s, syscall.SIGTERM)
+		}
+		return failed != nil || s.clustered()
+	})
+	return errors.Join(failed, err)
+}
+
+// apart returns the node that does not see most of the others, while all of them run.
+func (s *stack) apart() (most broker, is bool) {
+	unseen := 0
+	for _, b := range s.brokers {
+		nodes, err := b.management.ListNodes()
+		if err != nil {
+			return broker{}, false
+		}
+		for _, n := range nodes {
+			if n.Name == b.name && len(n.Partitions) > unseen {
+				most, unseen = b, len(n.Partitions)
+			}
+		}
+	}
+	return most, unseen > 0
 }
 
 // leader returns the node that leads one of the queues, chosen at random.
@@ -145,12 +187,13 @@ func (s *stack) clustered() bool {
 	})
 }
 
-func (b broker) kill(ctx context.Context, s *stack) error {
+// end ends the node, and starts it again.
+func (b broker) end(ctx context.Context, s *stack, sig syscall.Signal) error {
 	pid, err := readPID(b.pid)
 	if err != nil {
 		return err
 	}
-	if err := endProcess(ctx, pid, syscall.SIGKILL); err != nil {
+	if err := endProcess(ctx, pid, sig); err != nil {
 		return err
 	}
 	return s.start(ctx, b.process)

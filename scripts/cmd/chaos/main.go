@@ -18,7 +18,8 @@
 // name=value pairs; above it stands, by kind of fault, how long it took until
 // something new was on a screen again, and until nothing was late any more. A start
 // of the stack that failed and had to be repeated is said, and counted as
-// failed_starts.
+// failed_starts; a RabbitMQ node that ran without seeing the others, and was started
+// again as an operator would, as rejoined.
 //
 // It reads /proc, and takes sockets of other processes: it runs on Linux, with the
 // rights to debug them.
@@ -178,7 +179,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, err := range sum.errors[:min(5, len(sum.errors))] {
 		fmt.Fprintln(out, "answered:", err)
 	}
-	fmt.Fprintf(out, "%s failed_starts=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, len(recoveries), o.seed, time.Since(began).Seconds())
+	fmt.Fprintf(out, "%s failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
 	if !sum.good() {
 		return errPromise
 	}

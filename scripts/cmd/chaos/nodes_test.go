@@ -144,24 +144,27 @@ func TestClustered(t *testing.T) {
 	const copies = `{"name": "q", "type": "quorum", "members": ["a", "b"], "online": ["a", "b"]}`
 	const alone = `{"name": "live", "type": "classic"}`
 	both := `{"name": "a", "running": true}, {"name": "b", "running": true}`
+	apart := `{"name": "a", "running": true}, {"name": "b", "running": true, "partitions": ["a"]}`
 	for _, tt := range []struct {
 		name   string
 		nodes  [2]string // as each of them sees them
 		queues string
 		want   bool
+		apart  string // the one to be started again
 	}{
-		{"all is there", [2]string{both, both}, copies + "," + alone, true},
-		{"one does not answer", [2]string{both, ""}, copies, false},
-		{"one is away", [2]string{`{"name": "a", "running": true}, {"name": "b"}`, both}, copies, false},
-		{"one does not see the other", [2]string{both, `{"name": "a", "running": true, "partitions": ["b"]}, {"name": "b", "running": true}`}, copies, false},
-		{"one is no member", [2]string{both, `{"name": "b", "running": true}`}, copies, false},
-		{"a copy is behind", [2]string{both, both}, `{"type": "quorum", "members": ["a", "b"], "online": ["a"]}`, false},
-		{"a copy is missing", [2]string{both, both}, `{"type": "quorum", "members": ["a"], "online": ["a"]}`, false},
+		{"all is there", [2]string{both, both}, copies + "," + alone, true, ""},
+		{"one does not answer", [2]string{both, ""}, copies, false, ""},
+		{"one is away", [2]string{`{"name": "a", "running": true}, {"name": "b"}`, both}, copies, false, ""},
+		{"one does not see the other", [2]string{both, apart}, copies, false, "b"},
+		{"one does not see the other, which does not answer", [2]string{"", apart}, copies, false, ""},
+		{"one is no member", [2]string{both, `{"name": "b", "running": true}`}, copies, false, ""},
+		{"a copy is behind", [2]string{both, both}, `{"type": "quorum", "members": ["a", "b"], "online": ["a"]}`, false, ""},
+		{"a copy is missing", [2]string{both, both}, `{"type": "quorum", "members": ["a"], "online": ["a"]}`, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := new(stack)
-			for _, nodes := range tt.nodes {
+			for i, nodes := range tt.nodes {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					switch {
 					case nodes == "":
@@ -177,10 +180,13 @@ func TestClustered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.brokers = append(s.brokers, broker{management: management})
+				s.brokers = append(s.brokers, broker{name: string(rune('a' + i)), management: management})
 			}
 			if got := s.clustered(); got != tt.want {
 				t.Errorf("clustered: %t, want %t", got, tt.want)
+			}
+			if b, is := s.apart(); b.name != tt.apart || is != (tt.apart != "") {
+				t.Errorf("apart: %q (%t), want %q", b.name, is, tt.apart)
 			}
 		})
 	}

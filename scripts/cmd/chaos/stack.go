@@ -42,6 +42,7 @@ type stack struct {
 	brokers []broker         // of a RabbitMQ cluster; none if there is one server
 
 	failedStarts int // how often it was asked in vain to start something
+	rejoined     int // how many RabbitMQ nodes were started again because they did not see the others
 }
 
 // A fault breaks something, and brings it back before it returns.

@@ -104,43 +104,49 @@ func thenClustered(what fault) fault {
 }
 
 // unaided is how long nodes may take to find each other by themselves.
-const unaided = time.Minute
+const unaided = 2 * time.Minute
 
-// awaitClustered waits until the nodes are as they were. A partition that is over
-// when RabbitMQ hears of it stops no node: all of them run, and some do not see each
-// other until an operator starts one again.
+// awaitClustered waits until the nodes are as they were, and starts one again that
+// does not come back by itself, as an operator or a liveness probe does. Where a
+// partition is over when RabbitMQ hears of it, all nodes may run, and some not see
+// each other; and a node that has paused may wait for another without end when it
+// starts.
 func (s *stack) awaitClustered(ctx context.Context) (failed error) {
-	var since time.Time // the nodes are apart
+	var astray broker
+	var since time.Time
 	err := poll(ctx, "all RabbitMQ nodes have all copies of the queues", func() bool {
-		switch b, is := s.apart(); {
-		case !is:
-			since = time.Time{}
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) > unaided:
+		switch b := s.astray(); {
+		case b != astray:
+			astray, since = b, time.Now()
+		case astray != broker{} && time.Since(since) > unaided:
 			s.rejoined++
-			since, failed = time.Time{}, b.end(ctx, s, syscall.SIGTERM)
+			astray, failed = broker{}, b.end(ctx, s, syscall.SIGKILL)
 		}
 		return failed != nil || s.clustered()
 	})
 	return errors.Join(failed, err)
 }
 
-// apart returns the node that does not see most of the others, while all of them run.
-func (s *stack) apart() (most broker, is bool) {
-	unseen := 0
+// astray returns the node that does not answer, or that does not see most of the
+// others while all of them run; none if there is none, or more than one.
+func (s *stack) astray() (one broker) {
+	unseen, silent := 0, 0
 	for _, b := range s.brokers {
 		nodes, err := b.management.ListNodes()
 		if err != nil {
-			return broker{}, false
+			silent++
+			one, unseen = b, len(s.brokers)
 		}
 		for _, n := range nodes {
 			if n.Name == b.name && len(n.Partitions) > unseen {
-				most, unseen = b, len(n.Partitions)
+				one, unseen = b, len(n.Partitions)
 			}
 		}
 	}
-	return most, unseen > 0
+	if silent > 1 {
+		return broker{}
+	}
+	return one
 }
 
 // leader returns the node that leads one of the queues, chosen at random.

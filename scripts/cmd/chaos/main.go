@@ -18,8 +18,8 @@
 // name=value pairs; above it stands, by kind of fault, how long it took until
 // something new was on a screen again, and until nothing was late any more. A start
 // of the stack that failed and had to be repeated is said, and counted as
-// failed_starts; a RabbitMQ node that ran without seeing the others, and was started
-// again as an operator would, as rejoined.
+// failed_starts; a RabbitMQ node that did not find the others by itself, and was
+// started again as an operator would, as rejoined.
 //
 // It reads /proc, and takes sockets of other processes: it runs on Linux, with the
 // rights to debug them.

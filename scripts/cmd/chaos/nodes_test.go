@@ -150,13 +150,14 @@ func TestClustered(t *testing.T) {
 		nodes  [2]string // as each of them sees them
 		queues string
 		want   bool
-		apart  string // the one to be started again
+		astray string // the one to be started again
 	}{
 		{"all is there", [2]string{both, both}, copies + "," + alone, true, ""},
-		{"one does not answer", [2]string{both, ""}, copies, false, ""},
+		{"one does not answer", [2]string{both, ""}, copies, false, "b"},
 		{"one is away", [2]string{`{"name": "a", "running": true}, {"name": "b"}`, both}, copies, false, ""},
 		{"one does not see the other", [2]string{both, apart}, copies, false, "b"},
-		{"one does not see the other, which does not answer", [2]string{"", apart}, copies, false, ""},
+		{"one does not see the other, which does not answer", [2]string{"", apart}, copies, false, "a"},
+		{"none answers", [2]string{"", ""}, copies, false, ""},
 		{"one is no member", [2]string{both, `{"name": "b", "running": true}`}, copies, false, ""},
 		{"a copy is behind", [2]string{both, both}, `{"type": "quorum", "members": ["a", "b"], "online": ["a"]}`, false, ""},
 		{"a copy is missing", [2]string{both, both}, `{"type": "quorum", "members": ["a"], "online": ["a"]}`, false, ""},
@@ -185,8 +186,8 @@ func TestClustered(t *testing.T) {
 			if got := s.clustered(); got != tt.want {
 				t.Errorf("clustered: %t, want %t", got, tt.want)
 			}
-			if b, is := s.apart(); b.name != tt.apart || is != (tt.apart != "") {
-				t.Errorf("apart: %q (%t), want %q", b.name, is, tt.apart)
+			if b := s.astray(); b.name != tt.astray {
+				t.Errorf("astray: %q, want %q", b.name, tt.astray)
 			}
 		})
 	}

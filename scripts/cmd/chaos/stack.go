@@ -42,7 +42,7 @@ type stack struct {
 	brokers []broker         // of a RabbitMQ cluster; none if there is one server
 
 	failedStarts int // how often it was asked in vain to start something
-	rejoined     int // how many RabbitMQ nodes were started again because they did not see the others
+	rejoined     int // how often a RabbitMQ node was started again because it did not find the others
 }
 
 // A fault breaks something, and brings it back before it returns.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,9 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
-// applySQL is one statement, and so one transaction and one round trip.
-// applyMailSQL is the same with deliveries for those who want mail: a city
-// without a mail server pays nothing for it.
+// Apply has one statement, and so one transaction and one round trip.
 //
 // Each execution takes its locks in the same order: first the message ids,
 // sorted, then the streams, sorted. A message that another transaction is
@@ -33,26 +32,50 @@ import (
 // moderated_reports are read for key share, which lets no moderation commit
 // between what this statement reads and what it writes.
 //
-// applyNoticeSQL tells officials by mail besides: few messages are about what
-// needs it, and the others pay nothing for it. Where notifications are pushed, each
-// has pushSQL, too.
-const (
-	applySQL       = applyEffect + applyNumbers
-	applyMailSQL   = applyEffect + mailSQL + applyNumbers
-	applyNoticeSQL = applyEffect + mailSQL + noticeSQL + applyNumbers
+// Few messages are about either. The plain form writes no notification if one of the
+// batch may be, nor that a message is handled; the checked form comes next then, and
+// looks at each, which takes more time.
+type statement struct{ plain, checked string }
 
-	applyPushSQL       = applyEffect + pushSQL + applyNumbers
-	applyMailPushSQL   = applyEffect + mailSQL + pushSQL + applyNumbers
-	applyNoticePushSQL = applyEffect + mailSQL + noticeSQL + pushSQL + applyNumbers
-)
+// A form says what a statement writes besides notifications. A city without a mail
+// server pays nothing for mails; officials are mailed about few messages, and the
+// others pay nothing for that.
+type form struct{ mail, notice, push bool }
 
-// pushing leads from a statement to the one that also pushes.
-var pushing = map[string]string{applySQL: applyPushSQL, applyMailSQL: applyMailPushSQL, applyNoticeSQL: applyNoticePushSQL}
+// statements are those of all forms.
+var statements = newStatements()
 
-const applyEffect = `
+func newStatements() map[form]statement {
+	all := make(map[form]statement)
+	for _, push := range []bool{false, true} {
+		for _, f := range []form{{}, {mail: true}, {mail: true, notice: true}} {
+			more, parameters := "", 14
+			if f.mail {
+				more, parameters = mailSQL, 19
+			}
+			if f.notice {
+				more, parameters = more+noticeSQL, 25
+			}
+			if f.push = push; push {
+				more += pushSQL
+			}
+			owners := fmt.Sprintf("$%d", parameters+1) // what only the checked form has comes last
+			all[f] = statement{
+				plain:   plainDrafts + writtenSQL + more + plainNumbers,
+				checked: strings.ReplaceAll(checkedDrafts, "$owners", owners) + writtenSQL + more + checkedNumbers,
+			}
+		}
+	}
+	return all
+}
+
+const freshSQL = `
 with fresh as (
   insert into processed_messages (consumer, message_id)
-  select $1, id from unnest($2::text[]) as m (id) order by id
+  select $1, id from unnest($2::text[]) as m (id)`
+
+const endedSQL = `
+  order by id
   on conflict do nothing
   returning message_id
 ), ended as (
@@ -60,10 +83,29 @@ with fresh as (
 ), resolved as (
   update dead_letters set state = 'resolved', closed_at = now()
   where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
-), erased as (
-  select stream from unnest($11::text[], $12::bytea[]) as o (stream, hash) join erasures e on e.user_mac = o.hash
+)`
+
+const plainDrafts = freshSQL + `
+  where not exists (select from erasures where user_mac = any($11))
+    and not exists (
+      select from moderated_reports where report_id = any($13) and version > any($14) for key share)` + endedSQL + `, drafts as (
+  select d.*,
+    row_number() over (partition by d.stream order by d.place) as nth,
+    count(*) over (partition by d.stream) as total
+  from ` + draftsSQL + `
+  join fresh using (message_id)
+)`
+
+const plainNumbers = `
+select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth, false, null::jsonb
+from fresh f
+left join drafts d using (message_id)
+left join numbered n using (stream)`
+
+const checkedDrafts = freshSQL + endedSQL + `, erased as (
+  select stream from unnest($owners::text[], $11::bytea[]) as o (stream, hash) join erasures e on e.user_mac = o.hash
 ), moderated as (
-  select a.message_id, m.* from unnest($2::text[], $14::uuid[], $15::bigint[]) as a (message_id, report_id, report_version)
+  select a.message_id, m.* from unnest($2::text[], $13::uuid[], $14::bigint[]) as a (message_id, report_id, report_version)
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
@@ -73,12 +115,23 @@ with fresh as (
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
-  from unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[], $13::boolean[])
-    with ordinality as d (message_id, stream, id, type, report_id, report_version, data, withheld, place)
+  from ` + draftsSQL + `
   join fresh using (message_id)
   left join moderated m using (message_id)
   where d.stream not in (select stream from erased)
-), numbered as (
+)`
+
+const checkedNumbers = `
+select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth,
+  exists (select from moderated m where m.message_id = f.message_id), case when d.moderated then d.data end
+from fresh f
+left join drafts d using (message_id)
+left join numbered n using (stream)`
+
+const draftsSQL = `unnest($3::text[], $4::text[], $5::uuid[], $6::text[], $7::uuid[], $8::bigint[], $9::jsonb[], $12::boolean[])
+    with ordinality as d (message_id, stream, id, type, report_id, report_version, data, withheld, place)`
+
+const writtenSQL = `, numbered as (
   insert into streams as s (name, last_seq)
   select stream, count(*) from drafts group by stream order by stream collate "C"
   on conflict (name) do update set last_seq = s.last_seq + excluded.last_seq
@@ -96,10 +149,10 @@ with fresh as (
 // address to an anonymous report, nor from a webhook to a mail about the same.
 const mailSQL = `, mailed as (
   insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
-    now() + $19::interval, now() + $20::interval
+  select $15, c.lane, c.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
+    now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $18)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $17)
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -109,11 +162,11 @@ const mailSQL = `, mailed as (
 // the hour, which has their range of the officials' stream, or writes it.
 const noticeSQL = `, noticed as (
   insert into deliveries as o (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $16, $21, $22, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24'), $23,
+  select $15, $20, $21, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24'), $22,
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
-    date_trunc('hour', now()) + interval '1 hour' + $24::interval, now() + $20::interval
+    date_trunc('hour', now()) + interval '1 hour' + $23::interval, now() + $19::interval
   from drafts d join numbered n using (stream)
-  where d.type = $25 and (d.data->>'overdue_level')::int >= $26
+  where d.type = $24 and (d.data->>'overdue_level')::int >= $25
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
@@ -134,13 +187,6 @@ const pushSQL = `, pushed as (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )`
-
-const applyNumbers = `
-select f.message_id, d.id, n.epoch, n.last_seq - d.total + d.nth,
-  exists (select from moderated m where m.message_id = f.message_id), case when d.moderated then d.data end
-from fresh f
-left join drafts d using (message_id)
-left join numbered n using (stream)`
 
 // Applied is what a batch brought about.
 type Applied struct {
@@ -165,25 +211,21 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 		return Applied{}, err
 	}
 	owners, hashes := s.hashes(args.streams...)
-	sql, values := applySQL, []any{queue, args.ids, args.messageIDs, args.streams,
-		args.draftIDs, args.types, args.reports, args.versions, args.data, args.now, owners, hashes, args.withheld,
-		args.about, args.aboutVersions}
-	if s.mailAfter != nil {
-		sql, values = applyMailSQL, append(values,
-			email.Channel, email.Anonymous, string(event.StatusUpdatedKey), *s.mailAfter, email.Lifetime)
-		if s.notices[email.Officials] && slices.ContainsFunc(batch, longOverdue) {
-			sql, values = applyNoticeSQL, append(values,
-				email.NoticeLane, email.Officials, email.Overdue, email.NoticeAfter, string(event.ReportOverdueKey), email.OverdueLevel)
-		}
+	values := []any{queue, args.ids, args.messageIDs, args.streams, args.draftIDs, args.types, args.reports, args.versions,
+		args.data, args.now, hashes, args.withheld, args.about, args.aboutVersions}
+	f := form{mail: s.mailAfter != nil, push: s.push}
+	if f.mail {
+		values = append(values, email.Channel, email.Anonymous, string(event.StatusUpdatedKey), *s.mailAfter, email.Lifetime)
+		f.notice = s.notices[email.Officials] && slices.ContainsFunc(batch, longOverdue)
 	}
-	if s.push {
-		sql = pushing[sql]
+	if f.notice {
+		values = append(values,
+			email.NoticeLane, email.Officials, email.Overdue, email.NoticeAfter, string(event.ReportOverdueKey), email.OverdueLevel)
 	}
-	rows, err := s.pool.Query(ctx, sql, values...)
-	if err != nil {
-		return Applied{}, fmt.Errorf("apply batch: %w", err)
+	numbers, err := s.write(ctx, statements[f].plain, values)
+	if err == nil && len(numbers) == 0 {
+		numbers, err = s.write(ctx, statements[f].checked, append(values, owners))
 	}
-	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[number])
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}
@@ -193,6 +235,15 @@ func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Messag
 		}
 	}
 	return args.applied(batch, numbers), nil
+}
+
+// write executes one of Apply's statements.
+func (s *Store) write(ctx context.Context, sql string, values []any) ([]number, error) {
+	rows, err := s.pool.Query(ctx, sql, values...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[number])
 }
 
 // longOverdue reports whether officials are mailed about m.

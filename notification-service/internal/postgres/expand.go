@@ -24,7 +24,7 @@ import (
 // one that is enabled, upkeep finds what is held.
 //
 // Nobody is told what happened to a report before officials have hidden it, and
-// of one whose words they have redacted, not with those words: see applySQL.
+// of one whose words they have redacted, not with those words: see Apply.
 const expandSQL = `
 with fresh as (
   insert into processed_messages (consumer, message_id)

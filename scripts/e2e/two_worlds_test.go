@@ -358,10 +358,18 @@ func (w world) addOtherSystem(c *stack, other *otherSystem) {
 		w["the other system"] = append(w["the other system"], withoutChance(request))
 	}
 	for line := range strings.Lines(c.worker.log.String() + c.photo.log.String()) {
-		w["log of the worker"] = append(w["log of the worker"], withoutChance(line))
+		if !aboutTheMachine(line) {
+			w["log of the worker"] = append(w["log of the worker"], withoutChance(line))
+		}
 	}
 	slices.Sort(w["log of the worker"])
 	w["log of the worker"] = slices.Compact(w["log of the worker"])
+}
+
+// aboutTheMachine reports whether a line of a log says that a server did not answer
+// in time, as it happens where a machine has too much to do.
+func aboutTheMachine(line string) bool {
+	return strings.Contains(line, "health changed") || strings.Contains(line, "will retry") || strings.Contains(line, "will dial again")
 }
 
 // enterByNginx has all requests go through the gateway as it is, instead of the
@@ -465,7 +473,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 			}
 		}
 		for line := range strings.Lines(p.log.String()) {
-			if !strings.Contains(line, "/readyz") && !strings.Contains(line, "health changed") {
+			if !strings.Contains(line, "/readyz") && !aboutTheMachine(line) {
 				w["log of "+name] = append(w["log of "+name], withoutChance(line))
 			}
 		}

@@ -34,7 +34,7 @@ import (
 //
 // Few messages are about either. The plain form writes no notification if one of the
 // batch may be, nor that a message is handled; the checked form comes next then, and
-// looks at each, which takes more time.
+// looks at each, which takes more time: see docs/decisions.
 type statement struct{ plain, checked string }
 
 // A form says what a statement writes besides notifications. A city without a mail

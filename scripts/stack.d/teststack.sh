@@ -37,9 +37,9 @@ test_start() {
   say "starting PostgreSQL and RabbitMQ for the tests in ${TEST_DATA:-$test_dir}"
   # shellcheck disable=SC2086 # settings are separated by white space
   postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" ${TEST_POSTGRES_SETTINGS:-}
-  # Tests delete their queues. A RabbitMQ that writes what is in a full file to those
-  # of each queue, and misses some, may crash at that, and not one quorum queue works
-  # any more (rabbitmq/ra#484): none of its files gets full.
+  # Tests delete their queues. When a file of the log of all quorum queues is full,
+  # RabbitMQ moves what is in it to a file of each queue, and may crash where a queue
+  # was just deleted (rabbitmq/ra#484): this file is larger than what a run writes.
   rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" \
     -statistics 500ms -log-file $((1 << 30))
   (

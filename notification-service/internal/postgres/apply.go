@@ -19,7 +19,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
-// Apply has one statement, and so one transaction and one round trip.
+// A statement is what Apply executes, in both of its forms: one transaction and one
+// round trip.
 //
 // Each execution takes its locks in the same order: first the message ids,
 // sorted, then the streams, sorted. A message that another transaction is

@@ -88,7 +88,7 @@ func killBroker(meant func(b broker, leader string) bool) fault {
 		if len(candidates) == 0 {
 			return fmt.Errorf("node %s leads a queue, and is none of this stack", leader)
 		}
-		return candidates[random.IntN(len(candidates))].end(ctx, s, syscall.SIGKILL)
+		return candidates[random.IntN(len(candidates))].kill(ctx, s)
 	})
 }
 
@@ -120,7 +120,7 @@ func (s *stack) awaitClustered(ctx context.Context) (failed error) {
 			astray, since = b, time.Now()
 		case astray != broker{} && time.Since(since) > unaided:
 			s.rejoined++
-			astray, failed = broker{}, b.end(ctx, s, syscall.SIGKILL)
+			astray, failed = broker{}, b.kill(ctx, s)
 		}
 		return failed != nil || s.clustered()
 	})
@@ -193,13 +193,13 @@ func (s *stack) clustered() bool {
 	})
 }
 
-// end ends the node, and starts it again.
-func (b broker) end(ctx context.Context, s *stack, sig syscall.Signal) error {
+// kill kills the node, and starts it again.
+func (b broker) kill(ctx context.Context, s *stack) error {
 	pid, err := readPID(b.pid)
 	if err != nil {
 		return err
 	}
-	if err := endProcess(ctx, pid, sig); err != nil {
+	if err := endProcess(ctx, pid, syscall.SIGKILL); err != nil {
 		return err
 	}
 	return s.start(ctx, b.process)

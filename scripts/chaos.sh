@@ -22,6 +22,17 @@ case " $* " in
 esac
 # All its people come from one address, and the officials move many reports.
 export GATEWAY_LIMITS=off REPORTS_PER_USER=off VOTES_PER_USER=off
-trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
+# finish keeps what the servers and services wrote if the run has failed.
+finish() {
+  if (($?)); then
+    rm -rf .stack/logs/chaos
+    mkdir -p .stack/logs/chaos
+    mv "$STACK_DIR"/logs/*.log "$STACK_DIR"/native/*.log .stack/logs/chaos/ || true
+    echo "chaos: the logs are in $PWD/.stack/logs/chaos" >&2
+  fi
+  scripts/stack clean
+  rm -rf "$STACK_DIR"
+}
+trap finish EXIT
 scripts/stack up
 "$STACK_DIR/bin/chaos" -gateway "$(scripts/stack address)" -state "$STACK_DIR" "$@"

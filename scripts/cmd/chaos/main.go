@@ -148,23 +148,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}()
 
 	began := time.Now()
-	var recoveries []recovery
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	order := make([]string, 0, o.faults)
-	for len(order) < o.faults { // every kind as often as was asked for, in random order
-		round := append([]string(nil), o.kinds...)
-		random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
-		order = append(order, round...)
-	}
-	for i, kind := range order[:o.faults] {
-		fmt.Fprintf(out, "%3d/%d %-25s ", i+1, o.faults, kind)
-		r, err := t.fault(ctx, s, kind, random)
-		if err != nil {
-			fmt.Fprintln(out)
-			return fmt.Errorf("%s: %w", kind, err)
-		}
-		recoveries = append(recoveries, r)
-		fmt.Fprintf(out, "up again after %5.1f s, first %5.1f s, full %5.1f s\n", r.up.Seconds(), r.first.Seconds(), r.full.Seconds())
+	recoveries, failed := t.faults(ctx, o, out)
+	if failed != nil { // the sums still say whether the promise was kept
+		failed = errors.Join(failed, s.restore(ctx))
 	}
 	stopActing()
 	<-acted
@@ -173,7 +159,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	dark()
 	t.screens.Wait()
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	printRecoveries(out, recoveries)
 	for _, err := range sum.errors[:min(5, len(sum.errors))] {
@@ -181,9 +167,33 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
 	if !sum.good() {
-		return errPromise
+		failed = errors.Join(failed, errPromise)
 	}
-	return nil
+	return failed
+}
+
+// faults breaks one thing after the other, every kind as often as was asked for, in
+// random order. It returns how long the city took to recover from each; after one
+// that is not brought back, nothing else is broken.
+func (t *town) faults(ctx context.Context, o options, out io.Writer) (recoveries []recovery, err error) {
+	random := rand.New(rand.NewPCG(o.seed, 0))
+	order := make([]string, 0, o.faults)
+	for len(order) < o.faults {
+		round := slices.Clone(o.kinds)
+		random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
+		order = append(order, round...)
+	}
+	for i, kind := range order[:o.faults] {
+		fmt.Fprintf(out, "%3d/%d %-25s ", i+1, o.faults, kind)
+		r, err := t.fault(ctx, o.stack, kind, random)
+		if err != nil {
+			fmt.Fprintln(out)
+			return recoveries, fmt.Errorf("%s: %w", kind, err)
+		}
+		recoveries = append(recoveries, r)
+		fmt.Fprintf(out, "up again after %5.1f s, first %5.1f s, full %5.1f s\n", r.up.Seconds(), r.first.Seconds(), r.full.Seconds())
+	}
+	return recoveries, nil
 }
 
 // settleWithin ends the wait for what is late at the end of all.

@@ -80,12 +80,15 @@ var nodeKinds = map[string]fault{
 		return s.start(ctx, n.name)
 	}),
 	// PostgreSQL dies, and Patroni lives and starts it again.
-	"postgres-postmaster-kill": atPrimary(func(_ context.Context, _ *stack, n node, _ *rand.Rand) error {
+	"postgres-postmaster-kill": atPrimary(func(ctx context.Context, _ *stack, n node, _ *rand.Rand) error {
 		pids, err := n.processes()
 		if err != nil {
 			return err
 		}
-		return syscall.Kill(pids[1], syscall.SIGKILL)
+		if err := syscall.Kill(pids[1], syscall.SIGKILL); err != nil {
+			return fmt.Errorf("kill PostgreSQL: %w", err)
+		}
+		return awaitEnd(ctx, pids[1:]) // until the last one has seen it, they answer as before
 	}),
 	"postgres-stop": atPrimary(func(ctx context.Context, s *stack, n node, _ *rand.Rand) error {
 		pids, err := n.processes()

@@ -48,7 +48,7 @@ func findBrokers(dir string) ([]broker, error) {
 		if err := server.Ports.Set(line); err != nil {
 			return nil, fmt.Errorf("ports of the RabbitMQ nodes: %w", err)
 		}
-		management, err := devserver.Management(server.ManagementURL(), askTimeout)
+		management, err := devserver.Management(server.ManagementURL(), statusTimeout)
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +103,13 @@ func thenClustered(what fault) fault {
 	}
 }
 
-// unaided is how long nodes may take to find each other by themselves.
-const unaided = 2 * time.Minute
+const (
+	// unaided is how long nodes may take to find each other by themselves.
+	unaided = 2 * time.Minute
+	// statusTimeout is when a RabbitMQ node counts as silent. One that misses others asks
+	// them first, and needs several seconds on a busy machine until it says so.
+	statusTimeout = 10 * time.Second
+)
 
 // awaitClustered waits until the nodes are as they were, and starts one again that
 // does not come back by itself, as an operator or a liveness probe does. Where a
@@ -112,15 +117,14 @@ const unaided = 2 * time.Minute
 // each other; and a node that has paused may wait for another without end when it
 // starts.
 func (s *stack) awaitClustered(ctx context.Context) (failed error) {
-	var astray broker
-	var since time.Time
+	since := time.Now()
 	err := poll(ctx, "all RabbitMQ nodes have all copies of the queues", func() bool {
-		switch b := s.astray(); {
-		case b != astray:
-			astray, since = b, time.Now()
-		case astray != broker{} && time.Since(since) > unaided:
-			s.rejoined++
-			astray, failed = broker{}, b.kill(ctx, s)
+		if time.Since(since) > unaided {
+			if b := s.astray(); b != (broker{}) {
+				s.rejoined++
+				failed = b.kill(ctx, s)
+				since = time.Now()
+			}
 		}
 		return failed != nil || s.clustered()
 	})

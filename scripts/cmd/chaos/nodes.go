@@ -23,7 +23,7 @@ const (
 	// A long pause of the primary is longer than its lease (ttl in
 	// deploy/patroni/patroni.yml), so that another node is the primary when it ends.
 	minNodePause, maxNodePause = 25 * time.Second, 40 * time.Second
-	// askTimeout is when a node that does not answer is taken for frozen.
+	// askTimeout is when a PostgreSQL node that does not answer is taken for frozen.
 	askTimeout = 2 * time.Second
 )
 

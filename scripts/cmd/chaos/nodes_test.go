@@ -177,7 +177,7 @@ func TestClustered(t *testing.T) {
 					}
 				}))
 				t.Cleanup(server.Close)
-				management, err := devserver.Management(server.URL, askTimeout)
+				management, err := devserver.Management(server.URL, statusTimeout)
 				if err != nil {
 					t.Fatal(err)
 				}

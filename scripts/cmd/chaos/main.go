@@ -21,6 +21,9 @@
 // failed_starts; a RabbitMQ node that did not find the others by itself, and was
 // started again as an operator would, as rejoined.
 //
+// A run of hours can be ended before its time: at SIGINT or SIGTERM it starts again
+// what it broke, sums up what there was, and ends with 1.
+//
 // It reads /proc, and takes sockets of other processes: it runs on Linux, with the
 // rights to debug them.
 package main
@@ -48,6 +51,7 @@ var errPromise = errors.New("not every accepted change was shown exactly once, n
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
@@ -124,7 +128,9 @@ func parseKinds(text string, known []string) (kinds []string, err error) {
 	return kinds, nil
 }
 
+// run breaks things until ctx ends, and sums up in any case.
 func run(ctx context.Context, args []string, out io.Writer) error {
+	breaking, ctx := ctx, context.WithoutCancel(ctx)
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -148,7 +154,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}()
 
 	began := time.Now()
-	recoveries, failed := t.faults(ctx, o, out)
+	recoveries, failed := t.faults(breaking, o, out)
 	if failed != nil { // the sums still say whether the promise was kept
 		failed = errors.Join(failed, s.restore(ctx))
 	}

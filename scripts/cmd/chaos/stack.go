@@ -315,11 +315,12 @@ func (s *stack) restore(ctx context.Context) error { return s.run(ctx, "up") }
 func (s *stack) start(ctx context.Context, name string) error { return s.run(ctx, "start", name) }
 
 // run runs a command of the stack. A start that fails and succeeds when it is
-// repeated is a fault of the stack's own: it is said and counted.
+// repeated is a fault of the stack's own: it is said and counted. A start is not cut
+// short when ctx ends, because it would leave a server that nobody knows of.
 func (s *stack) run(ctx context.Context, command ...string) error {
 	var errs error
 	for try := range restoreTries {
-		out, err := exec.CommandContext(ctx, s.program, command...).CombinedOutput()
+		out, err := exec.CommandContext(context.WithoutCancel(ctx), s.program, command...).CombinedOutput()
 		if err == nil {
 			return nil
 		}

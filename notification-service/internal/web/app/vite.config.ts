@@ -75,6 +75,7 @@ export default defineConfig({
     // a quarter of the processor time of a process for each file.
     pool: 'vmThreads',
     include: ['src/**/*.test.{ts,tsx}'],
+    setupFiles: ['src/testing/unmount.ts'],
     // What hangs ends; a busy machine is no fault of a test.
     testTimeout: 120_000,
     hookTimeout: 120_000,

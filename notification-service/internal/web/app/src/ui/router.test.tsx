@@ -1,16 +1,10 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { go, goBackTo, href, returnedTo, route, Router, setQuery } from './router';
 
 const link = document.createElement('a');
-
-beforeAll(async () => {
-  const root = document.createElement('div');
-  document.body.append(root, link);
-  await act(() => render(<Router>{null}</Router>, root));
-});
 
 /** Follows a link, as a reader does. */
 async function visit(address: string): Promise<void> {
@@ -29,7 +23,12 @@ async function travel(step: () => void): Promise<void> {
 
 const address = () => location.pathname + location.search;
 
-beforeEach(() => visit('/'));
+beforeEach(async () => {
+  const root = document.createElement('div');
+  document.body.replaceChildren(root, link);
+  await act(() => render(<Router>{null}</Router>, root));
+  await visit('/');
+});
 
 describe('an address', () => {
   test('has a path and a query', async () => {

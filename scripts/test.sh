@@ -121,6 +121,6 @@ cat .stack/logs/lint.log
 ((failed)) && {
   echo failed:
   sed 's/\x1b\[[0-9;]*m//g' .stack/logs/{tests,page,demo,chaos,lint}.log |
-    grep -E '^ *--- FAIL|^(FAIL|panic:|WARNING: DATA RACE)| FAIL |^This error originated|: FAILED|^stack: .*(not answer|is taken)' | sort -u
+    grep -E '^ *--- FAIL|^(FAIL|panic:|WARNING: DATA RACE)| FAIL |^This error originated|: FAILED|^(chaos|demo|test-stack): |^stack: .*(not answer|is taken)' | sort -u
 }
 exit "$failed"

@@ -259,7 +259,7 @@ func child(name, title string) target {
 			return err != nil || !strings.HasPrefix(string(line), title) || name == "postgres" && !strings.Contains(string(line), "127.0.0.1")
 		})
 		if len(candidates) == 0 {
-			return nil, fmt.Errorf("%s has no child %q", name, title)
+			return nil, fmt.Errorf("%s has no child %q: process %d (alive: %t) has the children %v", name, title, pid, alive(pid), children(pid))
 		}
 		return candidates[random.IntN(len(candidates)):][:1], nil
 	}

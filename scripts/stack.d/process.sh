@@ -2,10 +2,12 @@
 # Starting processes that outlive this script, and stopping exactly those.
 
 # birth prints when a process started, so that a pid that the system gave to
-# someone else meanwhile is not taken for ours.
+# someone else meanwhile is not taken for ours. It prints nothing for one that has
+# ended, be it a zombie still. State and start are read at once: by two reads, a
+# zombie that is reaped in between would be taken for alive.
 birth() {
   if [[ -r /proc/$1/stat ]]; then
-    sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
+    sed -E 's/.*\) //; /^[ZX]/d' "/proc/$1/stat" | cut -d' ' -f20
   else
     ps -o lstart= -p "$1"
   fi 2>/dev/null
@@ -16,10 +18,8 @@ running() {
   local pid born
   [[ -s $1 ]] || return 1
   { read -r pid && read -r born; } <"$1"
-  [[ -n $born && $(birth "$pid") == "$born" ]] && ! is_zombie "$pid"
+  [[ -n $born && $(birth "$pid") == "$born" ]]
 }
-
-is_zombie() { [[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) == Z* ]]; }
 
 # pid_of prints the pid noted in the pid file.
 pid_of() { head -n 1 "$1"; }

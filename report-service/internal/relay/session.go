@@ -123,16 +123,26 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 			s.blocking = nil // the connection ends
 			break
 		}
-		s.isBlocked, s.progress = b.Active, time.Now() // a confirm may take its time from here
+		s.onBlocking(b.Active)
 	case now := <-tick:
-		// A broker that blocks publishers is silent, and not broken.
-		if s.rows.count[inFlight] > 0 && !s.isBlocked && now.Sub(s.progress) > s.cfg.ConfirmTimeout {
+		if s.confirmOverdue(now) {
 			return errConfirmTimeout
 		}
 	case <-readDue:
 	case <-goOn:
 	}
 	return nil
+}
+
+// onBlocking takes in that the broker takes no messages, or takes them again.
+func (s *session) onBlocking(active bool) {
+	s.isBlocked, s.progress = active, time.Now() // a confirm may take its time from here
+}
+
+// confirmOverdue reports whether the broker has owed a confirm for too long. A
+// broker that blocks publishers is silent, and not broken.
+func (s *session) confirmOverdue(now time.Time) bool {
+	return s.rows.count[inFlight] > 0 && !s.isBlocked && now.Sub(s.progress) > s.cfg.ConfirmTimeout
 }
 
 // closed is always ready.

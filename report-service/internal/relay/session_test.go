@@ -1,0 +1,41 @@
+package relay
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+// A broker that owes a confirm has a timeout's time for it, but for as long as it
+// blocks publishers. Once it takes messages again it has the whole of it anew.
+func TestConfirmTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{
+			cfg:      Config{ConfirmTimeout: time.Second},
+			rows:     testTracker(shards.NewLeases(), new(atomic.Int64)),
+			progress: time.Now(),
+		}
+		check := func(when string, want bool) {
+			t.Helper()
+			if got := s.confirmOverdue(time.Now()); got != want {
+				t.Errorf("%s: overdue is %v, want %v", when, got, want)
+			}
+		}
+		<-time.After(time.Hour)
+		check("nothing in flight", false)
+		s.rows.count[inFlight] = 1
+		check("in flight, silent for an hour", true)
+		s.onBlocking(true)
+		<-time.After(time.Hour)
+		check("blocked for an hour", false)
+		s.onBlocking(false)
+		<-time.After(s.cfg.ConfirmTimeout)
+		check("a timeout after the blocking", false)
+		<-time.After(time.Nanosecond)
+		check("longer than that", true)
+	})
+}

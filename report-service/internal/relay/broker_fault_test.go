@@ -61,7 +61,7 @@ func TestBrokerFaults(t *testing.T) {
 			_, doubled, inverted := arrived.figures()
 			failed := countRows(t, pool, "failed")
 			t.Logf("%d rows: 0 lost, %d failed, %d inverted, %d published twice", len(rows), failed, inverted, doubled-doubledBefore)
-			// A slow broker may cost further connections, each of which leaves as much.
+			// A slow broker may cost further connections, and each may publish as much twice.
 			if most := int(r.State().Connects) * unrecorded; failed != 0 || inverted != 0 || doubled-doubledBefore > most {
 				t.Errorf("%d failed, %d inverted, want none; %d doubled, want at most %d", failed, inverted, doubled-doubledBefore, most)
 			}
@@ -92,10 +92,11 @@ func testHang(t *testing.T, server *rabbittest.Server) {
 
 func isAway(s relay.State) bool { return !s.Connected }
 
-// keepsBlocked returns a condition of the states that it is asked about in turn: one
-// connection was blocked for longer than a confirm may take.
+// keepsBlocked returns a function that is to be asked about one state after the
+// other. It reports whether a connection has stayed, blocked, for longer than a
+// confirm may take.
 func keepsBlocked() func(relay.State) bool {
-	var first relay.State // in which it is blocked
+	var first relay.State // with this connection blocked
 	return func(s relay.State) bool {
 		if s.Blocked == "" || s.Since != first.Since {
 			first = s

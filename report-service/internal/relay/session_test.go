@@ -9,8 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// A broker that owes a confirm has a timeout's time for it, but for as long as it
-// blocks publishers. Once it takes messages again it has the whole of it anew.
+// A confirm that is owed is overdue after the timeout. While the broker blocks
+// publishers none is overdue, and the timeout starts anew when the blocking ends.
 func TestConfirmTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

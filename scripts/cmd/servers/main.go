@@ -20,12 +20,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
 )
+
+// The first thread runs main: become then ends the others, and never the one that
+// has this process's pid. A process that is replaced by another of its threads is a
+// zombie for that moment, and who looks then takes the server for ended.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -20,14 +19,7 @@ func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, chang
 	decoder.UseNumber()
 	var value any
 	if decoder.Decode(&value) != nil {
-		scrubbed = quoted.ReplaceAllFunc(body, func(text []byte) []byte {
-			if !erased(string(text[1 : len(text)-1])) {
-				return text
-			}
-			changed = true
-			return slices.Concat(text[:1], []byte(Someone), text[:1])
-		})
-		return scrubbed, changed
+		return scrubQuoted(body, erased)
 	}
 	value, changed = scrub(value, erased)
 	if !changed {
@@ -40,8 +32,21 @@ func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, chang
 	return scrubbed, true
 }
 
-// quoted is a text in quotes, without any.
-var quoted = regexp.MustCompile(`"[^"]{1,255}"|'[^']{1,255}'`)
+// scrubQuoted looks at whatever stands between two quotes: which of them open a text
+// and which end one is not known of a body that is no JSON.
+func scrubQuoted(body []byte, erased func(string) bool) (scrubbed []byte, changed bool) {
+	text := string(body)
+	for _, quote := range []string{`"`, `'`} {
+		parts := strings.Split(text, quote)
+		for i := 1; i < len(parts)-1; i++ {
+			if parts[i] != "" && erased(parts[i]) {
+				parts[i], changed = Someone, true
+			}
+		}
+		text = strings.Join(parts, quote)
+	}
+	return []byte(text), changed
+}
 
 func scrub(value any, erased func(string) bool) (_ any, changed bool) {
 	switch v := value.(type) {

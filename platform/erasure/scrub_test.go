@@ -2,6 +2,7 @@ package erasure_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -23,6 +24,8 @@ func TestScrub(t *testing.T) {
 		{"nobody", `{"voter_id": "ann-10"}`, `{"voter_id": "ann-10"}`},
 		{"part of a text", `{"report_title":"for ann-1"}`, `{"report_title":"for ann-1"}`},
 		{"no JSON", `{"voter_id":"ann-1", 'x': 'ann-1', broken`, `{"voter_id":"erased", 'x': 'erased', broken`},
+		{"no JSON, a long text", `{"n":"` + strings.Repeat("x", 300) + `","voter_id":"ann-1", broken`, `{"n":"` + strings.Repeat("x", 300) + `","voter_id":"erased", broken`},
+		{"no JSON, a quote too many", `{"voter_id":"ann-1"", "x":"ann-1"`, `{"voter_id":"erased"", "x":"erased"`},
 		{"empty", ``, ``},
 	} {
 		got, changed := erasure.Scrub([]byte(tt.body), ann)

@@ -95,7 +95,7 @@ func TestMailsAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for language := range words {
+	for language := range words() {
 		for kind, items := range map[string][]Item{
 			Code:                           nil,
 			Anonymous:                      {{Data: data(event.StatusUpdatedKey), Withheld: true}},
@@ -154,12 +154,12 @@ func TestMailsAreWritten(t *testing.T) {
 // Both languages have the same words.
 func TestWordsAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, entry := range words[English].Templates() {
-		if words[Indonesian].Lookup(entry.Name()) == nil && entry.Name() != string(English) {
+	for _, entry := range words()[English].Templates() {
+		if words()[Indonesian].Lookup(entry.Name()) == nil && entry.Name() != string(English) {
 			t.Errorf("no %q in Indonesian", entry.Name())
 		}
 	}
-	if a, b := len(words[English].Templates()), len(words[Indonesian].Templates()); a != b {
+	if a, b := len(words()[English].Templates()), len(words()[Indonesian].Templates()); a != b {
 		t.Errorf("%d words in English, %d in Indonesian", a, b)
 	}
 }
@@ -168,7 +168,7 @@ func TestWordsAreComplete(t *testing.T) {
 // operators' name of an endpoint; they are not unsubscribed from by a link.
 func TestNoticesAreWritten(t *testing.T) {
 	t.Parallel()
-	for language := range words {
+	for language := range words() {
 		for kind, tt := range map[string]struct {
 			notice Notice
 			wants  []string

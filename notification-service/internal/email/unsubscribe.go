@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	htmltemplate "html/template"
+	"sync"
 )
 
 // An Unsubscription is what a token ends.
@@ -17,7 +18,9 @@ type Unsubscription struct {
 // nothing else.
 const UnsubscribePolicy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-var unsubscribeLayout = htmltemplate.Must(htmltemplate.ParseFS(files, "layouts/unsubscribe.html"))
+var unsubscribeLayout = sync.OnceValue(func() *htmltemplate.Template {
+	return htmltemplate.Must(htmltemplate.ParseFS(files, "layouts/unsubscribe.html"))
+})
 
 // UnsubscribePage returns the page that says what ends, with the button that ends
 // it, or that it has ended.
@@ -42,7 +45,7 @@ func UnsubscribePage(u Unsubscription) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := unsubscribeLayout.Execute(&b, view); err != nil {
+	if err := unsubscribeLayout().Execute(&b, view); err != nil {
 		return nil, fmt.Errorf("lay out the page: %w", err)
 	}
 	return b.Bytes(), nil

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	texttemplate "text/template"
 	"time"
 
@@ -23,10 +24,16 @@ import (
 //go:embed layouts words
 var files embed.FS
 
+// They are read when the first mail is written. What most processes never use, the
+// garbage collector would look at again and again.
 var (
-	textLayout = texttemplate.Must(texttemplate.ParseFS(files, "layouts/mail.txt"))
-	htmlLayout = htmltemplate.Must(htmltemplate.ParseFS(files, "layouts/mail.html"))
-	words      = mustReadWords()
+	textLayout = sync.OnceValue(func() *texttemplate.Template {
+		return texttemplate.Must(texttemplate.ParseFS(files, "layouts/mail.txt"))
+	})
+	htmlLayout = sync.OnceValue(func() *htmltemplate.Template {
+		return htmltemplate.Must(htmltemplate.ParseFS(files, "layouts/mail.html"))
+	})
+	words = sync.OnceValue(mustReadWords)
 )
 
 // mustReadWords returns the words of each language, ready to be filled.
@@ -104,7 +111,7 @@ func (t *mailText) add(item Item) error {
 	}
 	l.At = data.HappenedAt.In(t.Zone).Format(layout)
 	key := "item." + string(data.Type)
-	if words[t.Language].Lookup(key) == nil {
+	if words()[t.Language].Lookup(key) == nil {
 		key = "item.other"
 	}
 	if l.Text, err = t.say(key, l); err != nil {
@@ -151,7 +158,7 @@ func (t *mailText) addNotice(n *Notice) error {
 
 // say returns the words under key, filled with data.
 func (t *mailText) say(key string, data any) (string, error) {
-	entry := words[t.Language].Lookup(key)
+	entry := words()[t.Language].Lookup(key)
 	if entry == nil {
 		return "", fmt.Errorf("no words for %q in %q", key, t.Language)
 	}
@@ -231,10 +238,10 @@ func write(kind string, t *mailText) (written, error) {
 		return written{}, err
 	}
 	var text, html strings.Builder
-	if err := textLayout.Execute(&text, p); err != nil {
+	if err := textLayout().Execute(&text, p); err != nil {
 		return written{}, fmt.Errorf("lay out the text: %w", err)
 	}
-	if err := htmlLayout.Execute(&html, p); err != nil {
+	if err := htmlLayout().Execute(&html, p); err != nil {
 		return written{}, fmt.Errorf("lay out the HTML: %w", err)
 	}
 	return written{p.Subject, text.String(), html.String()}, nil

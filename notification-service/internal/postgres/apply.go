@@ -288,7 +288,13 @@ type applyArgs struct {
 // newApplyArgs adds to the drafts of the batch one for each follower of a report
 // whose status changes. Whoever is told already is told once.
 func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
-	a := &applyArgs{now: time.Now().Truncate(time.Microsecond)} // as exact as a timestamptz
+	n := len(batch) // most messages have one draft
+	a := &applyArgs{
+		ids: make([]string, 0, n), about: make([]pgtype.UUID, 0, n), aboutVersions: make([]int64, 0, n),
+		messageIDs: make([]string, 0, n), streams: make([]string, 0, n), draftIDs: make([]pgtype.UUID, 0, n), types: make([]string, 0, n),
+		reports: make([]pgtype.UUID, 0, n), versions: make([]int64, 0, n), data: make([]json.RawMessage, 0, n), withheld: make([]bool, 0, n),
+		now: time.Now().Truncate(time.Microsecond), // as exact as a timestamptz
+	}
 	for _, m := range batch {
 		effect := effectOf(m)
 		a.ids = append(a.ids, m.ID)
@@ -330,15 +336,18 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 
 // applied joins what was asked for with the numbers that it got.
 func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied {
-	fresh := make(map[string]number, len(batch))
-	place := make(map[uuid.UUID]number, len(numbers))
-	for _, n := range numbers {
+	fresh := make(map[string]*number, len(batch))
+	place := make(map[uuid.UUID]*number, len(numbers))
+	for i := range numbers {
+		n := &numbers[i]
 		fresh[n.MessageID] = n
 		if n.Draft != nil {
 			place[*n.Draft] = n
 		}
 	}
-	var result Applied
+	result := Applied{Batch: notification.Batch{
+		Notifications: make([]notification.Notification, 0, len(place)), Feed: make([]notification.Data, 0, len(fresh)),
+	}}
 	for _, m := range batch {
 		effect := effectOf(m)
 		// Also of a message that was seen: the process that saw it may have died

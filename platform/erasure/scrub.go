@@ -15,11 +15,14 @@ import (
 // erased, and without the name of a reporter who is; changed says whether
 // there was one. A body that is no JSON is searched for quoted texts.
 func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, changed bool) {
+	if !json.Valid(body) {
+		return scrubQuoted(body, erased)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var value any
-	if decoder.Decode(&value) != nil {
-		return scrubQuoted(body, erased)
+	if err := decoder.Decode(&value); err != nil {
+		panic(err) // it is valid
 	}
 	value, changed = scrub(value, erased)
 	if !changed {
@@ -39,8 +42,9 @@ func scrubQuoted(body []byte, erased func(string) bool) (scrubbed []byte, change
 	for _, quote := range []string{`"`, `'`} {
 		parts := strings.Split(text, quote)
 		for i := 1; i < len(parts)-1; i++ {
-			if parts[i] != "" && erased(parts[i]) {
-				parts[i], changed = Someone, true
+			id := strings.TrimRight(parts[i], `\`) // of a quote that is escaped
+			if id != "" && erased(id) {
+				parts[i], changed = Someone+parts[i][len(id):], true
 			}
 		}
 		text = strings.Join(parts, quote)

@@ -26,6 +26,9 @@ func TestScrub(t *testing.T) {
 		{"no JSON", `{"voter_id":"ann-1", 'x': 'ann-1', broken`, `{"voter_id":"erased", 'x': 'erased', broken`},
 		{"no JSON, a long text", `{"n":"` + strings.Repeat("x", 300) + `","voter_id":"ann-1", broken`, `{"n":"` + strings.Repeat("x", 300) + `","voter_id":"erased", broken`},
 		{"no JSON, a quote too many", `{"voter_id":"ann-1"", "x":"ann-1"`, `{"voter_id":"erased"", "x":"erased"`},
+		{"no JSON, JSON in a text", `{"c":"{\"voter_id\":\"ann-1\"}", broken`, `{"c":"{\"voter_id\":\"erased\"}", broken`},
+		{"JSON and more", `{"voter_id":"bob"} {"voter_id":"ann-1"}`, `{"voter_id":"bob"} {"voter_id":"erased"}`},
+		{"more behind what changes", `{"voter_id":"ann-1"} and more`, `{"voter_id":"erased"} and more`},
 		{"empty", ``, ``},
 	} {
 		got, changed := erasure.Scrub([]byte(tt.body), ann)

@@ -32,7 +32,8 @@ const (
 	// database to count as dead. One that lives has a new session before.
 	deadAfter = 700 * time.Millisecond
 	// reconnectGrace is how long after its own connection a replica counts no
-	// other as dead: a restart of the database ends all sessions at once.
+	// other as dead that it has not seen since: a restart of the database ends all
+	// sessions at once.
 	reconnectGrace = 5 * time.Second
 	// sessionGrace is how long a replica publishes without its session. It is
 	// below deadAfter: by then its shards may be another's.
@@ -70,7 +71,8 @@ type Coordinator struct {
 	connectedAt   time.Time
 	holdsLock     bool
 	others        int                     // other living members at the last renewal
-	unlockedSince map[uuid.UUID]time.Time // members seen without the lock of their session
+	seenLocked    map[uuid.UUID]bool      // members seen with the lock of their session since connectedAt
+	unlockedSince map[uuid.UUID]time.Time // members seen without it
 }
 
 // NewCoordinator returns a coordinator that writes what it owns to leases. It

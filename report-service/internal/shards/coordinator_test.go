@@ -145,6 +145,48 @@ func TestBrokenSessionMovesNothing(t *testing.T) {
 	}
 }
 
+// Just after a restart of the database a replica that has connected again can die like
+// any other. Who has not yet is given a moment.
+func TestDeathAfterARestart(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	process, dying, late := connect(t, pool), uuid.New(), uuid.New()
+	if _, err := process.Exec(t.Context(), `select pg_advisory_lock($1)`, sessionLock(dying)); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []uuid.UUID{dying, late} {
+		_, err := pool.Exec(t.Context(), `
+			insert into relay_members (member, seen_until, session_lock) values ($1, now() + interval '6 hours', $2)`, id, sessionLock(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := NewCoordinator(Config{Database: pool.Config().ConnConfig, ID: uuid.New(), Log: zerolog.Nop()}, NewLeases())
+	if err := c.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.conn.Close(context.WithoutCancel(t.Context())) })
+	c.connectedAt = time.Now().Add(time.Hour) // the moment lasts longer than this test
+	look := func() bool {
+		released, err := c.releaseDead(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return released
+	}
+	if look() {
+		t.Error("a replica is dead that has connected again")
+	}
+	if err := process.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "a death", look)
+	var left uuid.UUID
+	if err := pool.QueryRow(t.Context(), `select member from relay_members`).Scan(&left); err != nil || left != late {
+		t.Errorf("%s is left (error %v), want the one that has not connected yet", left, err)
+	}
+}
+
 func connect(t *testing.T, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)

@@ -5,8 +5,8 @@
 // that a replica counts its leases as over well before the database does; that
 // a shard is given to another only when none of its rows is in progress here;
 // and that the shards of a replica that stops or dies find a new owner within
-// two seconds, within seven if it dies just after the others had to connect to
-// the database again, and those of one that hangs when its lease ends.
+// two seconds, within seven if a restart of the database ends its session first,
+// and those of one that hangs when its lease ends.
 //
 // A replica shows that it lives by an advisory lock in its session with the
 // database. The server frees it as soon as the process is gone. A session may

@@ -24,6 +24,7 @@ func (c *Coordinator) connect(ctx context.Context) error {
 		return fmt.Errorf("listen for released shards: %w", err)
 	}
 	c.conn, c.connectedAt, c.holdsLock = conn, time.Now(), false
+	c.seenLocked = make(map[uuid.UUID]bool)
 	return nil
 }
 
@@ -46,18 +47,28 @@ func sessionLock(member uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(
 
 // releaseDead frees the shards of members whose session with the database has
 // ended, and reports whether there were any. A member that lives connects again
-// at once: only one that is seen without its lock for deadAfter is dead.
+// at once: only one that is seen without its lock for deadAfter is dead. Just after
+// a restart of the database that is so only of those that have connected again.
 func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error) {
-	if time.Since(c.connectedAt) < reconnectGrace {
-		return false, nil // after a restart of the database the others need a moment, too
-	}
 	rows, err := c.conn.Query(ctx, `
-		select member from relay_members
-		where member <> $1 and seen_until > now() and pg_try_advisory_xact_lock_shared(session_lock)`, c.cfg.ID)
+		select member, pg_try_advisory_xact_lock_shared(session_lock) from relay_members
+		where member <> $1 and seen_until > now() and session_lock is not null`, c.cfg.ID)
 	if err != nil {
 		return false, fmt.Errorf("check for dead replicas: %w", err)
 	}
-	unlocked, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	var unlocked []uuid.UUID
+	var member uuid.UUID
+	var free bool
+	restarted := time.Since(c.connectedAt) < reconnectGrace
+	_, err = pgx.ForEachRow(rows, []any{&member, &free}, func() error {
+		switch {
+		case !free:
+			c.seenLocked[member] = true
+		case c.seenLocked[member] || !restarted:
+			unlocked = append(unlocked, member)
+		}
+		return nil
+	})
 	if err != nil {
 		return false, fmt.Errorf("check for dead replicas: %w", err)
 	}
@@ -83,6 +94,7 @@ func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error
 		if err != nil {
 			return released, fmt.Errorf("release the shards of a dead replica: %w", err)
 		}
+		delete(c.seenLocked, member)
 		c.cfg.Log.Warn().Stringer("replica", member).Msg("a replica died, its shards are free")
 		released = true
 	}

@@ -61,12 +61,17 @@ fill_in() {
   printf '%s\n' "$text"
 }
 
-# gateway_down lets requests in hand finish, but not streams, which would stay.
+# gateway_down lets requests in hand finish, but not streams, which would stay. A
+# worker that has ended is in nobody's way, even if nobody has reaped it yet.
 gateway_down() {
-  local orphans
+  local orphans i
   stop "$native_dir/gateway.pid" TERM
-  mapfile -t orphans < <(gateway_orphans)
-  ((${#orphans[@]} == 0)) || end TERM "${orphans[@]}"
+  for ((i = 0; i < 300; i++)); do
+    mapfile -t orphans < <(gateway_orphans)
+    ((${#orphans[@]})) || break
+    kill -TERM "${orphans[@]}" 2>/dev/null || true
+    sleep 0.1
+  done
 }
 
 # gateway_orphans prints the workers of a master that was killed, which go on

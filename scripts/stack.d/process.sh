@@ -43,8 +43,8 @@ start() {
 # sessions (sched(7), autogroup), and other systems among processes.
 give_way() { { echo 10 >"/proc/$1/autogroup" || renice -n 10 -p "$1"; } >/dev/null 2>&1 || true; }
 
-# end ends processes that are not ours by a pid file, and waits for them:
-# end SIGNAL PID…
+# end ends processes that are not ours by a pid file, and waits until they are
+# reaped: PostgreSQL does not start while its last one is a zombie. end SIGNAL PID…
 end() {
   local signal=$1 pid i
   shift

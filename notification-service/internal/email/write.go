@@ -24,8 +24,8 @@ import (
 //go:embed layouts words
 var files embed.FS
 
-// They are read when the first mail is written. What most processes never use, the
-// garbage collector would look at again and again.
+// The layouts and the words are read when the first mail is written: the garbage
+// collector would look again and again at what most processes never use.
 var (
 	textLayout = sync.OnceValue(func() *texttemplate.Template {
 		return texttemplate.Must(texttemplate.ParseFS(files, "layouts/mail.txt"))

@@ -71,7 +71,11 @@ func run(p plan) error {
 	results := make([]result, len(servers))
 	passes := make([][]result, len(servers))
 	for n := range p.passes { // in turn, so that a busy minute harms all alike
-		for i, s := range servers {
+		for i := range servers {
+			if n%2 == 1 { // whoever comes second finds a machine that tidies up
+				i = len(servers) - 1 - i
+			}
+			s := servers[i]
 			fmt.Fprintf(os.Stderr, "pass %d of %d: %s\n", n+1, p.passes, s.name)
 			r, err := pass(s, p)
 			if err != nil {

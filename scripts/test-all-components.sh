@@ -9,6 +9,6 @@ echo '== the stack' >&2
 scripts/stack up
 scripts/stack status
 echo '== the main job' >&2
-GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo
+scripts/stack demo -digest
 echo '== load' >&2
 scripts/load.sh "$@"

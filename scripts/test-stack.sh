@@ -45,7 +45,7 @@ revive 'nginx killed'
 scripts/stack stop rabbitmq
 sed -i "s/^amqp_port=.*/amqp_port=$(free_ports 1)/" "$native/ports"
 revive 'RabbitMQ on another port'
-GATEWAY_URL=$(scripts/stack address) go run ./scripts/cmd/demo
+scripts/stack demo
 
 address=$(scripts/stack address)
 crash gateway

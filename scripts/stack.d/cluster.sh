@@ -9,10 +9,7 @@ cluster_vhost=cityconnect
 node_ports=()
 
 # is_cluster tells whether there are several nodes.
-is_cluster() {
-  [[ $rabbitmq_nodes == [13] ]] || die "RABBITMQ_NODES: want 1 or 3, got '$rabbitmq_nodes'"
-  ((rabbitmq_nodes > 1))
-}
+is_cluster() { [[ $rabbitmq_nodes == 3 ]]; }
 
 # cluster_runs tells whether any of the nodes runs.
 cluster_runs() {

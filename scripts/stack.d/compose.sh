@@ -13,7 +13,7 @@ stack_kind() {
         echo native
       fi
       ;;
-    *) die "STACK: want native or compose, got '$STACK'" ;;
+    *) die "STACK must be native or compose, not '$STACK'" ;;
   esac
 }
 

@@ -17,8 +17,6 @@ gateway_up() {
     [[ $before == "$after" ]] || kill -HUP "$(pid_of "$pidfile")"
   else
     gateway_down
-    port_open "$gateway_port" && port_taken "$gateway_port" GATEWAY_PORT
-    port_open "$gateway_tls_port" && port_taken "$gateway_tls_port" GATEWAY_TLS_PORT
     say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
     start "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
   fi

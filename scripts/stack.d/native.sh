@@ -8,17 +8,20 @@ native_dir=$state/native
 # The servers' ports; native_ports fills them in.
 postgres_port='' amqp_port='' management_port='' metrics_port='' dist_port='' epmd_port=''
 
-# native_up brings everything up and returns once the gateway answers.
+# native_up brings everything up and returns once the gateway answers. Its
+# arguments are packages to build beside the stack's own.
 native_up() {
-  local build packages=()
+  local build install packages=()
   if is_patroni; then
     patroni_find
     mapfile -t packages < <(patroni_packages)
   fi
+  need_packages "${packages[@]}" &
+  install=$!
   servers_build
-  need_packages "${packages[@]}"
+  wait "$install" || exit 1
   remember_nodes
-  native_build &
+  native_build "$@" &
   build=$!
   native_servers
   wait "$build" || die "the build failed"
@@ -34,12 +37,11 @@ native_up() {
 
 native_receiver() { echo 127.0.0.1; }
 
-# native_build compiles the programs. The servers start meanwhile.
+# native_build compiles the programs while the servers start.
 native_build() {
   say "building the services"
-  (cd "$root" && go build -o "$state/bin/" \
-    ./report-service/cmd/{report-service,photo-worker} ./notification-service/cmd/{notification-service,delivery-worker} \
-    ./migrations/cmd/migrate ./scripts/cmd/mailbox) 9>&-
+  build ./report-service/cmd/{report-service,photo-worker} ./notification-service/cmd/{notification-service,delivery-worker} \
+    ./migrations/cmd/migrate ./scripts/cmd/mailbox "$@"
 }
 
 # native_servers starts PostgreSQL and RabbitMQ and makes what the services
@@ -146,7 +148,7 @@ native_stop() {
     postgres-[123]) patroni_node_stop "$native_dir/$1" ;;
     etcd-[123]) stop "$native_dir/$1.pid" ;;
     report-[1-9]* | notification-[1-9]* | photo-[1-9]* | delivery-[1-9]*) replica_stop "$1" ;;
-    *) die "stop: want gateway, mailbox, postgres, postgres-NUMBER, etcd-NUMBER, rabbitmq, rabbitmq-NUMBER, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, got '${1:-}'" ;;
+    *) die "stop: must be gateway, mailbox, postgres, postgres-NUMBER, etcd-NUMBER, rabbitmq, rabbitmq-NUMBER, report-NUMBER, notification-NUMBER, photo-NUMBER or delivery-NUMBER, not '${1:-}'" ;;
   esac
 }
 
@@ -174,7 +176,7 @@ native_start() {
       [[ -e $state/up ]] || die "start: this stack is down; scripts/stack up starts it"
       if [[ $1 == gateway ]]; then gateway_up; else replica_up "${1%-*}" "$number"; fi
       ;;
-    *) die "start: want gateway, report-NUMBER, notification-NUMBER, photo-NUMBER, delivery-NUMBER, rabbitmq-NUMBER or postgres-NUMBER, got '${1:-}'" ;;
+    *) die "start: must be gateway, report-NUMBER, notification-NUMBER, photo-NUMBER, delivery-NUMBER, rabbitmq-NUMBER or postgres-NUMBER, not '${1:-}'" ;;
   esac
 }
 

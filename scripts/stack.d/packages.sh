@@ -2,21 +2,25 @@
 # Installing the distribution's servers where they are missing. Only their
 # programs are wanted: no system server is started, enabled or configured.
 
-# missing_packages prints the Debian packages whose programs are not there.
+# missing_packages prints the Debian packages whose programs are not there. The
+# servers are looked for where platform/devserver finds them.
 missing_packages() {
-  servers find postgres >/dev/null 2>&1 || echo postgresql
-  servers find rabbitmq >/dev/null 2>&1 || echo rabbitmq-server
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || compgen -G '/usr/pgsql-*/bin/initdb' >/dev/null ||
+    compgen -G '/opt/homebrew/opt/postgresql@*/bin/initdb' >/dev/null || has initdb || echo postgresql
+  compgen -G '/usr/lib/rabbitmq/bin/rabbitmq-server' >/dev/null || has rabbitmq-server || echo rabbitmq-server
   find_program nginx >/dev/null || echo nginx-light
   find_program openssl >/dev/null || echo openssl
 }
 
-# missing_for_tests prints the packages that only tests need: the browsers that
-# they drive, and Node.js for the page's own tests. Only Debian has a Chromium
-# that runs in a container; elsewhere both are left to the user.
+# missing_for_tests prints the packages that only tests need: for `make test` the
+# browser that they drive; for `make check` also Node.js for the page's own tests,
+# what cameras, virus scanners and mail servers of others do, and curl.
+# missing_for_tests test|check
 missing_for_tests() {
-  grep -qs '^ID=debian' /etc/os-release || return 0
-  find_program chromium >/dev/null || echo chromium
+  grep -qs '^ID=debian' /etc/os-release || return 0 # elsewhere no Chromium runs in a container
   find_program chromium-headless-shell >/dev/null || echo chromium-headless-shell
+  [[ $1 == check ]] || return 0
+  find_program chromium >/dev/null || echo chromium
   find_program npm >/dev/null || printf '%s\n' nodejs npm
   # Photos as others make them, what others find in them, and a virus scanner.
   find_program identify >/dev/null || echo imagemagick # other packages have a program "convert", too

@@ -14,10 +14,7 @@ patroni_nodes=()
 patroni=''
 
 # is_patroni tells whether there are several nodes.
-is_patroni() {
-  [[ $postgres_nodes == [13] ]] || die "POSTGRES_NODES: want 1 or 3, got '$postgres_nodes'"
-  ((postgres_nodes > 1))
-}
+is_patroni() { [[ $postgres_nodes == 3 ]]; }
 
 # patroni_good tells whether a version may be used.
 patroni_good() { [[ $1 =~ ^([0-9]+)\. ]] && ((BASH_REMATCH[1] >= 4)); }

@@ -31,6 +31,17 @@ free_ports() {
   done
 }
 
+# stack_ports exports ports of its own for a whole stack, apart from those of the
+# servers, which `scripts/stack up` chooses.
+stack_ports() {
+  local names=(GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT
+    DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT) ports i
+  mapfile -t ports < <(free_ports "${#names[@]}" 11600)
+  for i in "${!names[@]}"; do
+    export "${names[i]}=${ports[i]}"
+  done
+}
+
 # http_ok tells whether a GET on 127.0.0.1 is answered with 200. It needs no
 # curl, which a bare machine may lack.
 http_ok() {

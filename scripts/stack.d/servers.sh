@@ -8,10 +8,13 @@ servers() { "$state/bin/servers" "$@" 9>&-; }
 # server_ready asks whether a server answers; why it does not is of no interest.
 server_ready() { servers ready "$@" 2>/dev/null; }
 
-servers_build() {
-  has go || die "Go is not installed; see https://go.dev/doc/install"
-  mkdir -p "$state/bin"
-  (cd "$root" && go build -o "$state/bin/" ./scripts/cmd/servers) 9>&- || die "the build failed"
+servers_build() { build ./scripts/cmd/servers || die "the build failed"; }
+
+# build compiles programs into the stack's own folder as the images have them: they
+# call no C, and nobody debugs them. Leaving out what a debugger reads takes a
+# quarter off the first build.
+build() {
+  (cd "$root" && CGO_ENABLED=0 go build -ldflags='-s -w' -gcflags=all=-dwarf=false -o "$state/bin/" "$@") 9>&-
 }
 
 # postgres_start starts the server of a folder: postgres_start DIR PORT PASSWORD_FILE [SETTING…]

@@ -28,8 +28,6 @@ mailbox_up() {
   local pidfile=$native_dir/mailbox.pid log=$state/logs/mailbox.log
   own_mailbox || return 0
   running "$pidfile" && return
-  port_open "$mailbox_port" && port_taken "$mailbox_port" MAILBOX_PORT
-  port_open "$mailbox_smtp_port" && port_taken "$mailbox_smtp_port" MAILBOX_SMTP_PORT
   say "starting the mailbox on port $mailbox_port"
   start "$pidfile" "$log" "$state/bin/mailbox" -smtp "127.0.0.1:$mailbox_smtp_port" -http "127.0.0.1:$mailbox_port"
   wait_for mailbox "$pidfile" "$log" http_ok "$mailbox_port" /
@@ -60,7 +58,6 @@ replica_port() {
 # those that are too many.
 services_up() {
   local service number
-  [[ $replicas =~ ^[1-9][0-9]?$ ]] || die "REPLICAS: want a number from 1 to 99, got '$replicas'"
   for service in report notification photo delivery; do
     for number in $(seq "$replicas"); do
       replica_up "$service" "$number"
@@ -83,8 +80,6 @@ replica_up() {
     return
   fi
   replica_stop "$name"
-  port_open "$operations" && port_taken "$operations" "${1^^}_OPERATIONS_PORT"
-  port_open "$port" && port_taken "$port" "${1^^}_PORT"
   say "starting $name on port $port"
   start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$(program "$1")"
   [[ $1 != photo ]] || give_way "$(pid_of "$pidfile")"
@@ -165,5 +160,3 @@ services_down() {
   done
   wait
 }
-
-port_taken() { die "port $1 is taken by another program; choose one with $2=…, for instance: make up $2=$(($1 + 10000))"; }

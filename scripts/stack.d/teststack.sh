@@ -6,14 +6,18 @@
 test_dir=$state/test
 test_known=$state/test.known
 
-# test_up starts the servers unless they run, and prints their addresses.
+# test_up starts the servers unless they run, and prints their addresses. It installs
+# what `make test` uses, or also what `make check` does: test_up [test|check]
 test_up() {
-  if ! test_running; then
-    servers_build
-    # shellcheck disable=SC2046 # a word for each package
-    need_packages $(missing_for_tests)
-    test_start
-  fi
+  local install
+  check_go
+  report_faults
+  # shellcheck disable=SC2046 # a word for each package
+  need_packages $(missing_for_tests "${1:-test}") &
+  install=$!
+  test_running || servers_build
+  wait "$install" || exit 1
+  test_running || test_start
   cat "$test_dir/env"
 }
 

@@ -25,12 +25,14 @@ const (
 	digestWait = 90 * time.Second
 )
 
-// A mailReader is a resident who wants a mail about each new status, and a digest
-// of the rest. They come to the mailbox of the stack, and count as one more screen.
+// A mailReader is a resident who asked for a mail about each new status, and
+// perhaps for a digest of the rest. The mails come to the mailbox of the stack, and
+// count as one more screen.
 type mailReader struct {
 	*person
 	mailbox string // its page
 	address string // that the mails go to
+	digest  bool   // whether one is waited for
 	audit   *audit
 }
 
@@ -42,16 +44,16 @@ type mail struct {
 	Text    string `json:"text"`
 }
 
-// wantMails has p prove an address, by the code that is sent there, and ask for
-// mails about new statuses. His digest is of what happens from here on.
-func wantMails(ctx context.Context, p *person, mailbox string, a *audit) (*mailReader, error) {
-	r := &mailReader{person: p, mailbox: strings.TrimSuffix(mailbox, "/"), address: uuid.NewString() + "@example.org", audit: a}
+// wantMails proves an address of p, by the code that is sent there, and asks for
+// mails about new statuses. A digest is of what happens from here on.
+func wantMails(ctx context.Context, p *person, mailbox string, digest bool, a *audit) (*mailReader, error) {
+	r := &mailReader{person: p, mailbox: strings.TrimSuffix(mailbox, "/"), address: uuid.NewString() + "@example.org", digest: digest, audit: a}
 	contact := map[string]string{"address": r.address, "language": "en", "zone": "Etc/UTC"}
 	if err := p.Do(ctx, http.MethodPut, "/me/contact", contact, nil); err != nil {
 		return nil, fmt.Errorf("give an address for mails: %w", err)
 	}
 	if err := p.Do(ctx, http.MethodPost, "/me/contact/code", nil, nil); err != nil {
-		return nil, fmt.Errorf("have a code sent: %w", err)
+		return nil, fmt.Errorf("request a code: %w", err)
 	}
 	code, err := r.awaitCode(ctx)
 	if err != nil {
@@ -63,10 +65,13 @@ func wantMails(ctx context.Context, p *person, mailbox string, a *audit) (*mailR
 	if err := p.Do(ctx, http.MethodPut, "/me/preferences", map[string][]string{"email": {statusType}}, nil); err != nil {
 		return nil, fmt.Errorf("ask for mails: %w", err)
 	}
+	if !digest {
+		return r, nil
+	}
 	return r, r.setDigest(ctx, time.Now().Add(12*time.Hour))
 }
 
-// setDigest has the digest due at a moment, to the minute.
+// setDigest asks for a digest that is due at a moment, to the minute.
 func (r *mailReader) setDigest(ctx context.Context, at time.Time) error {
 	settings := map[string]string{"frequency": "daily", "at": at.UTC().Format("15:04")}
 	if err := r.Do(ctx, http.MethodPut, "/me/digest", settings, nil); err != nil {
@@ -75,7 +80,7 @@ func (r *mailReader) setDigest(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// wantDigest has the digest due at the next full minute.
+// wantDigest asks for a digest at the next full minute.
 func (r *mailReader) wantDigest(ctx context.Context) error {
 	at := time.Now().Add(5 * time.Second).Truncate(time.Minute).Add(time.Minute)
 	r.audit.expect(sight{screen: mailboxName, typ: digestMail}, at)

@@ -3,8 +3,9 @@
 // holds the streams open like browsers do and counts what arrived.
 //
 // Another system of the city is told of every change by a webhook, and counts as
-// one more screen. So does a mailbox, if the stack has one: a resident wants mails
-// about new statuses, and a digest.
+// one more screen. So does a mailbox, if the stack has one: a resident asks for mails
+// about new statuses. With -digest the demo also waits for the resident's digest,
+// which is due at a full minute.
 //
 // Some reports get photos that have a place in them, which must not be in what
 // everybody is served.
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	gateway := flags.String("gateway", cmp.Or(getenv("GATEWAY_URL"), "http://127.0.0.1:8080"), "address of the stack; or set GATEWAY_URL")
 	address := flags.String("receiver", cmp.Or(getenv("DEMO_RECEIVER"), "127.0.0.1"), "address of this machine at which webhooks reach it; or set DEMO_RECEIVER")
 	mailbox := flags.String("mailbox", getenv("MAILBOX_URL"), "address of the stack's mailbox, none for no mails; or set MAILBOX_URL")
+	digest := flags.Bool("digest", false, "wait for a digest as well, which takes up to a minute")
 	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		residentNames[0], residentNames[1], anonymousName, officialName)
 	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
 	if *mailbox != "" {
-		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, a); err != nil {
+		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, *digest, a); err != nil {
 			return errors.Join(err, other.close())
 		}
 		everyone.streams.Go(func() {
@@ -89,7 +91,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 				everyone.failed <- err
 			}
 		})
-		fmt.Fprintf(out, "%s is written to about each new status, and gets a digest of the rest: see %s\n", residentNames[0], *mailbox)
+		fmt.Fprintf(out, "%s gets a mail about each new status: see %s\n", residentNames[0], *mailbox)
 	}
 	err = p.perform(ctx, sample, ids)
 	dark()
@@ -109,7 +111,7 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	if err := p.vote(ctx); err != nil {
 		return err
 	}
-	if p.mails != nil {
+	if p.mails != nil && p.mails.digest {
 		if err := p.mails.wantDigest(ctx); err != nil {
 			return err
 		}
@@ -117,7 +119,7 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	if err := p.work(ctx); err != nil {
 		return err
 	}
-	if p.mails != nil {
+	if p.mails != nil && p.mails.digest {
 		fmt.Fprintln(p.out, "\nThe digest is due at the next full minute.")
 		p.mails.awaitDigest(ctx)
 	}

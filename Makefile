@@ -4,11 +4,18 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help up down status logs clean demo page screenshots build test test-quick \
+.PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-cluster bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
-help: ## list the targets
+help: ## list the first targets
+	@for target in demo up down test check; do \
+	awk -F ':.*## ' -v target=$$target '$$1 == target { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST); done
+	@echo
+	@echo '  STACK=native|compose chooses the stack (Compose where a Docker engine answers),'
+	@echo '  REPLICAS=3 runs three of each service. `make help-all` lists all targets.'
+
+help-all: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  STACK=native|compose chooses the stack (Compose where a Docker engine answers),'
@@ -33,14 +40,12 @@ clean: ## stop everything and remove all data and built programs
 	@rm -rf .stack
 
 demo: ## start the stack and walk the main job on sample reports
-	@scripts/stack up
-	@GATEWAY_URL=$$(scripts/stack address) MAILBOX_URL=$$(scripts/stack mailbox) \
-	DEMO_RECEIVER=$${DEMO_RECEIVER:-$$(scripts/stack receiver)} go run ./scripts/cmd/demo
+	@scripts/stack demo
 
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	@scripts/page.sh build
 
-screenshots: ## take the pictures in docs/screenshots anew, from a stack started with GATEWAY_LIMITS=off
+screenshots: ## take the pictures in docs/screenshots again, from a stack started with GATEWAY_LIMITS=off
 	@secret=$${STACK_DIR:-.stack}/native/secrets/rabbitmq/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
 	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"
@@ -49,8 +54,11 @@ build: page ## compile the page, where npm is installed, and the programs, into 
 	@mkdir -p bin
 	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
 
-test: ## formatting, linters and all tests with -race, on real servers
+test: ## does it work? package tests and the main promises, on real servers
 	@scripts/test.sh
+
+check: test ## everything that must hold before a change is merged
+	@scripts/check.sh
 
 test-quick: ## only the tests whose code changed
 	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')
@@ -66,7 +74,7 @@ lint: ## formatting, linters, shell scripts, known vulnerabilities
 fmt: ## format all Go sources
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')
 
-generate: ## make the generated code anew from its sources
+generate: ## make the generated code from its sources
 	go generate ./platform/... ./report-service/... ./notification-service/...
 
 notices: ## write the licences of what the programs contain into deploy/third-party-notices.txt

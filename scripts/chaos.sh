@@ -7,13 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/stack.d/ports.sh
 source scripts/stack.d/ports.sh
-export STACK=native STACK_DIR=${TEST_DATA:-$PWD/.stack}/chaos REPLICAS=2 \
-  GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT
-mapfile -t ports < <(free_ports 10 11600) # apart from those of the servers, which are chosen later
-GATEWAY_PORT=${ports[0]} GATEWAY_TLS_PORT=${ports[1]} REPORT_PORT=${ports[2]} NOTIFICATION_PORT=${ports[3]}
-REPORT_OPERATIONS_PORT=${ports[4]} NOTIFICATION_OPERATIONS_PORT=${ports[5]}
-DELIVERY_OPERATIONS_PORT=${ports[6]} MAILBOX_PORT=${ports[7]} MAILBOX_SMTP_PORT=${ports[8]}
-PHOTO_OPERATIONS_PORT=${ports[9]}
+export STACK=native STACK_DIR=${TEST_DATA:-$PWD/.stack}/chaos REPLICAS=2
+stack_ports
 
 mkdir -p "$STACK_DIR/bin"
 go build -o "$STACK_DIR/bin/chaos" ./scripts/cmd/chaos

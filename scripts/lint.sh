@@ -145,11 +145,24 @@ documents() {
   return "$missing"
 }
 
+# promises makes sure that the tests exist that CONTRIBUTING.md names, and those
+# that scripts/testing.sh chooses.
+promises() {
+  local name missing=0
+  for name in $({ grep -oE '`Test[A-Za-z0-9]+' CONTRIBUTING.md | tr -d '\`'; sed -n "/^walks=/s/[.*]*[|)(]/\n/gp" scripts/testing.sh | grep -oE '^Test[A-Za-z0-9]+'; } | sort -u); do
+    git grep -qE "^func $name" -- '*_test.go' || {
+      echo "there is no test $name"
+      missing=1
+    }
+  done
+  return "$missing"
+}
+
 # page checks the types of the page's sources, lints them and their formatting.
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices linters shell alerts variables documents vulnerabilities page
+  set -- formatting generated versions notices linters shell alerts variables documents promises vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

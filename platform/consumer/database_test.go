@@ -106,20 +106,6 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-func TestDatabaseAwayForTwoMinutes(t *testing.T) {
-	t.Parallel()
-	b := newDatabaseHarness(t, patientApply)
-	b.publish(200)
-	over := time.After(2 * time.Minute)
-	b.server.Stop()
-	b.publish(200)
-	b.outlast()
-	<-over
-	b.publish(100)
-	b.server.Start()
-	b.recovered(t, "stopped for two minutes")
-}
-
 func TestDatabaseRestartedUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := newDatabaseHarness(t, patientApply)

@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/short"
 )
 
 // TestMain lets the test binary be a releaser that kills itself.
@@ -83,9 +84,9 @@ func die() {
 
 // A releaser that is killed again and again, after its claim, before and after
 // a confirm, loses nothing and doubles no effect.
-func TestReleaserKilledHundredTimes(t *testing.T) {
+func TestReleaserKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	const n, kills = 4_000, 100
+	n, kills := short.Count(400, 4_000), short.Count(10, 100)
 	h := consumertest.New(t)
 	none := delay.NewReleaser(delay.Config{Max: n, ReleaseRate: 1}, delay.NewStore(h.Pool), nil, nil, prometheus.NewRegistry(), zerolog.Nop())
 	h.Start(consumertest.WithParker(none)) // it parks, and releases nothing

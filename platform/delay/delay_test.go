@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/short"
 )
 
 const queue = "queue.vote_received"
@@ -112,7 +113,7 @@ func TestMixedDelays(t *testing.T) {
 // of them arrive.
 func TestBrokerDestroyedWhileMessagesWait(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	n := short.Count(1_000, 10_000)
 	server := rabbittest.StartServer(t)
 	h := consumertest.On(t, server.URL(), pgtest.Notification(t))
 	h.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch, c.BatchSize = 100, 100 }))

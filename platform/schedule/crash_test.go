@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/short"
 )
 
 // crashSteps is how many steps a run of the job has.
@@ -107,9 +108,10 @@ func (h *harness) replica(database string, at int, afterEffect bool, signal sysc
 
 // Three replicas that are killed a hundred times during fifty periods run each
 // period once, and each of its steps has its effect once.
-func TestKilledHundredTimes(t *testing.T) {
+func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	const periods, kills, replicas = 50, 100, 3
+	periods, kills := short.Count(10, 50), short.Count(20, 100)
+	const replicas = 3
 	h := newHarness(t)
 	h.exec(`create table effects (period text, step int)`)
 	h.waited("job", periods)

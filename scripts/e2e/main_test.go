@@ -6,22 +6,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
 )
 
-// binaries is the folder with what TestMain built, with the race detector, and
-// plain is that of the same without it.
-var binaries, plain string
+// binaries is the folder with what TestMain built.
+var binaries string
 
-// programs returns the folder that the programs of t are in. Those behind a page
-// do what they do in the other tests as well, where the race detector watches them.
-// With it they would take a fifth of the processors, which the browser needs.
-func programs(t *testing.T) string {
-	if strings.HasPrefix(t.Name(), "TestPage") {
-		return plain
-	}
-	return binaries
+// buildFlags build programs as scripts/stack does. The race detector watches the
+// packages' own tests; in whole processes it would take half of the processors.
+var buildFlags = []string{"-ldflags=-s -w", "-gcflags=all=-dwarf=false"}
+
+// buildCommand prepares a build of packages, at the repository's top, into dir.
+func buildCommand(dir string, args ...string) *exec.Cmd {
+	build := exec.Command("go", slices.Concat([]string{"build", "-o", dir + string(filepath.Separator)}, buildFlags, args)...)
+	build.Dir = root()
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return build
 }
 
 // TestMain builds the programs once for all tests.
@@ -36,20 +37,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binaries, plain = filepath.Join(dir, "race"), filepath.Join(dir, "plain")
-	for module, packages := range map[string][]string{
-		"report-service":       {"./cmd/report-service", "./cmd/photo-worker"},
-		"notification-service": {"./cmd/notification-service", "./cmd/delivery-worker"},
-		"scripts":              {"./cmd/demo"},
-	} {
-		for folder, race := range map[string]string{binaries: "-race=true", plain: "-race=false"} {
-			build := exec.Command("go", append([]string{"build", race, "-ldflags=-w", "-o", folder + string(filepath.Separator)}, packages...)...)
-			build.Dir = filepath.Join(root(), module)
-			if out, err := build.CombinedOutput(); err != nil {
-				fmt.Fprintf(os.Stderr, "e2e: build %s: %v\n%s", packages, err, out)
-				return 1
-			}
-		}
+	binaries = dir
+	build := buildCommand(dir, "./report-service/cmd/report-service", "./report-service/cmd/photo-worker",
+		"./notification-service/cmd/notification-service", "./notification-service/cmd/delivery-worker", "./scripts/cmd/demo")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: build: %v\n%s", err, out)
+		return 1
 	}
 	defer func() {
 		close(endings)

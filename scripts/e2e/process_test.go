@@ -30,7 +30,7 @@ type process struct {
 }
 
 func newProcess(t *testing.T, name string, env map[string]string) *process {
-	p := &process{t: t, path: filepath.Join(programs(t), name), env: env}
+	p := &process{t: t, path: filepath.Join(binaries, name), env: env}
 	p.log.parts = 2 // for everyone, and for operators
 	t.Cleanup(func() {
 		p.kill()

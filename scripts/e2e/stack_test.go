@@ -74,7 +74,6 @@ func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, not
 		// Tests do in seconds what people do in hours.
 		"REPORTS_PER_USER": "off", "VOTES_PER_USER": "off", "COMMENTS_PER_USER": "off",
 		"AUTH_MODE": "dev", "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
-		"GORACE": "halt_on_error=1 exitcode=66 atexit_sleep_ms=20",
 		// Where file puts its reports.
 		"PAGE_MAP_CENTER": "107.6098,-6.9147,14",
 	}

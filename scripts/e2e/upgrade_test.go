@@ -118,9 +118,8 @@ func buildNextRelease(t *testing.T) string {
 	if err := os.WriteFile(overlay, must(json.Marshal(map[string]any{"Replace": replace})), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-race", "-ldflags=-w", "-overlay", overlay, "-o", dir+string(filepath.Separator),
+	build := buildCommand(dir, "-overlay", overlay,
 		"./report-service/cmd/report-service", "./notification-service/cmd/notification-service", "./migrations/cmd/migrate")
-	build.Dir = root()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the next release: %v\n%s", err, out)
 	}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# What must hold before a change is merged, besides scripts/test.sh, which runs
+# first: linters, the page's own tests, all browser tests, the chart, the owner's
+# three scripts and a crash of each server on a stack with two replicas, and a fault
+# of every kind while people use the city.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/testing.sh
+source scripts/testing.sh
+begin check
+
+# components walks the main job on two replicas of everything, puts them under load,
+# and crashes the servers below them one by one.
+components() (
+  export STACK=native STACK_DIR=${TEST_DATA:-$PWD/.stack}/components REPLICAS=2
+  stack_ports
+  trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
+  scripts/test-all-components.sh &&
+    scripts/test-rabbitmq-features.sh &&
+    scripts/test-extreme-load-2.5m.sh -reports-per-user 1 &&
+    scripts/test-stack.sh
+)
+
+# faults breaks every kind of process once, while people use a stack.
+faults() { scripts/chaos.sh -faults 0 -rate 6; }
+
+# stacks runs the two in turn: each keeps a stack of its own busy.
+stacks() {
+  local code=0
+  step components components || code=1
+  step faults faults || code=1
+  return "$code"
+}
+
+# The page's unit tests need neither server nor browser.
+page() { scripts/page.sh test; }
+
+# helm tests the chart, which is no part of the workspace.
+helm() { GOWORK=off go -C deploy/helm test -count=1 ./...; }
+
+stacks &
+stacks=$!
+# The linters give way: on a busy machine they would otherwise be left over.
+{ step page page && step lint nice -n 5 scripts/lint.sh; } &
+lint=$!
+
+# What `make test` left out for a program that it does not install, and the rest of
+# the end-to-end tests.
+gotest programs './report-service/internal/clamd ./notification-service/internal/webhook ./notification-service/internal/web' \
+  "${race[@]}" -count=1 || failed+=(programs)
+# What `make test` repeats less often.
+mapfile -t shortened < <(git grep -l '"github.com/cityconnect/cityconnect/platform/short"' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$||' | sort -u)
+gotest thorough "${shortened[*]}" "${race[@]}" -parallel 4 || failed+=(thorough)
+# Without cgo for the end-to-end tests, as the programs that they start.
+CGO_ENABLED=0 gotest end-to-end './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -skip "$walks" || failed+=(end-to-end)
+step helm helm || failed+=(helm)
+await stacks "$stacks"
+await lint "$lint"
+grep -h '^expected=' "$logs/components.log" | tail -n 1 || true
+tail -n 1 "$logs/faults.log" || true
+cat "$logs/lint.log"
+report check

@@ -1,0 +1,126 @@
+# shellcheck shell=bash disable=SC2034 # scripts that source this use its variables
+# What scripts/test.sh and scripts/check.sh share: the tests' servers, the runner,
+# and the last lines. Source it from the repository's top.
+
+# shellcheck source=scripts/stack.d/ports.sh
+source scripts/stack.d/ports.sh
+
+logs=$PWD/.stack/logs
+flaky_list=$PWD/.stack/flaky.txt
+mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
+failed=()
+
+# walks are the end-to-end tests that answer "does it work?": the main promises
+# through kills of each process, privacy, and the page for each role.
+walks='^(TestReportServiceKilled.*|TestNotificationServiceKilledMidStream|TestBrokerStopped|TestPrimaryIsKilled|TestMessageTwiceHasOneEffect|TestMalformedMessageIsDeadLettered|TestRollbackLeavesNeitherRowNorEvent|TestConcurrentVotes|TestPrivacyCanary|TestErasureCanary|TestTwoWorldsLookTheSame|TestOtherSystemLearnsOfEveryChange|TestLinksOfMails|TestDemo|TestAPIFuzz|TestPageReportAndVote|TestPageAnonymous|TestPageStatusLive|TestPageWorkbenchByKeyboard|TestPageReplaysDeadLetter)$'
+
+# begin starts the tests' servers, unless they run: begin test|check
+begin() {
+  mkdir -p "$logs"
+  : >"$flaky_list"
+  rm -f "$logs"/*.tests.json "$logs"/*.flaky
+  # What is in the tests' server need not survive the machine. Each of the thousand
+  # databases that they drop would wait until the disk has all that is in the
+  # others. Benchmarks start it without this.
+  export TEST_POSTGRES_SETTINGS='fsync=off full_page_writes=off'
+  # The files of all servers are in memory where that has room for them: on a disk
+  # that others keep busy, a server stands still.
+  if memory_has_room; then
+    export TEST_DATA
+    TEST_DATA=$(mktemp -d /dev/shm/cityconnect.XXXXXX)
+    chmod 755 "$TEST_DATA" # for the servers' own accounts
+  fi
+  [[ -s .stack/test/env ]] || stop_servers=1
+  trap finish EXIT
+  local addresses
+  addresses=$(scripts/stack test-up "$1")
+  eval "$addresses"
+  # A program with the race detector sleeps for a second before it exits unless this
+  # says otherwise: each of the hundred packages, and each replica that a test stops.
+  export GORACE="atexit_sleep_ms=20 ${GORACE:-}"
+}
+
+memory_has_room() { # 10 GiB
+  local free
+  free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1) && ((free > 10 << 20)) &&
+    free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) && ((free > 10 << 20))
+}
+
+# finish stops the servers that begin started. The files of others stay.
+finish() {
+  [[ -z ${stop_servers:-} ]] || scripts/stack test-down
+  [[ -z ${TEST_DATA:-} ]] || rmdir "$TEST_DATA" 2>/dev/null || true
+}
+
+# gotest runs tests once, and those that failed once more: one that then passes is
+# flaky, and does not fail the run. gotest NAME PACKAGES [FLAG…]
+gotest() {
+  local name=$1 packages=$2
+  shift 2
+  scripts/tool.sh gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped \
+    --rerun-fails=1 --rerun-fails-report "$logs/$name.flaky" --jsonfile "$logs/$name.tests.json" \
+    --packages "$packages" -- "$@"
+}
+
+# Vet is among the linters, and nobody debugs these programs: leaving out both, and
+# what a debugger reads, saves a quarter of the time until the first test runs.
+race=(-race -timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
+
+# The end-to-end tests break programs that run beside them, which the race detector
+# does not watch. Their own build has the flags of those programs, and shares their
+# compiled packages.
+plain=(-timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
+
+# step runs a command with its output in a log, and shows that where it fails:
+# step NAME COMMAND…
+step() {
+  local name=$1 log=$logs/$1.log
+  shift
+  if "$@" >"$log" 2>&1; then
+    echo "$name: ok"
+    return
+  fi
+  cat "$log"
+  echo "$name: FAILED; its output is above, and in $log"
+  return 1
+}
+
+# await waits for a step in the background: await NAME PID
+await() { wait "$2" || failed+=("$1"); }
+
+# report prints what failed and what was flaky by name, and last of all the sums of
+# the run: report COMMAND
+report() {
+  local user=0 system=0 child_user child_system
+  cat "$logs"/*.flaky 2>/dev/null | sed -n 's/^\(.*\): 2 runs, 1 failures\?.*/\1/p' | sort -u >"$flaky_list"
+  if [[ -s $flaky_list ]]; then
+    echo 'flaky, passed when run again:'
+    sed 's/^/  /' "$flaky_list"
+  fi
+  if ((${#failed[@]})); then
+    echo "failed: ${failed[*]}"
+    for name in "${failed[@]}"; do
+      failed_tests "$name"
+    done | sort -u
+  fi
+  { read -r user system && read -r child_user child_system; } < <(times)
+  echo "$1: tests=$(cat "$logs"/*.tests.json 2>/dev/null | grep -c '"Action":"pass".*"Test":') seconds=$SECONDS" \
+    "cpu_seconds=$(seconds "$user" "$system" "$child_user" "$child_system") flaky=$(wc -l <"$flaky_list") failed=${#failed[@]}"
+  ((${#failed[@]} == 0))
+}
+
+# failed_tests prints the tests of a run that failed for good.
+failed_tests() {
+  sed -n 's/.*"Action":"fail".*"Package":"\([^"]*\)","Test":"\([^"]*\)".*/  \1.\2/p' "$logs/$1.tests.json" 2>/dev/null |
+    grep -vxFf <(sed 's/^/  /' "$flaky_list") || true
+}
+
+# seconds adds times such as 1m2.345s.
+seconds() {
+  local time sum=0
+  for time in "$@"; do
+    time=${time%s}
+    sum=$((sum + ${time%m*} * 60 + 10#$(printf '%.0f' "${time#*m}")))
+  done
+  echo "$sum"
+}

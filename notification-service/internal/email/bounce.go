@@ -1,17 +1,19 @@
 package email
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"mime/multipart"
+	"net/mail"
+	"net/textproto"
 	"regexp"
 	"strings"
-
-	"github.com/jhillyerd/enmime/v2"
-	"github.com/jhillyerd/enmime/v2/dsn"
 )
 
 // MaxBounce is how much of a bounce is read. What is asked for are the headers of
@@ -64,37 +66,70 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 	if err != nil {
 		return Bounce{}, fmt.Errorf("read bounce: %w", err)
 	}
-	root, err := enmime.ReadParts(bytes.NewReader(message))
-	if err != nil || root == nil || root.ContentType != "multipart/report" {
+	root, err := mail.ReadMessage(bytes.NewReader(message))
+	if err != nil {
+		return Bounce{}, ErrNoBounce
+	}
+	mediaType, params, err := mime.ParseMediaType(root.Header.Get("Content-Type"))
+	if err != nil || mediaType != "multipart/report" {
 		return Bounce{}, ErrNoBounce
 	}
 	b := Bounce{}
 	if b.Delivery = k.deliveryIn(message); b.Delivery == 0 {
 		return Bounce{}, ErrNoBounce
 	}
-	_, params, err := mime.ParseMediaType(root.Header.Get("Content-Type"))
-	if err == nil && strings.EqualFold(params["report-type"], "feedback-report") {
+	if strings.EqualFold(params["report-type"], "feedback-report") {
 		b.Code, b.Hard = complaint, true
 		return b, nil
 	}
-	report, err := dsn.ParseReport(root)
-	if err != nil {
+	recipient := failedRecipient(multipart.NewReader(root.Body, params["boundary"]))
+	if recipient == nil {
 		return Bounce{}, ErrNoBounce
 	}
-	for _, recipient := range report.DeliveryStatus.RecipientDSNs {
-		if !dsn.IsFailed(recipient) {
-			continue // it is late, or has arrived
+	b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
+	if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
+		if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
+			b.Code = told[1]
 		}
-		b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
-		if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
-			if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
-				b.Code = told[1]
+	}
+	b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
+	return b, nil
+}
+
+// maxReportParts is how many parts of a report are looked at. It has three
+// (RFC 6522 section 3).
+const maxReportParts = 10
+
+// failedRecipient returns what a report says of the first recipient whom it did not
+// reach, or nil. Others are still waited for, or have the mail. Parts within parts
+// are not looked at, so that a message costs what its length allows for.
+func failedRecipient(parts *multipart.Reader) textproto.MIMEHeader {
+	for range maxReportParts {
+		part, err := parts.NextPart()
+		if err != nil {
+			return nil
+		}
+		mediaType, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		if err != nil || mediaType != "message/delivery-status" && mediaType != "message/global-delivery-status" {
+			continue
+		}
+		content := io.Reader(part)
+		if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+			content = base64.NewDecoder(base64.StdEncoding, part)
+		}
+		text, _ := io.ReadAll(content) // what is cut off says enough until there
+		groups := textproto.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\r\n\r\n"))))
+		for {
+			group, err := groups.ReadMIMEHeader() // of the message, then of each recipient
+			if strings.EqualFold(group.Get("Action"), "failed") {
+				return group
+			}
+			if err != nil {
+				return nil
 			}
 		}
-		b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
-		return b, nil
 	}
-	return Bounce{}, ErrNoBounce
+	return nil
 }
 
 // deliveryIn returns the delivery that is named in a message, or 0.

@@ -1,7 +1,10 @@
 package email
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -117,6 +120,54 @@ func TestDeliveryToken(t *testing.T) {
 	for _, wrong := range []string{"", "a", token[1:], token + "a", strings.Repeat("a", 26), strings.Repeat("!", 26)} {
 		if id, ok := before.Delivery(wrong); ok {
 			t.Errorf("%q leads to %d", wrong, id)
+		}
+	}
+}
+
+// Anybody can write to the address of bounces: a message costs no more than its
+// length allows for. Parts within parts cost a parser that follows them an
+// eternity; parameters in pieces, their number squared.
+func TestBounceIsReadInProportion(t *testing.T) { // not parallel: it counts the process's allocations
+	const perByte, besides = 60, 256 << 10
+	keys := testKeys(t)
+	token := "To: <" + keys.DeliveryToken(42) + "@city.example.org>\r\n"
+	head := token + "Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n"
+	status := head + "--b\r\n\r\n\r\n--b\r\nContent-Type: message/delivery-status\r\n"
+	for _, tt := range []struct {
+		name, begin string
+		part        func(i int) string
+	}{
+		{"parameters in pieces", token + "Content-Type: multipart/report; boundary=b", func(i int) string { return fmt.Sprintf(";a*%d=x", i) }},
+		{"parameters", token + "Content-Type: multipart/report; boundary=b", func(i int) string { return fmt.Sprintf("; a%d=x", i) }},
+		{"quotes", token + "Content-Type: multipart/report; boundary=b", func(int) string { return `;a="\"` }},
+		{"encoded words", token + "Content-Type: multipart/report; boundary=b\r\nSubject: ", func(int) string { return "=?UTF-8?b?YQ==?= " }},
+		{"headers", token, func(i int) string { return fmt.Sprintf("A%d:\r\n", i) }},
+		{"long header", token + "Content-Type: multipart/report", func(int) string { return "\r\n ;" }},
+		{"parts", head, func(int) string { return "--b\r\n\r\n" }},
+		{"almost parts", head + "--b\r\n\r\n", func(int) string { return "\r\n--bx" }},
+		{"headers of a part", head + "--b\r\n", func(i int) string { return fmt.Sprintf("A%d:\r\n", i) }},
+		{"recipients", status + "\r\n", func(int) string { return "Action: relayed\r\n\r\n" }},
+		{"fields of a recipient", status + "\r\n", func(i int) string { return fmt.Sprintf("A%d:\r\n", i) }},
+		{"base64", status + "Content-Transfer-Encoding: base64\r\n\r\n", func(int) string { return "=\r\n" }},
+		{"quoted-printable", status + "Content-Transfer-Encoding: quoted-printable\r\n\r\n", func(int) string { return "=\r\n" }},
+		{"tokens", head, func(int) string { return "<" + strings.Repeat("a", 26) + "@" }},
+		{"parts within parts", head, func(i int) string {
+			if i == 0 {
+				return "--b\r\nContent-Type: multipart/mixed; boundary=b1\r\n\r\n"
+			}
+			return fmt.Sprintf("--b%d\r\nContent-Type: multipart/mixed; boundary=b%d\r\n\r\n", i, i+1)
+		}},
+	} {
+		message := bytes.NewBufferString(tt.begin)
+		for i := 0; message.Len() < MaxBounce; i++ {
+			message.WriteString(tt.part(i))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = keys.ParseBounce(message)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > besides+perByte*MaxBounce {
+			t.Fatalf("%s: allocates %d kB", tt.name, got>>10)
 		}
 	}
 }

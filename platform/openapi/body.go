@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -19,32 +20,35 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// checkJSON compares r's body with the document, and lists its faults. It decodes
-// it once: openapi3filter would do it again, and dependentFaults, too. The handler
-// reads what was sent, with the defaults of missing members.
-func (op *operation) checkJSON(r *http.Request) ([]service.FieldError, error) {
+// checkJSON compares r's body with the document, and adds its faults to faults. It
+// decodes it once: openapi3filter would do it again, and dependentFaults, too. The
+// handler reads what was sent, with the defaults of missing members.
+func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	body, err := op.readText(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	value, err := decode(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	faults := nulFaults(body, value)
-	faults = append(faults, op.dependentFaults(value)...)
+	value = faults.trim(op.body, value, nil)
+	if bytes.Contains(body, []byte(`\u0000`)) {
+		faults.addNUL(value, nil)
+	}
+	op.dependentFaults(value, faults)
 	filledIn := false
 	options := append([]openapi3.SchemaValidationOption{
 		openapi3.VisitAsRequest(), openapi3.MultiErrors(), openapi3.DefaultsSet(func() { filledIn = true }),
 	}, op.options.SchemaValidationOptions...)
-	faults = append(faults, op.formats.requestFaults(op.body.VisitJSON(value, options...))...)
+	op.formats.addRequest(faults, op.body.VisitJSON(value, options...))
 	if filledIn {
 		if body, err = json.Marshal(value); err != nil {
-			return nil, fmt.Errorf("encode the body with its defaults: %w", err)
+			return fmt.Errorf("encode the body with its defaults: %w", err)
 		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return faults, nil
+	return nil
 }
 
 // readText returns r's body if the document takes its type and it is text.
@@ -134,50 +138,75 @@ func hexDigit(c byte) rune {
 	return rune(c - '0')
 }
 
-// nulFaults finds the one character that JSON can write and Postgres cannot
-// keep.
-func nulFaults(body []byte, value any) []service.FieldError {
-	if !bytes.Contains(body, []byte(`\u0000`)) {
-		return nil
-	}
-	var faults []service.FieldError
-	eachString(value, "", func(pointer, s string) {
-		if strings.ContainsRune(s, 0) {
-			faults = append(faults, service.FieldError{Pointer: pointer, Detail: "contains a NUL character, which cannot be kept"})
+// trim returns value without what schema has no room for, so that the comparison
+// with the document costs no more than the document allows for, whatever was sent:
+// members that it does not know, which trim adds to l, elements of a list beyond the
+// first one too many, and what is in a list or an object that should be neither. The
+// names in at lead to value.
+func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
+	switch value := value.(type) {
+	case []any:
+		if !schema.Type.Permits(openapi3.TypeArray) {
+			return []any{}
 		}
-	})
-	return faults
+		value = value[:min(uint64(len(value)), *schema.MaxItems+1)]
+		for i, element := range value {
+			value[i] = l.trim(schema.Items.Value, element, append(at, strconv.Itoa(i)))
+		}
+		return value
+	case map[string]any:
+		if !schema.Type.Permits(openapi3.TypeObject) {
+			return map[string]any{}
+		}
+		closed := schema.AdditionalProperties.Has != nil && !*schema.AdditionalProperties.Has
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if property := schema.Properties[name]; property != nil {
+				value[name] = l.trim(property.Value, value[name], append(at, name))
+			} else if closed {
+				l.add(pointerOf(append(at, name)), "unknown field")
+				delete(value, name)
+			}
+		}
+	}
+	return value
 }
 
-// eachString calls found for every string in value, names of members included.
-func eachString(value any, pointer string, found func(pointer, s string)) {
+// addNUL finds the one character that JSON can write and Postgres cannot keep,
+// in every string below value.
+func (l *faultList) addNUL(value any, at []string) {
 	switch value := value.(type) {
 	case string:
-		found(pointer, value)
+		if strings.ContainsRune(value, 0) {
+			l.add(pointerOf(at), "contains a NUL character, which cannot be kept")
+		}
 	case []any:
 		for i, element := range value {
-			eachString(element, fmt.Sprintf("%s/%d", pointer, i), found)
+			if l.more {
+				return
+			}
+			l.addNUL(element, append(at, strconv.Itoa(i)))
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			eachString(value[name], pointer+"/"+escapePointer(name), found)
+			if l.more {
+				return
+			}
+			l.addNUL(value[name], append(at, name))
 		}
 	}
 }
 
 // dependentFaults checks the body's dependentRequired; see Document.plain.
-func (op *operation) dependentFaults(body any) []service.FieldError {
+func (op *operation) dependentFaults(body any, faults *faultList) {
 	members, _ := body.(map[string]any) // if it is no object, the schema says so
-	var faults []service.FieldError
 	for _, name := range slices.Sorted(maps.Keys(op.body.DependentRequired)) {
 		if _, given := members[name]; !given {
 			continue
 		}
 		for _, other := range op.body.DependentRequired[name] {
 			if _, given := members[other]; !given {
-				faults = append(faults, service.FieldError{Pointer: "/" + escapePointer(other), Detail: "missing beside " + name})
+				faults.add("/"+escapePointer(other), "missing beside "+name)
 			}
 		}
 	}
-	return faults
 }

@@ -15,51 +15,43 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// check compares r with the document and returns a problem with all faults.
+// check compares r with the document and returns a problem with its faults.
 // It fills in the defaults of missing parameters. Once it has passed, r has no
 // parameter that the document does not know.
 func (op *operation) check(r *http.Request) error {
-	query, faults := parseQuery(r.URL)
-	if len(faults) > 0 { // the rest would stumble over them
-		return service.InvalidInput.New("", faults...)
+	var faults faultList
+	query := faults.parseQuery(r.URL)
+	if err := faults.problem(); err != nil { // the rest would stumble over them
+		return err
 	}
-	faults = op.parameterFaults(r, query)
+	op.parameterFaults(r, query, &faults)
 	if op.body != nil && !(op.optional && r.ContentLength == 0) {
-		ofBody, err := op.checkJSON(r)
-		if err != nil {
+		if err := op.checkJSON(r, &faults); err != nil {
 			return err
 		}
-		faults = append(faults, ofBody...)
 	}
 	if op.upload != nil {
 		if err := checkUpload(op.upload, r); err != nil {
 			return err
 		}
 	}
-	faults = append(faults, op.schemaFaults(r, query)...)
-	if len(faults) > 0 {
-		return service.InvalidInput.New("", firstOfEach(faults)...)
-	}
-	return nil
+	op.schemaFaults(r, query, &faults)
+	return faults.problem()
 }
 
 // schemaFaults compares the parameters with their schemas. openapi3filter's own
 // ValidateRequest would do the rest, too, and read all of the body for it, an upload
 // as well.
-func (op *operation) schemaFaults(r *http.Request, query url.Values) (faults []service.FieldError) {
+func (op *operation) schemaFaults(r *http.Request, query url.Values, faults *faultList) {
 	input := &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: pathParams(r), QueryParams: query, Route: &op.Route, Options: op.options,
 	}
 	for _, p := range op.parameters {
-		faults = append(faults, op.formats.requestFaults(openapi3filter.ValidateParameter(r.Context(), input, p))...)
+		if faults.more {
+			return
+		}
+		op.formats.addRequest(faults, openapi3filter.ValidateParameter(r.Context(), input, p))
 	}
-	return faults
-}
-
-// firstOfEach keeps the first fault of each value, in the order of their names.
-func firstOfEach(faults []service.FieldError) []service.FieldError {
-	slices.SortStableFunc(faults, func(a, b service.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
-	return slices.CompactFunc(faults, func(a, b service.FieldError) bool { return a.Pointer == b.Pointer })
 }
 
 func pathParams(r *http.Request) map[string]string {

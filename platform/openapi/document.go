@@ -1,7 +1,7 @@
 // Package openapi puts a service's OpenAPI document to work: the routes, the
 // roles that may use them, and what a request may contain are read from it,
 // so that it cannot say one thing and the service do another. A request that
-// breaks the document is refused with all its faults before a handler sees it.
+// breaks the document is refused with its faults before a handler sees it.
 package openapi
 
 import (

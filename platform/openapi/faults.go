@@ -3,7 +3,6 @@ package openapi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,42 +13,62 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// requestFaults lists every fault that openapi3filter found.
-func (f Formats) requestFaults(err error) []service.FieldError {
-	switch e := err.(type) { //nolint:errorlint // takes the tree of errors apart, node by node
-	case nil:
-		return nil
-	case openapi3.MultiError:
-		var faults []service.FieldError
-		for _, inner := range e {
-			faults = append(faults, f.requestFaults(inner)...)
-		}
-		return faults
-	case *openapi3filter.RequestError:
-		if e.Parameter != nil {
-			return []service.FieldError{{Pointer: e.Parameter.Name, Detail: f.describeParameter(e)}}
-		}
-		return f.requestFaults(e.Err)
-	case *openapi3.SchemaError:
-		if e.SchemaField == "properties" {
-			return unknownFaults(e)
-		}
-		return []service.FieldError{{Pointer: pointerOf(e.JSONPointer()), Detail: f.describe(e)}}
-	}
-	return []service.FieldError{{Detail: "not what the document asks for"}}
+// maxFaults are listed in an answer. Whoever writes a client corrects a few at a
+// time; a body has room for tens of thousands.
+const maxFaults = 20
+
+// A faultList has the faults of a request, of each value the first that was found.
+type faultList struct {
+	faults []service.FieldError
+	more   bool // there are more than maxFaults
 }
 
-// unknownFaults blames the members of an object that its schema does not know.
-// The error is about the object; which member it means is in its text alone.
-func unknownFaults(e *openapi3.SchemaError) []service.FieldError {
-	object, _ := e.Value.(map[string]any)
-	var faults []service.FieldError
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if _, known := e.Schema.Properties[name]; !known {
-			faults = append(faults, service.FieldError{Pointer: pointerOf(append(e.JSONPointer(), name)), Detail: "unknown field"})
-		}
+func (l *faultList) add(pointer, detail string) {
+	switch {
+	case l.more || slices.ContainsFunc(l.faults, func(f service.FieldError) bool { return f.Pointer == pointer }):
+	case len(l.faults) == maxFaults:
+		l.more = true
+	default:
+		l.faults = append(l.faults, service.FieldError{Pointer: pointer, Detail: detail})
 	}
-	return faults
+}
+
+// problem returns nil if there are no faults, or else what to answer: the faults in
+// the order of their names.
+func (l *faultList) problem() error {
+	if len(l.faults) == 0 {
+		return nil
+	}
+	detail := ""
+	if l.more {
+		detail = fmt.Sprintf("there are more faults than the %d that are listed", maxFaults)
+	}
+	slices.SortFunc(l.faults, func(a, b service.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return service.InvalidInput.New(detail, l.faults...)
+}
+
+// addRequest adds to l what openapi3filter found.
+func (f Formats) addRequest(l *faultList, err error) {
+	switch e := err.(type) { //nolint:errorlint // takes the tree of errors apart, node by node
+	case nil:
+	case openapi3.MultiError:
+		for _, inner := range e {
+			if l.more {
+				return
+			}
+			f.addRequest(l, inner)
+		}
+	case *openapi3filter.RequestError:
+		if e.Parameter != nil {
+			l.add(e.Parameter.Name, f.describeParameter(e))
+			return
+		}
+		f.addRequest(l, e.Err)
+	case *openapi3.SchemaError:
+		l.add(pointerOf(e.JSONPointer()), f.describe(e))
+	default:
+		l.add("", "not what the document asks for")
+	}
 }
 
 // describeParameter tells what is wrong with a parameter: the first fault

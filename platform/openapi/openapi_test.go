@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -68,7 +69,7 @@ components:
         name: {type: string, minLength: 1, maxLength: 3}
         title: {type: string, format: line}
         story: {type: string, format: text}
-        tags: {type: array, minItems: 1, items: {type: integer, maximum: 999999999999999999}}
+        tags: {type: array, minItems: 1, maxItems: 50, items: {type: integer, maximum: 999999999999999999}}
         from: {type: integer}
         to: {type: integer}
         size: {type: integer, default: 3}
@@ -106,7 +107,7 @@ func done(w http.ResponseWriter, r *http.Request) error {
 
 const path = "/things/0198c0de-0000-7000-8000-000000000001"
 
-func TestEveryFaultIsTold(t *testing.T) {
+func TestFaultsAreTold(t *testing.T) {
 	t.Parallel()
 	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
 	if err != nil {
@@ -170,6 +171,51 @@ func faultsOf(t *testing.T, res *httptest.ResponseRecorder) []string {
 	}
 	slices.Sort(faults)
 	return faults
+}
+
+// An answer lists 20 faults and says that there are more; which ones, does not
+// change from one answer to the next.
+func TestFaultsAreCut(t *testing.T) {
+	t.Parallel()
+	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var twenty []string
+	for i := range 20 {
+		twenty = append(twenty, fmt.Sprintf("%q:0", fmt.Sprint("k", 10+i)))
+	}
+	for _, tt := range []struct {
+		query, body string
+		more        bool
+	}{
+		{"", `{"name":"x",` + strings.Join(twenty, ",") + `}`, false},
+		{"", `{"name":"x","k30":0,` + strings.Join(twenty, ",") + `}`, true},
+		{"", `{"name":"x","tags":[` + strings.Repeat(`"",`, 30) + `""]}`, true},
+		{"", `{"name":"x","tags":{"` + strings.Repeat(`a":0,"`, 30) + `a":["\u0000"]},"story":` + strings.Repeat("[", 99) + `"\u0000"` + strings.Repeat("]", 99) + `,` + strings.Join(twenty[2:], ",") + `}`, false},
+		{"?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q&r&s&t&u", `{"name":"x"}`, true},
+	} {
+		var first string
+		for range 3 {
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path+tt.query, strings.NewReader(tt.body))
+			req.Header.Set("Content-Type", "application/json")
+			res := httptest.NewRecorder()
+			h.ServeHTTP(res, req)
+			var p service.Problem
+			if err := json.Unmarshal(res.Body.Bytes(), &p); err != nil {
+				t.Fatal(err)
+			}
+			if more := strings.Contains(p.Detail, "more faults than the 20"); len(p.Errors) != 20 || more != tt.more {
+				t.Errorf("%.60s%.60s: %d faults, detail %q; want 20, more %t", tt.query, tt.body, len(p.Errors), p.Detail, tt.more)
+			}
+			if first == "" {
+				first = res.Body.String()
+			}
+			if first != res.Body.String() {
+				t.Errorf("%.60s%.60s: answered %s, then %s", tt.query, tt.body, first, res.Body)
+			}
+		}
+	}
 }
 
 // What is wrong with the body as a whole, or with the headers, has one answer.
@@ -300,6 +346,10 @@ func TestLoadRefusesWhatItCannotCheck(t *testing.T) {
 		"minimum: 1, default: 20":       "const: 20",
 		"name: {type: string, minL":     "name: {dependentRequired: {a: [b]}, minL",
 		"dependentRequired: {from: [to": "if: {type: object}, x-rest: {from: [to",
+		"minItems: 1, maxItems: 50":     "minItems: 1",
+		"from: {type: integer}":         "from: {}",
+		"to: {type: integer}":           "to: {oneOf: [{type: integer}]}",
+		"story: {type: string":          "story: {additionalProperties: {type: string}",
 	} {
 		broken := strings.Replace(document, old, replacement, 1)
 		if broken == document {

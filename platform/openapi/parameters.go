@@ -10,38 +10,31 @@ import (
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// parseQuery returns u's query, or what is wrong with it as text: what the
-// database could not take.
-func parseQuery(u *url.URL) (url.Values, []service.FieldError) {
+// parseQuery returns u's query, and adds to l what is wrong with it as text: what
+// the database could not take.
+func (l *faultList) parseQuery(u *url.URL) url.Values {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, []service.FieldError{{Pointer: "query", Detail: "want name=value&…, percent-encoded"}}
+		l.add("query", "want name=value&…, percent-encoded")
+		return nil
 	}
-	var faults []service.FieldError
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		for _, value := range query[name] {
 			if !utf8.ValidString(name+value) || strings.ContainsRune(name+value, 0) {
-				faults = append(faults, service.FieldError{
-					Pointer: strings.ToValidUTF8(name, "\uFFFD"), Detail: "want UTF-8 text without NUL characters"})
+				l.add(strings.ToValidUTF8(name, "\uFFFD"), "want UTF-8 text without NUL characters")
 			}
 		}
 	}
-	return query, faults
+	return query
 }
 
 // parameterFaults finds what openapi3filter lets pass: parameters that the
 // document does not know, which would be ignored although the client meant
 // something by them; a second value where there can be one, of which one would
 // be checked and the other used; and numbers in another spelling than JSON's.
-func (op *operation) parameterFaults(r *http.Request, query url.Values) []service.FieldError {
-	var faults []service.FieldError
-	blame := func(name, detail string) {
-		faults = append(faults, service.FieldError{Pointer: name, Detail: detail})
-	}
+func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *faultList) {
 	var known []string
 	for _, p := range op.parameters {
 		var values []string
@@ -62,20 +55,19 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values) []servic
 		if schema.Items != nil {
 			schema = schema.Items.Value
 		} else if len(values) > 1 {
-			blame(p.Name, "given more than once, want one value")
+			faults.add(p.Name, "given more than once, want one value")
 		}
 		for _, value := range values {
 			if detail := spelling(schema, value); detail != "" {
-				blame(p.Name, detail)
+				faults.add(p.Name, detail)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if !slices.Contains(known, name) {
-			blame(name, "unknown parameter; known here: "+listOr(known, "none"))
+		if !faults.more && !slices.Contains(known, name) {
+			faults.add(name, "unknown parameter; known here: "+listOr(known, "none"))
 		}
 	}
-	return faults
 }
 
 func listOr(names []string, none string) string {

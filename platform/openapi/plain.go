@@ -24,10 +24,14 @@ func (op *operation) plain() error {
 	return nil
 }
 
-var errNotPlain = errors.New("uses a keyword that requests are not checked for")
+var (
+	errNotPlain  = errors.New("uses a keyword that requests are not checked for")
+	errUnbounded = errors.New("has a list without maxItems, a schema without a type, or a keyword below which bodies are not trimmed")
+)
 
 // plain walks root and what is below it. At the top of a body
-// dependentRequired is welcome: dependentFaults sees to it.
+// dependentRequired is welcome: dependentFaults sees to it. Nothing in a body may be
+// where faultList.trim does not get, and be as long as the client likes.
 func plain(root *openapi3.Schema, isBody bool) error {
 	return openapi3.NewSchemaRef("", root).WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
 		s := ref.Value
@@ -37,6 +41,10 @@ func plain(root *openapi3.Schema, isBody bool) error {
 			s.UnevaluatedProperties.Has != nil || s.UnevaluatedProperties.Schema != nil ||
 			len(s.DependentRequired) > 0 && (!isBody || s != root) {
 			return errNotPlain
+		}
+		if isBody && (s.Type.Permits(openapi3.TypeArray) && (s.Items == nil || s.MaxItems == nil) ||
+			s.AdditionalProperties.Schema != nil || len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil) {
+			return errUnbounded
 		}
 		return nil
 	})

@@ -937,7 +937,9 @@ type Preferences struct {
 
 // Problem RFC 9457 problem details.
 type Problem struct {
-	Detail  string  `json:"detail,omitempty,omitzero"`
+	Detail string `json:"detail,omitempty,omitzero"`
+
+	// Errors The faults of the input. If there are more than 20, detail says so.
 	Errors  []Fault `json:"errors,omitempty,omitzero"`
 	Status  int32   `json:"status"`
 	Title   string  `json:"title"`

@@ -751,7 +751,7 @@ type PrivacyLevel string
 type Problem struct {
 	Detail string `json:"detail,omitempty,omitzero"`
 
-	// Errors Every fault of the input.
+	// Errors The faults of the input. If there are more than 20, detail says so.
 	Errors []Fault `json:"errors,omitempty,omitzero"`
 	Status int32   `json:"status"`
 	Title  string  `json:"title"`

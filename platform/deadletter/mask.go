@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,27 +44,33 @@ func foldName(name string) string {
 func MaskBody(body []byte) json.RawMessage {
 	if value, err := decodeJSON(body); err == nil {
 		if object, ok := value.(map[string]any); ok {
-			return encodeJSON(mask(object))
+			return encodeJSON(mask(object, 0))
 		}
 	}
 	return encodeJSON(maskText(strings.ToValidUTF8(string(body), "\uFFFD")))
 }
 
-// mask returns a copy of a JSON value without what names a person.
-func mask(value any) any {
+// maxNested is how many times JSON may be a text of other JSON and still be shown
+// as what it is. Each time that a text becomes part of another the backslashes in
+// it are doubled: 32,000 times < thirteen texts deep would take 130 MB.
+const maxNested = 3
+
+// mask returns a copy of a JSON value without what names a person. The value is
+// in a text in a text, nested times.
+func mask(value any, nested int) any {
 	switch v := value.(type) {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for name, item := range v {
 			if object[name] = masked; !personal[foldName(name)] {
-				object[name] = mask(item)
+				object[name] = mask(item, nested)
 			}
 		}
 		return object
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = mask(item)
+			list[i] = mask(item, nested)
 		}
 		return list
 	case string: // which may hold JSON of its own
@@ -73,8 +78,11 @@ func mask(value any) any {
 		if text == "" || !strings.ContainsRune(`{["`, rune(text[0])) {
 			return v
 		}
+		if nested == maxNested {
+			return maskText(v)
+		}
 		if inner, err := decodeJSON([]byte(text)); err == nil {
-			return string(encodeJSON(mask(inner)))
+			return string(encodeJSON(mask(inner, nested+1)))
 		}
 		if strings.Contains(text, "{") {
 			return maskText(v)
@@ -127,40 +135,49 @@ func MaskHeaders(encoded json.RawMessage) json.RawMessage {
 var errMasked = errors.New("a masked value was moved or copied")
 
 // unmask returns edited with the values of original wherever the editor left
-// what he was shown. A masked value anywhere else is an error.
-func unmask(edited, original any) (any, error) {
-	if reflect.DeepEqual(edited, mask(original)) {
-		return original, nil
-	}
+// what they were shown. A masked value anywhere else is an error.
+func unmask(edited, original any) (any, error) { return restore(edited, mask(original, 0), original) }
+
+// restore is unmask for a part of which the editor was shown the given one. It
+// looks at each value once, so that depth costs no more than length.
+func restore(edited, shown, original any) (any, error) {
 	switch e := edited.(type) {
 	case map[string]any:
+		s, _ := shown.(map[string]any)
 		o, _ := original.(map[string]any)
 		for name, item := range e {
-			kept, known := o[name]
-			if known && item == masked && personal[foldName(name)] {
-				e[name] = kept
-				continue
+			before, kept := s[name], o[name]
+			if _, known := o[name]; known && personal[foldName(name)] {
+				if item == masked {
+					e[name] = kept
+					continue
+				}
+				before, kept = nil, nil // the editor has not seen it
 			}
-			whole, err := unmask(item, kept)
+			whole, err := restore(item, before, kept)
 			if err != nil {
 				return nil, err
 			}
 			e[name] = whole
 		}
 	case []any:
+		s, _ := shown.([]any)
 		o, _ := original.([]any)
 		for i, item := range e {
-			var kept any
-			if i < len(o) {
-				kept = o[i]
+			var before, kept any
+			if i < len(s) {
+				before, kept = s[i], o[i]
 			}
-			whole, err := unmask(item, kept)
+			whole, err := restore(item, before, kept)
 			if err != nil {
 				return nil, err
 			}
 			e[i] = whole
 		}
 	case string:
+		if e == shown {
+			return original, nil
+		}
 		if strings.Contains(e, masked) {
 			return nil, errMasked
 		}

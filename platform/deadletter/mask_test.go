@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -88,5 +89,38 @@ func TestEditPutsBackWhatWasMasked(t *testing.T) {
 	moved := strings.Replace(shown, `"report_title":""`, `"report_title":"•••"`, 1)
 	if _, err := NewEdit(e, json.RawMessage(moved)); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a mask as a title: %v, want an error of kind invalid", err)
+	}
+}
+
+// What somebody put into the broker is masked, edited and put back in proportion
+// to its length, however deep it is, and however often it is a text in a text.
+func TestMaskingIsInProportion(t *testing.T) { // not parallel: it counts the process's allocations
+	const size, perByte = 64 << 10, 400
+	texts := strings.Repeat("<", size/2)
+	for range 13 {
+		encoded, err := json.Marshal(map[string]string{"a": strings.ReplaceAll(texts, `\u003c`, "<")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = strings.ReplaceAll(string(encoded), `\u003c`, "<")
+	}
+	deep := func(innermost string) string {
+		return `{"a":` + strings.Repeat("[", 9000) + innermost + strings.Repeat("]", 9000) + `}`
+	}
+	for _, tt := range []struct{ name, body, edited string }{
+		{"texts in texts", texts, texts},
+		{"lists in lists", deep(`"old"`), deep(`"new"`)},
+		{"objects in objects", strings.Repeat(`{"a":`, 9000) + `"old"` + strings.Repeat("}", 9000), strings.Repeat(`{"a":`, 9000) + `"new"` + strings.Repeat("}", 9000)},
+		{"named people in one another", strings.Repeat(`{"voter_id":`, 5000) + `"old"` + strings.Repeat("}", 5000), strings.Repeat(`{"voter_id":`, 5000) + `"new"` + strings.Repeat("}", 5000)},
+		{"no JSON", strings.Repeat(`<"`, size/2), `{"a":"` + strings.Repeat("<", size) + `"}`},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = NewEdit(&Entry{Type: "report.vote.received", Body: []byte(tt.body)}, json.RawMessage(tt.edited)) // which breaks the contract
+		MaskBody([]byte(tt.body))
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(perByte*(len(tt.body)+len(tt.edited))) {
+			t.Errorf("%s: allocates %d kB for %d", tt.name, got>>10, len(tt.body)>>10)
+		}
 	}
 }

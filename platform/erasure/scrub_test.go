@@ -2,6 +2,7 @@ package erasure_test
 
 import (
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -35,6 +36,26 @@ func TestScrub(t *testing.T) {
 		if string(got) != tt.want || changed != (tt.body != tt.want) {
 			t.Errorf("%s: %s (changed: %t), want %s", tt.name, got, changed, tt.want)
 		}
+	}
+}
+
+// JSON that is a text in a text costs no more than its length allows for, however
+// often, and names nobody who was erased.
+func TestScrubIsInProportion(t *testing.T) { // not parallel: it counts the process's allocations
+	const size, perByte = 64 << 10, 100
+	body := `{"a":"` + strings.Repeat("<", size/2) + `","voter_id":"ann-1"}`
+	for range 12 {
+		body = `{"a":"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(body) + `"}`
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	scrubbed, changed := erasure.Scrub([]byte(body), ann)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > uint64(perByte*len(body)) {
+		t.Errorf("allocates %d kB for %d", got>>10, len(body)>>10)
+	}
+	if !changed || strings.Contains(string(scrubbed), "ann-1") || !strings.Contains(string(scrubbed), erasure.Someone) {
+		t.Errorf("changed %t, to %.200s", changed, scrubbed)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // answer tells who was asked for what.
 func answer(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s %s %s", name, r.URL, r.Header.Get("X-Forwarded-For"))
+		fmt.Fprintf(w, "%s %s %s%s", name, r.URL, r.Header.Get("X-Forwarded-For"), r.Header.Get("Traceparent"))
 	}
 }
 
@@ -48,8 +48,9 @@ func TestRoutes(t *testing.T) {
 		"/notifications/unread-count": "notifications /notifications/unread-count",
 		"/":                           "notifications /",
 	} {
-		// What a client claims about its address is replaced.
-		_, got := g.do(t, "GET", g.URL+path, nil, "X-Forwarded-For", "192.0.2.1")
+		// What a client claims about its address is replaced, and its trace dropped.
+		_, got := g.do(t, "GET", g.URL+path, nil, "X-Forwarded-For", "192.0.2.1",
+			"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		if want += " 127.0.0.1"; got != want {
 			t.Errorf("GET %s: asked %q, want %q", path, got, want)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // Neither log holds a query string, since people search for names, nor an
-// address, a cursor of a stream, or a size by which readers could be told
-// apart: not for requests that succeed, and not for those that fail.
+// address, a cursor of a stream, the id that a device gave an upload, or a size by
+// which readers could be told apart: not for requests that succeed, and not for those that fail.
 func TestLogsSayNothingOfPeople(t *testing.T) {
 	t.Parallel()
 	ok := serve(t, answer("reports"))
@@ -30,6 +30,8 @@ func TestLogsSayNothingOfPeople(t *testing.T) {
 		g.do(t, "GET", g.URL+"/reports?q=canary", nil)
 		g.do(t, "POST", g.URL+"/reports?q=canary", strings.NewReader("canary"))
 	}
+	g.do(t, "PUT", g.URL+"/reports/1/photos/canary?alt=canary", strings.NewReader("canary"))
+	g.do(t, "PUT", g.URL+"//reports/1//photos/canary", strings.NewReader("canary"))
 	g.do(t, "GET", g.URL+"/notifications?cursor=canary", nil)
 	g.do(t, "GET", g.URL+"/notifications/stream?last_event_id=v1.canary", nil, "Last-Event-ID", "v1.canary")
 	g.do(t, "POST", g.URL+"/reports?q=canary", strings.NewReader(strings.Repeat(" ", 1<<20+1)))
@@ -49,7 +51,7 @@ func TestLogsSayNothingOfPeople(t *testing.T) {
 	// The path is told, also where the gateway answered by itself, but for one that
 	// it cannot read.
 	log := read(t, g.AccessLog)
-	for path, want := range map[string]int{"/reports": 10, "/notifications": 1, "/notifications/stream": 1, "": 1} {
+	for path, want := range map[string]int{"/reports": 10, "/reports/1/photos/-": 1, "/notifications": 1, "/notifications/stream": 1, "": 1} {
 		if n := strings.Count(log, `"path":"`+path+`"`); n != want {
 			t.Errorf("access log with %d lines of %s, want %d:\n%s", n, path, want, log)
 		}

@@ -30,7 +30,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
 	}
 	if req.Latitude != nil && req.Longitude != nil {
-		draft.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
+		draft.Position = report.NewPosition(*req.Latitude, *req.Longitude)
 	}
 	if err := report.CheckPosition(draft.Position, s.City); err != nil {
 		return err

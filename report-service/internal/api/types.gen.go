@@ -553,12 +553,12 @@ type NewReport struct {
 	// Examples: Since Monday the whole crossing is dark after sunset.
 	Description string `json:"description"`
 
-	// Latitude WGS 84 degrees; only together with `longitude`.
+	// Latitude WGS 84 degrees, rounded to five digits, a metre; only together with `longitude`.
 	//
 	// Examples: -6.9147
 	Latitude *float64 `json:"latitude,omitempty"`
 
-	// Longitude WGS 84 degrees; only together with `latitude`.
+	// Longitude WGS 84 degrees, rounded to five digits, a metre; only together with `latitude`.
 	//
 	// Examples: 107.6098
 	Longitude *float64 `json:"longitude,omitempty"`

@@ -2,8 +2,13 @@ package postgres_test
 
 import (
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -64,5 +69,45 @@ func TestMap(t *testing.T) {
 	near, err := f.Map(t.Context(), report.Filter{Box: city}, report.GridOf(*city, 18), 1)
 	if err != nil || len(near.Clusters) != east*north {
 		t.Errorf("at zoom 18: %d clusters (error: %v), want %d", len(near.Clusters), err, east*north)
+	}
+}
+
+// The migration rounds the positions that are there as the service rounds new
+// ones, and touches no others.
+func TestPositionsThatAreThereAreRounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	want := make(map[uuid.UUID]report.Position)
+	for i := range 200 {
+		filed := f.file(ann, draft(report.Public))
+		at := report.Position{Latitude: rand.Float64()*180 - 90, Longitude: rand.Float64()*360 - 180}
+		if i%2 == 0 {
+			at = *report.NewPosition(at.Latitude, at.Longitude)
+		}
+		f.exec(`update reports set latitude = $2, longitude = $3 where id = $1`, filed.ID, at.Latitude, at.Longitude)
+		want[filed.ID] = *report.NewPosition(at.Latitude, at.Longitude)
+	}
+	nowhere := draft(report.Public)
+	nowhere.Position = nil
+	f.file(ann, nowhere)
+	files, err := migrations.Files(migrations.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, err := fs.ReadFile(files, "0017_positions.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rows := range []int64{100, 0} {
+		tag, err := f.pool.Exec(t.Context(), string(sql))
+		if err != nil || tag.RowsAffected() != rows {
+			t.Errorf("time %d: %d rows, error %v; want %d", i, tag.RowsAffected(), err, rows)
+		}
+	}
+	for id, at := range want {
+		view, err := f.Get(t.Context(), id, report.Reader{})
+		if err != nil || *view.Position != at {
+			t.Errorf("position %v, error %v; want %v", view.Position, err, at)
+		}
 	}
 }

@@ -30,6 +30,14 @@ func (b Box) Contains(p Position) bool {
 	return p.Longitude >= b.West || p.Longitude <= b.East
 }
 
+// NewPosition returns the place at two numbers of degrees, to a metre: further
+// digits tell which device measured it and nothing of the place.
+func NewPosition(latitude, longitude float64) *Position {
+	return &Position{Latitude: toMetre(latitude), Longitude: toMetre(longitude)}
+}
+
+func toMetre(degrees float64) float64 { return math.Round(degrees*1e5) / 1e5 }
+
 // CheckPosition refuses a position outside of the city. A nil city is the whole
 // globe, and no position is in every city.
 func CheckPosition(p *Position, city *Box) error {

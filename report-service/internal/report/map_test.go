@@ -36,3 +36,19 @@ func TestCheckPosition(t *testing.T) {
 		}
 	}
 }
+
+// A position has the digits of a metre, and is the same when it is rounded again.
+func TestNewPosition(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ given, want report.Position }{
+		{report.Position{Latitude: -6.914712345678901, Longitude: 107.609812345678901}, report.Position{Latitude: -6.91471, Longitude: 107.60981}},
+		{report.Position{Latitude: 6.000004999, Longitude: -0.000005001}, report.Position{Latitude: 6, Longitude: -0.00001}},
+		{report.Position{Latitude: 90, Longitude: -180}, report.Position{Latitude: 90, Longitude: -180}},
+		{report.Position{Latitude: 0.1 + 0.2, Longitude: 106.8}, report.Position{Latitude: 0.3, Longitude: 106.8}},
+	} {
+		got := report.NewPosition(tt.given.Latitude, tt.given.Longitude)
+		if *got != tt.want || *report.NewPosition(got.Latitude, got.Longitude) != tt.want {
+			t.Errorf("%v became %v, want %v", tt.given, *got, tt.want)
+		}
+	}
+}

@@ -35,17 +35,17 @@ func (c *stack) startPhotoWorker() {
 // upload sends a photo of a report, and returns its id.
 func (c *stack) upload(user *client.Client, report client.Report, file []byte) uuid.UUID {
 	c.t.Helper()
-	id := uuid.New()
-	status, body := c.putPhoto(user, report.ID, id, file)
-	if status != http.StatusAccepted {
+	status, body := c.putPhoto(user, report.ID, uuid.New(), file)
+	var added struct{ ID uuid.UUID }
+	if err := json.Unmarshal(body, &added); err != nil || status != http.StatusAccepted {
 		c.t.Fatalf("upload: status %d: %s", status, body)
 	}
-	return id
+	return added.ID
 }
 
-func (c *stack) putPhoto(user *client.Client, report, id uuid.UUID, file []byte) (int, []byte) {
+func (c *stack) putPhoto(user *client.Client, report, upload uuid.UUID, file []byte) (int, []byte) {
 	c.t.Helper()
-	req := must(http.NewRequestWithContext(c.t.Context(), http.MethodPut, fmt.Sprintf("%s/reports/%s/photos/%s?alt=A+lamp", c.gateway.URL, report, id), bytes.NewReader(file)))
+	req := must(http.NewRequestWithContext(c.t.Context(), http.MethodPut, fmt.Sprintf("%s/reports/%s/photos/%s?alt=A+lamp", c.gateway.URL, report, upload), bytes.NewReader(file)))
 	req.Header.Set("Authorization", "Bearer "+user.Token())
 	req.Header.Set("Content-Type", "image/jpeg") // whatever it is: the service looks itself
 	resp := must(http.DefaultClient.Do(req))

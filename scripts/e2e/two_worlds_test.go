@@ -628,7 +628,7 @@ var chance = []struct {
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},
 	{regexp.MustCompile(`"(upstream_|upstream_connect_)?seconds":"?[\d.]+"?`), constant(`"SECONDS"`)},
-	{regexp.MustCompile(`\\+x[0-9a-f]{64}`), constant("DIGEST")}, // keyed, and of the photo's random id
+	{regexp.MustCompile(`\\+x[0-9a-f]{64}`), constant("DIGEST")}, // keyed, and of the upload's random id
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), constant("ADDRESS")},
 }
 

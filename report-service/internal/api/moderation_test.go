@@ -64,9 +64,8 @@ func lists() []call {
 // sees it.
 func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
 	s.t.Helper()
-	photo := uuid.New()
-	s.do(put(photoPath(id, photo), token, "picture"))
-	name := filepath.Join(dir, picture.Key(photo, 320))
+	photo, _ := ok[api.Photo](s, put(photoPath(id, uuid.New()), token, "picture"), http.StatusAccepted)
+	name := filepath.Join(dir, picture.Key(photo.ID, 320))
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
 	if _, err := s.pool.Exec(s.t.Context(), `update photos set state = 'ready'`); err != nil {
 		s.t.Fatal(err)
 	}
-	return photo
+	return photo.ID
 }
 
 // A hidden report is gone from every answer to everybody but officials and whoever

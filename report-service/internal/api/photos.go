@@ -58,6 +58,7 @@ func (s *server) withFiles(next service.HandlerFunc) service.HandlerFunc {
 // the storage as they come; whether they are a picture, the worker finds out.
 func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := photoUser(r)
+	// What the client calls its photo is the client's own matter.
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
 	wanted, err := contentDigest(r)
 	if err != nil {
@@ -213,11 +214,12 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	for i, rect := range req.Rects {
 		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	}
-	by, redacted := photoUser(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
-	if _, err := s.Store.Photo(r.Context(), pathPhoto(r), by); err != nil {
+	by, redacted := photoUser(r), report.Photo{ID: report.PhotoID(uuid.New())}
+	photo, err := s.Store.Photo(r.Context(), pathPhoto(r), by)
+	if err != nil {
 		return err
 	}
-	made, err := s.picture(r.Context(), picture.Key(pathPhoto(r), picture.Sizes[0]))
+	made, err := s.picture(r.Context(), picture.Key(photo.ID, picture.Sizes[0]))
 	if err != nil {
 		return err
 	}
@@ -232,7 +234,7 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// If this fails, the worker's upkeep finds files of no photo.
-	redacted, err = s.Store.ReplacePhoto(r.Context(), pathID(r), pathPhoto(r), redacted, by)
+	redacted, err = s.Store.ReplacePhoto(r.Context(), pathID(r), photo.ID, redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
 	}

@@ -47,8 +47,9 @@ func uploads(t testing.TB, dir string) []string {
 	return names
 }
 
-func photoPath(reportID, photoID uuid.UUID) string {
-	return fmt.Sprintf("/reports/%s/photos/%s", reportID, photoID)
+// photoPath returns the path of a photo, or of an upload under an id of the client's.
+func photoPath(reportID, id uuid.UUID) string {
+	return fmt.Sprintf("/reports/%s/photos/%s", reportID, id)
 }
 
 func put(path, token, body string, headers ...string) call {
@@ -64,8 +65,8 @@ func TestPutPhoto(t *testing.T) {
 	dir, set := withFiles(t)
 	s := newServer(t, set)
 	ann, ben, ola := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident), token(t, "ola", auth.Official)
-	filed, photo := s.file(ann, "anonymous").ID, uuid.New()
-	path := photoPath(filed, photo)
+	filed := s.file(ann, "anonymous").ID
+	path := photoPath(filed, uuid.New())
 	digest := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
@@ -211,8 +212,9 @@ func TestServedPictures(t *testing.T) {
 	dir, set := withFiles(t)
 	s := newServer(t, set)
 	ann, ben, ola := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident), token(t, "ola", auth.Official)
-	filed, photo := s.file(ann, "anonymous").ID, uuid.New()
-	s.do(put(photoPath(filed, photo), ann, "picture"))
+	filed := s.file(ann, "anonymous").ID
+	added, _ := ok[api.Photo](s, put(photoPath(filed, uuid.New()), ann, "picture"), http.StatusAccepted)
+	photo := added.ID
 	for _, size := range picture.Sizes {
 		name := filepath.Join(dir, picture.Key(photo, size))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -709,7 +709,9 @@ type Photo struct {
 	Alt       string    `json:"alt"`
 	CreatedAt time.Time `json:"created_at"`
 	Height    int32     `json:"height"`
-	ID        uuid.UUID `json:"id"`
+
+	// ID Chosen by the service. It tells neither when nor by whom the photo was uploaded.
+	ID uuid.UUID `json:"id"`
 
 	// Official Whether the city uploaded it.
 	Official bool `json:"official"`

@@ -71,7 +71,7 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 	if err != nil {
 		return false, err
 	}
-	p, err := lockPhoto(ctx, tx, reportID, photo)
+	p, err := s.lockPhoto(ctx, tx, reportID, photo)
 	if errors.Is(err, report.ErrNoPhoto) {
 		return false, nil
 	}
@@ -84,19 +84,19 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 	state := p.Judge(v)
 	w.others.Queue(`
 		update photos set state = $2, reason = $3, width = nullif($4, 0), height = nullif($5, 0), changed_at = now() where id = $1`,
-		photo, string(state), string(v.Reason), v.Width, v.Height)
+		p.ID, string(state), string(v.Reason), v.Width, v.Height)
 	switch {
 	case l.HiddenReason != "": // nothing of the report is announced: who sees it asks for its photos
 	case state == report.PhotoReady:
 		l.ShowPhoto(time.Now())
 		w.update(l)
-		err = w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, trace)
+		err = w.enqueue(photoReady(&l.Filing, p.ID), l.Reporter.ID, trace)
 	case state == report.PhotoRefused:
 		uploader := l.Reporter.ID
 		if p.Official { // who asks for the photos of the report finds the reason
 			uploader = ""
 		}
-		err = w.enqueue(photoRefused(&l.Filing, photo, v.Reason, time.Now()), uploader, trace)
+		err = w.enqueue(photoRefused(&l.Filing, p.ID, v.Reason, time.Now()), uploader, trace)
 	}
 	if err != nil {
 		return false, err

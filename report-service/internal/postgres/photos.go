@@ -26,14 +26,14 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
 // nobody sends one for nothing. AddPhoto decides.
-func (s *Store) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error {
+func (s *Store) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by report.PhotoUser) error {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
 	err := s.pool.QueryRow(ctx, `
-		select coalesce(o.reporter_id, ''), exists (select from photos where id = $2), n.*
+		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2)), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, photoID, by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.uploadIDs(upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return report.ErrNotFound
 	}
@@ -48,29 +48,30 @@ func (s *Store) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by
 }
 
 // photoCountsSQL counts the photos of the report $1 that are there or may come
-// to be, and what the reporter $3 has uploaded within a day. The photo $2 is
-// none of them.
+// to be, and what the reporter $3 has uploaded within a day. A photo with one of
+// the ids $2 is none of them.
 const photoCountsSQL = `
 	select
-		(select count(*) from photos where report_id = $1 and id <> $2 and state in ('checking', 'held', 'ready')) as of_report,
+		(select count(*) from photos where report_id = $1 and id <> all($2) and state in ('checking', 'held', 'ready')) as of_report,
 		(select count(*) from photos p join reporters o using (report_id)
-			where o.reporter_id = $3 and p.id <> $2 and not p.official and p.created_at > now() - interval '1 day') as today`
+			where o.reporter_id = $3 and p.id <> all($2) and not p.official and p.created_at > now() - interval '1 day') as today`
 
 // AddPhoto adds what was uploaded to a report, together with the message by
-// which the worker looks at it. If the same bytes came under the same id before,
+// which the worker looks at it. If the same bytes came as the same upload before,
 // nothing changes, added is false, and the photo is as it is by now. Who uploaded
 // it is not kept, unless that was the city.
 func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
+	ids := s.uploadIDs(u.ID)
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		var digest []byte
-		rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = $1`, u.ID)
+		rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) `+firstKnownSQL, ids)
 		if err != nil {
 			return fmt.Errorf("select photo: %w", err)
 		}
 		p, err = pgx.CollectExactlyOneRow(rows, scanPhoto)
 		if err == nil {
-			if err := tx.QueryRow(ctx, `select digest from photos where id = $1`, u.ID).Scan(&digest); err != nil {
+			if err := tx.QueryRow(ctx, `select digest from photos where id = $1`, p.ID).Scan(&digest); err != nil {
 				return fmt.Errorf("select digest: %w", err)
 			}
 			if p.ReportID != u.ReportID || !s.isDigest(digest, u) {
@@ -85,22 +86,22 @@ func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUs
 			return fmt.Errorf("select photo: %w", err)
 		}
 		var ofReport, today int
-		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, u.ID, by.ID).Scan(&ofReport, &today); err != nil {
+		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, ids, by.ID).Scan(&ofReport, &today); err != nil {
 			return fmt.Errorf("count photos: %w", err)
 		}
 		if err := report.CheckPhotos(ofReport, today, city); err != nil {
 			return err
 		}
-		p = report.Photo{ID: u.ID, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
+		p = report.Photo{ID: ids[0], ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
 		added = true
 		w.others.Queue(`
 			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-			u.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
+			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
 		if city {
-			queuePhotoAct(w, u.ReportID, by, report.AddedPhoto, u.ID)
+			queuePhotoAct(w, u.ReportID, by, report.AddedPhoto, p.ID)
 		}
-		return w.enqueue(photoUploaded(&l.Filing, u.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
+		return w.enqueue(photoUploaded(&l.Filing, p.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
 	})
 	if pgpool.Constraint(err) == "photos_pkey" { // another report's, at the same moment
 		return report.Photo{}, false, report.ErrOtherPhoto
@@ -225,7 +226,7 @@ func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (r
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
 		) p left join reporters o using (report_id)
-		where p.id = $1 and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2))`, id, by.ID, by.Official)
+		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2)) `+firstKnownSQL, s.knownAs(id), by.ID, by.Official)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
@@ -255,8 +256,9 @@ func (s *Store) HeldPhotos(ctx context.Context, limit int) ([]report.Photo, erro
 
 // lockPhoto returns a photo of a report whose row is locked: whoever changes the
 // photo locks that first.
-func lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
-	rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = $1 and p.report_id = $2`, id, reportID)
+func (s *Store) lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
+	rows, err := tx.Query(ctx, `
+		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.knownAs(id), reportID)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
@@ -275,7 +277,7 @@ func lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.P
 // removed.
 func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := lockPhoto(ctx, tx, reportID, id)
+		p, err := s.lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoRemoved {
 			return err
 		}
@@ -283,12 +285,12 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 		if err != nil {
 			return err
 		}
-		w.others.Queue(`update photos set state = $2, reason = $3, changed_at = now() where id = $1`, id, string(state), string(reason))
+		w.others.Queue(`update photos set state = $2, reason = $3, changed_at = now() where id = $1`, p.ID, string(state), string(reason))
 		if city {
-			queuePhotoAct(w, reportID, by, report.RemovedPhoto, id)
+			queuePhotoAct(w, reportID, by, report.RemovedPhoto, p.ID)
 		}
 		if state == report.PhotoRefused {
-			return w.enqueue(photoRefused(&l.Filing, id, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
+			return w.enqueue(photoRefused(&l.Filing, p.ID, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
 		}
 		return nil
 	})
@@ -297,16 +299,16 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 // ShowPhoto shows a photo that was held. One that is shown already stays so.
 func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := lockPhoto(ctx, tx, reportID, id)
+		p, err := s.lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
 			return err
 		}
 		if err := p.Show(city); err != nil {
 			return err
 		}
-		w.others.Queue(`update photos set state = 'ready', changed_at = now() where id = $1`, id)
-		queuePhotoAct(w, reportID, by, report.ShowedPhoto, id)
-		return announceReady(ctx, w, l, id)
+		w.others.Queue(`update photos set state = 'ready', changed_at = now() where id = $1`, p.ID)
+		queuePhotoAct(w, reportID, by, report.ShowedPhoto, p.ID)
+		return announceReady(ctx, w, l, p.ID)
 	})
 }
 
@@ -314,18 +316,19 @@ func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report
 // its own: caches keep the old one for a year.
 func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
 	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := lockPhoto(ctx, tx, reportID, id)
+		p, err := s.lockPhoto(ctx, tx, reportID, id)
 		if err != nil {
 			return err
 		}
+		replaced := p.ID
 		if redacted, err = p.Redacted(redacted, city); err != nil {
 			return err
 		}
 		w.others.Queue(`
 			insert into photos (id, report_id, state, alt, official, bytes, digest, width, height, created_at)
 			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at from photos where id = $1`,
-			id, redacted.ID, redacted.Width, redacted.Height)
-		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, id)
+			replaced, redacted.ID, redacted.Width, redacted.Height)
+		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, replaced)
 		queuePhotoAct(w, reportID, by, report.RedactedPhoto, redacted.ID)
 		if redacted.State != report.PhotoReady { // it is held still
 			return nil

@@ -18,14 +18,15 @@ import (
 
 // A Store is the reports database.
 type Store struct {
-	pool       *pgxpool.Pool
-	hashKeys   [][]byte // of idempotency keys, the one in use first
-	photoKeys  [][]byte // of photos, likewise
-	abuseKeys  [][]byte // of who complains, likewise
-	categories categoryCache
-	calendar   calendarCache
-	committer  *committer
-	ends       chan struct{} // holds a value while duplicates may have to follow their original
+	pool        *pgxpool.Pool
+	hashKeys    [][]byte // of idempotency keys, the one in use first
+	photoKeys   [][]byte // of photos' bytes, likewise
+	photoIDKeys [][]byte // of photos' ids, likewise
+	abuseKeys   [][]byte // of who complains, likewise
+	categories  categoryCache
+	calendar    calendarCache
+	committer   *committer
+	ends        chan struct{} // holds a value while duplicates may have to follow their original
 }
 
 // NewStore returns the store behind pool. The keyring seals the recipient of
@@ -33,12 +34,13 @@ type Store struct {
 // the parts of the outbox that have them; it must not block: it wakes the relay.
 func NewStore(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *Store {
 	return &Store{
-		pool:      pool,
-		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
-		photoKeys: keys.Derive("cityconnect/report-service/photos"),
-		abuseKeys: keys.Derive(abusePurpose),
-		committer: newCommitter(pool, keys, committed),
-		ends:      make(chan struct{}, 1),
+		pool:        pool,
+		hashKeys:    keys.Derive("cityconnect/report-service/idempotency-keys"),
+		photoKeys:   keys.Derive("cityconnect/report-service/photos"),
+		photoIDKeys: keys.Derive("cityconnect/report-service/photo-ids"),
+		abuseKeys:   keys.Derive(abusePurpose),
+		committer:   newCommitter(pool, keys, committed),
+		ends:        make(chan struct{}, 1),
 	}
 }
 

@@ -89,8 +89,25 @@ type Photo struct {
 	CreatedAt time.Time
 }
 
+// PhotoID returns an id for a photo, made of 16 random bytes. It is a UUID of
+// version 8, which no client chose: everybody sees it, and an id with the time of
+// a device in it tells whose device that was, also of an anonymous report.
+func PhotoID(random [16]byte) uuid.UUID {
+	id := uuid.UUID(random)
+	id[6] = photoIDVersion<<4 | id[6]&0x0f
+	id[8] = 0x80 | id[8]&0x3f // the variant of RFC 9562
+	return id
+}
+
+// IsPhotoID reports whether id is of the kind that PhotoID returns.
+func IsPhotoID(id uuid.UUID) bool { return id.Version() == photoIDVersion }
+
+const photoIDVersion = 8
+
 // An Upload is a photo that is to be added to a report.
 type Upload struct {
+	// ID is chosen by the client. A repetition is recognised by it, and nobody
+	// else ever sees it: the photo has another.
 	ID       uuid.UUID
 	ReportID uuid.UUID
 	Alt      string

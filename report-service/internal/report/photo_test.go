@@ -115,3 +115,24 @@ func TestPhotoReasonsTravel(t *testing.T) {
 		}
 	}
 }
+
+// A photo's id has room for chance alone.
+func TestPhotoID(t *testing.T) {
+	t.Parallel()
+	all := [16]byte{}
+	for i := range all {
+		all[i] = 0xff
+	}
+	for random, want := range map[[16]byte]string{
+		{}:  "00000000-0000-8000-8000-000000000000",
+		all: "ffffffff-ffff-8fff-bfff-ffffffffffff",
+	} {
+		got := report.PhotoID(random)
+		if got.String() != want || !report.IsPhotoID(got) || got.Variant() != uuid.RFC4122 {
+			t.Errorf("%s of version %d, want %s", got, got.Version(), want)
+		}
+	}
+	if report.IsPhotoID(uuid.New()) || report.IsPhotoID(uuid.Must(uuid.NewV7())) || report.IsPhotoID(uuid.Nil) {
+		t.Error("another version counts as that of a photo")
+	}
+}

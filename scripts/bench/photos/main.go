@@ -615,8 +615,10 @@ func (r *resident) upload(ctx context.Context, photo []byte) (accepted time.Time
 	if err := r.city.send(ctx, r.token, http.MethodPost, "/reports", "application/json", []byte(filing), http.StatusCreated, &filed); err != nil {
 		return accepted, 0, err
 	}
-	id := uuid.New()
-	if err := r.city.send(ctx, r.token, http.MethodPut, fmt.Sprintf("/reports/%s/photos/%s", filed.ID, id), "image/jpeg", photo, http.StatusAccepted, nil); err != nil {
+	var added struct {
+		ID uuid.UUID `json:"id"`
+	}
+	if err := r.city.send(ctx, r.token, http.MethodPut, fmt.Sprintf("/reports/%s/photos/%s", filed.ID, uuid.New()), "image/jpeg", photo, http.StatusAccepted, &added); err != nil {
 		return accepted, 0, err
 	}
 	accepted = time.Now()
@@ -626,7 +628,7 @@ func (r *resident) upload(ctx context.Context, photo []byte) (accepted time.Time
 			switch {
 			case !ok:
 				return accepted, 0, errors.New("the stream ended")
-			case told.PhotoID != id:
+			case told.PhotoID != added.ID:
 			case told.Type != "report.photo.ready":
 				return accepted, 0, fmt.Errorf("the photo was refused: %s", told.Reason)
 			default:

@@ -280,8 +280,8 @@ func (t *town) vote(ctx context.Context, r *report) {
 }
 
 // addPhoto adds a photo to r, by its reporter or, beyond what he may send in a
-// day, by the official. One in ten is no picture. The id is the client's, so that
-// it can be repeated.
+// day, by the official. One in ten is no picture. The upload's id is the client's, so
+// that it can be repeated.
 func (t *town) addPhoto(ctx context.Context, r *report) {
 	t.mu.Lock()
 	if r.photos == photosOfReport {
@@ -295,11 +295,15 @@ func (t *town) addPhoto(ctx context.Context, r *report) {
 		by = r.owner
 	}
 	t.mu.Unlock()
-	id, file, sound := uuid.New(), picture, rand.IntN(10) != 0
+	upload, file, sound := uuid.New(), picture, rand.IntN(10) != 0
 	if !sound {
 		file = []byte("BM is how bitmaps begin, which are not taken")
 	}
-	t.repeat(ctx, func(ctx context.Context) error { return by.AddPhoto(ctx, r.id, id, "A lamp", file) })
+	var id uuid.UUID
+	t.repeat(ctx, func(ctx context.Context) (err error) {
+		id, err = by.AddPhoto(ctx, r.id, upload, "A lamp", file)
+		return err
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.photos[id] = photo{r, sound}

@@ -40,11 +40,12 @@ func (p *play) addPhotos(ctx context.Context) error {
 	for i := range min(photographed, len(p.reports)) {
 		report := &p.reports[i]
 		photo := photoWithPlace(i)
-		id := uuid.New()
+		upload, id := uuid.New(), uuid.Nil
 		what := "adds a photo to “" + shorten(report.Title, 32) + "”"
-		err := p.act(ctx, report.by.name, what, report.by.name, readyType, func() (uuid.UUID, int64, error) {
+		err := p.act(ctx, report.by.name, what, report.by.name, readyType, func() (_ uuid.UUID, _ int64, err error) {
+			id, err = report.by.AddPhoto(ctx, report.ID, upload, "A photo that the demo has drawn", photo)
 			// Its being shown is the next change of the report.
-			return report.ID, report.Version + 1, report.by.AddPhoto(ctx, report.ID, id, "A photo that the demo has drawn", photo)
+			return report.ID, report.Version + 1, err
 		})
 		if problem, ok := errors.AsType[*client.Error](err); ok && problem.Name() == "no-photos" {
 			fmt.Fprintln(p.out, "Reports have no photos in this city.")

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -126,12 +127,20 @@ func (c *Client) Notifications(ctx context.Context, cursor string, limit int) (N
 	return out, err
 }
 
-// AddPhoto uploads a photo of a report, under an id that the caller makes. Alt
-// says what it shows.
-func (c *Client) AddPhoto(ctx context.Context, report, id uuid.UUID, alt string, file []byte) error {
-	path := fmt.Sprintf("/reports/%s/photos/%s?alt=%s", report, id, url.QueryEscape(alt))
-	_, err := c.exchange(ctx, http.MethodPut, path, bytes.NewReader(file), "Content-Type", http.DetectContentType(file))
-	return err
+// AddPhoto uploads a photo of a report, and returns its id. The upload's own id is
+// made by the caller, and makes a repetition have one effect. Alt says what the
+// photo shows.
+func (c *Client) AddPhoto(ctx context.Context, report, upload uuid.UUID, alt string, file []byte) (photo uuid.UUID, err error) {
+	path := fmt.Sprintf("/reports/%s/photos/%s?alt=%s", report, upload, url.QueryEscape(alt))
+	body, err := c.exchange(ctx, http.MethodPut, path, bytes.NewReader(file), "Content-Type", http.DetectContentType(file))
+	if err != nil {
+		return photo, err
+	}
+	var accepted struct{ ID uuid.UUID }
+	if err := json.Unmarshal(body, &accepted); err != nil {
+		return photo, fmt.Errorf("read photo: %w", err)
+	}
+	return accepted.ID, nil
 }
 
 // Picture returns a picture of a photo, by its longest side: 2048, 1024 or 320.

@@ -1,0 +1,1 @@
+drop index photos_to_rename;

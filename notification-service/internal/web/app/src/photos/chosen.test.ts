@@ -5,7 +5,7 @@ vi.mock('./outgoing', () => ({ sendLater }));
 
 import { session } from '../state/session';
 import { createChoice, ofDraft, sendChosen } from './chosen';
-import { forgetAll, keepForSignIn, kept, newId } from './kept';
+import { forgetAll, keep, keepForSignIn, kept, newId, nextMoment } from './kept';
 
 const file = (text: string) => new File([text], 'IMG_0001.jpg', { type: 'image/jpeg' });
 const signIn = (sub: string | undefined) => (session.value = sub ? { sub, name: sub, role: 'resident', expires_at: '' } : undefined);
@@ -44,8 +44,27 @@ test('whoever signs in next finds no photos, and none are left', async () => {
   expect(await kept('maria')).toEqual([]);
 });
 
-test('ids are UUIDs in the order in which they were made', () => {
+test('ids are random, and have no time in them', () => {
+  vi.useFakeTimers(); // the clock stands still
   const ids = Array.from({ length: 50 }, newId);
-  expect(ids.toSorted()).toEqual(ids);
-  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  vi.useRealTimers();
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(new Set(ids.map((id) => id.slice(0, 8))).size).toBe(50);
+});
+
+test('photos stay in the order in which they were chosen, also if the clock is set back', async () => {
+  const choice = createChoice(ofDraft('k1'));
+  await choice.add(Array.from({ length: 5 }, (_, n) => file(`${n}`)));
+  vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] });
+  await choice.add(Array.from({ length: 5 }, (_, n) => file(`${n + 5}`)));
+  vi.useRealTimers();
+  expect((await kept('maria', ofDraft('k1'))).map(({ id }) => id)).toEqual(choice.list.value.map(({ id }) => id));
+});
+
+test('what an earlier page has kept comes first, in its order', async () => {
+  const earlier = (id: string) => ({ id, report: 'r1', user: 'maria', alt: '', quarters: 0, picture: file(id) });
+  await keep({ ...earlier('c'), chosen: nextMoment() });
+  await keep(earlier('0199-b'));
+  await keep(earlier('0199-a'));
+  expect((await kept('maria', 'r1')).map(({ id }) => id)).toEqual(['0199-a', '0199-b', 'c']);
 });

@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals';
 
 import { session } from '../state/session';
-import { forget, keep, kept, newId, type Upload } from './kept';
+import { forget, keep, kept, newId, nextMoment, type Upload } from './kept';
 import { sendLater } from './outgoing';
 import { scaled } from './scale';
 
@@ -29,7 +29,15 @@ export function createChoice(place: string) {
   /** Adds pictures, made as small as they are sent. */
   const add = async (files: File[]) => {
     for (const file of files) {
-      const upload = { id: newId(), report: place, user: session.value?.sub ?? '', alt: '', quarters: 0, picture: await scaled(file) };
+      const upload = {
+        id: newId(),
+        chosen: nextMoment(),
+        report: place,
+        user: session.value?.sub ?? '',
+        alt: '',
+        quarters: 0,
+        picture: await scaled(file),
+      };
       await keep(upload);
       list.value = [...list.value, { ...upload, preview: URL.createObjectURL(upload.picture) }];
     }

@@ -5,7 +5,10 @@
  * browser for as long as a sign-in takes.
  */
 export interface Upload {
+  /** By which the service knows a repetition. The photo gets another id from it, and nobody sees this one. */
   id: string;
+  /** When it was chosen, in milliseconds, for the order of what is sent. It stays in the browser. */
+  chosen?: number;
   /** The report that it is sent to, or the place of one that is still being written. */
   report: string;
   /** The id of whoever chose it; empty for somebody who has not signed in. */
@@ -94,7 +97,8 @@ export async function kept(user: string, report?: string): Promise<Upload[]> {
     } else if (nobodys ? tooOld(upload) : user && upload.user !== user) await forget(upload.id);
     else if (upload.user === user && (report === undefined || upload.report === report)) found.push(upload);
   }
-  return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+  // An earlier page chose ids in their order, and noted no time.
+  return found.sort((a, b) => (a.chosen ?? 0) - (b.chosen ?? 0) || (a.id < b.id ? -1 : 1));
 }
 
 function tooOld({ at }: Upload): boolean {
@@ -107,15 +111,21 @@ export async function forgetAll(): Promise<void> {
   await within('readwrite', (store) => store.clear());
 }
 
-/** Of the last id: each has one of its own. */
 let lastMs = 0;
 
-/** A UUID of version 7, by which photos have the order in which they were chosen. crypto.randomUUID is missing where the page came by plain HTTP. */
+/** The time, but later than any that this returned before. */
+export function nextMoment(): number {
+  return (lastMs = Math.max(lastMs + 1, Date.now()));
+}
+
+/**
+ * A random UUID. One with a time in it would tell by how much this device's clock
+ * is wrong, and so whose device it is. crypto.randomUUID is missing where the page
+ * came by plain HTTP.
+ */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  lastMs = Math.max(lastMs + 1, Date.now());
-  for (let i = 0; i < 6; i++) bytes[i] = Math.floor(lastMs / 2 ** (8 * (5 - i))) % 256;
-  bytes[6] = 0x70 | (bytes[6]! & 0x0f);
+  bytes[6] = 0x40 | (bytes[6]! & 0x0f);
   bytes[8] = 0x80 | (bytes[8]! & 0x3f);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');

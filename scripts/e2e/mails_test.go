@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -15,10 +14,10 @@ import (
 
 	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
-	"github.com/jhillyerd/enmime/v2"
 
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/mailtext"
 )
 
 // A mailServer takes every mail, and keeps it.
@@ -116,11 +115,11 @@ func (s *mailSession) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	envelope, err := enmime.ReadEnvelope(bytes.NewReader(raw))
+	content, err := mailtext.Read(raw)
 	if err != nil {
 		return err
 	}
-	s.mail.raw, s.mail.subject, s.mail.text, s.mail.html = string(raw), envelope.GetHeader("Subject"), envelope.Text, envelope.HTML
+	s.mail.raw, s.mail.subject, s.mail.text, s.mail.html = string(raw), content.Subject, content.Text, content.HTML
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	s.server.mails = append(s.server.mails, s.mail)

@@ -4,16 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
-	"net/mail"
-	"net/textproto"
 	"regexp"
 	"strings"
+
+	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/textproto"
 )
 
 // MaxBounce is how much of a bounce is read. What is asked for are the headers of
@@ -62,79 +61,96 @@ var (
 // Who sends a bounce is nobody whom to believe. But the token in it cannot be made
 // up, and was only in the mail.
 func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
-	message, err := io.ReadAll(io.LimitReader(raw, MaxBounce))
+	mail, err := io.ReadAll(io.LimitReader(raw, MaxBounce))
 	if err != nil {
 		return Bounce{}, fmt.Errorf("read bounce: %w", err)
 	}
-	root, err := mail.ReadMessage(bytes.NewReader(message))
-	if err != nil {
-		return Bounce{}, ErrNoBounce
-	}
-	mediaType, params, err := mime.ParseMediaType(root.Header.Get("Content-Type"))
-	if err != nil || mediaType != "multipart/report" {
+	root := readReport(mail)
+	if root == nil {
 		return Bounce{}, ErrNoBounce
 	}
 	b := Bounce{}
-	if b.Delivery = k.deliveryIn(message); b.Delivery == 0 {
+	if b.Delivery = k.deliveryIn(mail); b.Delivery == 0 {
 		return Bounce{}, ErrNoBounce
 	}
-	if strings.EqualFold(params["report-type"], "feedback-report") {
+	if _, params, _ := root.Header.ContentType(); strings.EqualFold(params["report-type"], "feedback-report") {
 		b.Code, b.Hard = complaint, true
 		return b, nil
 	}
-	recipient := failedRecipient(multipart.NewReader(root.Body, params["boundary"]))
-	if recipient == nil {
+	status := statusOf(root, bytes.Count(mail, []byte("\n")))
+	if status == nil {
 		return Bounce{}, ErrNoBounce
 	}
-	b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
-	if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
-		if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
-			b.Code = told[1]
+	lines := bufio.NewReader(status)
+	for {
+		if _, err := lines.Peek(1); err != nil {
+			return Bounce{}, ErrNoBounce // all is read, or the rest is cut off or cannot be decoded
 		}
+		// The fields up to an empty line are about one recipient. Those before a line
+		// that is not a field count, too.
+		recipient, _ := textproto.ReadHeader(lines)
+		if !strings.EqualFold(recipient.Get("Action"), "failed") {
+			continue // it is late, or has arrived; or these are the fields about the mail
+		}
+		b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
+		if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
+			if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
+				b.Code = told[1]
+			}
+		}
+		b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
+		return b, nil
 	}
-	b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
-	return b, nil
 }
 
-// maxReportParts is how many parts of a report are looked at. It has three
-// (RFC 6522 section 3).
-const maxReportParts = 10
+// readReport returns a mail that is a report (RFC 6522), or nil. Only its header has
+// been read.
+func readReport(mail []byte) *message.Entity {
+	// Programs that mails are piped into often get a line for a mailbox's file first.
+	if bytes.HasPrefix(mail, []byte("From ")) {
+		_, mail, _ = bytes.Cut(mail, []byte("\n"))
+	}
+	// The reader of parts expects the line end of the first boundary at all others.
+	mail = bytes.ReplaceAll(mail, []byte("\r\n"), []byte("\n"))
+	// An error beside a mail is about an encoding or a charset that is not known: of
+	// texts for people, or of what then has no fields that could be read.
+	root, _ := message.Read(bytes.NewReader(mail))
+	if root == nil {
+		return nil
+	}
+	if kind, _, err := root.Header.ContentType(); err != nil || kind != "multipart/report" {
+		return nil
+	}
+	return root
+}
 
-// failedRecipient returns what a report says of the first recipient whom it did not
-// reach, or nil. Others are still waited for, or have the mail. Parts within parts
-// are not looked at, so that a message costs what its length allows for.
-func failedRecipient(parts *multipart.Reader) textproto.MIMEHeader {
-	for range maxReportParts {
+// statusOf returns the part of a report that programs read, or nil. It is the second
+// part, but not all servers keep to that. The parts are not searched for parts of
+// their own: an original mail could itself be a report.
+func statusOf(report *message.Entity, lines int) io.Reader {
+	parts := report.MultipartReader()
+	// A part whose header cannot be read is skipped: after an error, NextPart goes on
+	// at the next line. It has the same error for the end of a mail that was cut off
+	// as for all others, so it is called no more often than there are lines.
+	for range lines {
 		part, err := parts.NextPart()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		mediaType, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
-		if err != nil || mediaType != "message/delivery-status" && mediaType != "message/global-delivery-status" {
+		if part == nil {
 			continue
 		}
-		content := io.Reader(part)
-		if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
-			content = base64.NewDecoder(base64.StdEncoding, part)
-		}
-		text, _ := io.ReadAll(content) // what is cut off says enough until there
-		groups := textproto.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\r\n\r\n"))))
-		for {
-			group, err := groups.ReadMIMEHeader() // of the message, then of each recipient
-			if strings.EqualFold(group.Get("Action"), "failed") {
-				return group
-			}
-			if err != nil {
-				return nil
-			}
+		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // parameters do not matter
+		if kind == "message/delivery-status" || kind == "message/global-delivery-status" {
+			return part.Body
 		}
 	}
 	return nil
 }
 
-// deliveryIn returns the delivery that is named in a message, or 0.
-func (k *Keys) deliveryIn(message []byte) int64 {
-	for _, match := range tokenPattern.FindAllSubmatch(message, -1) {
+// deliveryIn returns the delivery that is named in a mail, or 0.
+func (k *Keys) deliveryIn(mail []byte) int64 {
+	for _, match := range tokenPattern.FindAllSubmatch(mail, -1) {
 		if id, ok := k.Delivery(string(match[1])); ok {
 			return id
 		}

@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime"
@@ -91,6 +92,128 @@ func TestParseBounce(t *testing.T) {
 	}
 }
 
+// Mail servers, and what passes mails on, keep to the standards more or less. What
+// programs read of a report is found wherever it is readable, and nowhere else.
+func TestParseBounceAsServersWrite(t *testing.T) {
+	t.Parallel()
+	keys := testKeys(t)
+	to := "bounce+" + keys.DeliveryToken(42) + "@bounces.city.example.org"
+	const original = "Content-Type: text/rfc822-headers\n\nSubject: x\n"
+	usual := report(to, "delivery-status", status("failed", "5.1.1"), original)
+	explained := func(explanation string) string {
+		return strings.Replace(usual, "Content-Type: text/plain\r\n\r\nI could not deliver your mail.\r\n", strings.ReplaceAll(explanation, "\n", "\r\n"), 1)
+	}
+	said := func(kind, encoding, body string) string {
+		return report(to, "delivery-status", "Content-Type: "+kind+"\nContent-Transfer-Encoding: "+encoding+"\n\n"+body, original)
+	}
+	_, fields, _ := strings.Cut(status("failed", "5.1.1"), "\n\n")
+	encoded := base64.StdEncoding.EncodeToString([]byte(fields + "\n\n"))
+	hard := Bounce{42, "5.1.1", true}
+	for _, tt := range []struct {
+		name    string
+		message string
+		want    Bounce // the zero value: none
+	}{
+		{"line ends without CR", strings.ReplaceAll(usual, "\r\n", "\n"), hard},
+		{"line ends of both kinds", strings.Replace(usual, "\r\n--b\r\n", "\n--b\n", 1), hard},
+		{"a line of a mailbox's file first", "From MAILER-DAEMON Thu Sep 18 17:07:04 2014\n" + usual, hard},
+		{"no final boundary", strings.TrimSuffix(usual, "--b--\r\n"), hard},
+		{"cut off after the status", usual[:strings.Index(usual, "Diagnostic-Code")], hard},
+		{"cut off before the status", usual[:strings.Index(usual, "Status:")], Bounce{42, "5.0.0", false}},
+		{"cut off in the explanation", usual[:strings.Index(usual, "your mail")], Bounce{}},
+		{"no boundary is named", strings.Replace(usual, `; boundary="b"`, "", 1), Bounce{}},
+		{"the boundary is another", strings.Replace(usual, `boundary="b"`, `boundary="c"`, 1), Bounce{}},
+		{"parameters that cannot be read", strings.Replace(usual, `boundary="b"`, `boundary="b`, 1), Bounce{}},
+		{"in capitals", strings.Replace(usual, "multipart/report", "Multipart/Report", 1), hard},
+		{"the whole mail is said to be encoded", strings.Replace(usual, "MIME-Version", "Content-Transfer-Encoding: base64\r\nMIME-Version", 1), hard},
+
+		{"explained in an unknown charset", explained("Content-Type: text/plain; charset=x-klingon\n\n\xff\xfe\n"), hard},
+		{"explained in an unknown encoding", explained("Content-Type: text/plain\nContent-Transfer-Encoding: x-uuencode\n\nbegin 644 x\n"), hard},
+		{"explained in invalid base64", explained("Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n====\n"), hard},
+		{"explained in two forms", explained("Content-Type: multipart/alternative; boundary=\"bb\"\n\n--bb\n\ntext\n--bb\nContent-Type: text/html\n\n<p>text\n--bb--\n"), hard},
+		{"explained with pictures", explained("Content-Type: multipart/related; boundary=\"bb\"\n\n--bb\nContent-Type: text/html\n\n<p>text\n--bb\nContent-Type: image/png\n\nx\n--bb--\n"), hard},
+		{"explained in parts without an end", explained("Content-Type: multipart/alternative; boundary=\"bb\"\n\n--bb\n\ntext\n"), hard},
+		{"explained twice", explained("Content-Type: text/plain\n\ntext\n--b\nContent-Type: text/html\n\n<p>text\n"), hard},
+		{"an invalid header of a part", explained("Content-Type: text/plain;\ncharset=utf-8\n\ntext\n"), hard},
+		{"a report in the explanation", strings.Replace(explained("Content-Type: multipart/mixed; boundary=\"bb\"\n\n--bb\n"+status("failed", "5.1.1")+"--bb--\n"),
+			"message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\nFinal-Recipient: rfc822; ann@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 <ann@example.org>: no such user\r\n\r\n--b\r\n", "text/plain\r\n\r\n\r\n--b\r\n", 1), Bounce{}},
+		{"a report about a report", report(to, "delivery-status", status("delayed", "4.4.1"), "Content-Type: message/rfc822\n\n"+
+			strings.NewReplacer("--b", "--bb", `"b"`, `"bb"`, "\r", "").Replace(usual)), Bounce{}},
+
+		{"a status with characters of all languages", said("message/global-delivery-status", "8bit", strings.Replace(fields, "ann@", "änn@", 1)), hard},
+		{"a status in base64", said("message/global-delivery-status", "base64", encoded), hard},
+		{"base64 that is broken at its end", said("message/delivery-status", "base64", encoded[:len(encoded)-6]+"!\n"), hard},
+		{"base64 that is cut off", said("message/delivery-status", "base64", encoded[:len(encoded)-6]), hard},
+		{"invalid base64", said("message/delivery-status", "base64", "!"+encoded), Bounce{}},
+		{"a status in quoted-printable", said("message/delivery-status", "quoted-printable", strings.ReplaceAll(fields, "@", "=40")), hard},
+		{"invalid quoted-printable", said("message/delivery-status", "quoted-printable", strings.ReplaceAll(fields, "no such", "=no=such=")), hard},
+		{"an unknown encoding", said("message/delivery-status", "7-bit (as ever)", fields), hard},
+		{"an invalid parameter", said("message/delivery-status; name", "7bit", fields), hard},
+		{"fields without an empty line between", said("message/delivery-status", "7bit", strings.Replace(fields, "\n\n", "\n", 1)), hard},
+		{"empty lines first", said("message/delivery-status", "7bit", "\n\n\n"+fields), hard},
+		{"a line without a field", said("message/delivery-status", "7bit", "delivery failed\n"+fields), hard},
+		{"an answer that is not indented", said("message/delivery-status", "7bit", strings.Replace(fields, "no such", "\nno such", 1)), hard},
+		{"the second recipient's", said("message/delivery-status", "7bit", strings.Replace(fields, "Final-", "Final-Recipient: rfc822; bob@example.org\nAction: relayed\n\nFinal-", 1)), hard},
+		{"an empty status", said("message/delivery-status", "7bit", ""), Bounce{}},
+	} {
+		b, err := keys.ParseBounce(strings.NewReader(tt.message))
+		if (tt.want == Bounce{}) != errors.Is(err, ErrNoBounce) || b != tt.want {
+			t.Errorf("%s: %+v, %v; want %+v\n%s", tt.name, b, err, tt.want, tt.message)
+		}
+	}
+}
+
+// What is done for a mail grows with its size alone, whatever is in it: a mail of
+// twice as many parts or lines costs twice as much.
+func TestParseBounceCost(t *testing.T) {
+	keys := testKeys(t)
+	head := "To: bounce+" + keys.DeliveryToken(42) + "@bounces.city.example.org\nContent-Type: multipart/report; boundary=b\n"
+	const begin, statusBegin = "\n--b\n", "\n--b\nContent-Type: message/delivery-status\n\n"
+	const failed = "Action: failed\nStatus: 5.1.1\n"
+	deeper := func(size int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			fmt.Fprintf(&b, "--b%d\nContent-Type: multipart/mixed; boundary=b%d\n\n", i, i+1)
+		}
+		return b.String()
+	}
+	repeat := func(s string) func(int) string {
+		return func(size int) string { return strings.Repeat(s, size/len(s)) }
+	}
+	for _, tt := range []struct {
+		name   string
+		before string
+		fill   func(size int) string
+		after  string
+		want   string // the code; empty: no bounce
+	}{
+		{"parts", "", repeat("\n--b\n\n"), statusBegin + failed, "5.1.1"},
+		{"parts in parts", "\n--b\nContent-Type: multipart/mixed; boundary=b0\n\n", deeper, statusBegin + failed, "5.1.1"},
+		{"parts with invalid headers", "", repeat("\n--b\nx\n"), statusBegin + failed, "5.1.1"},
+		{"almost boundaries", begin + "\n", repeat("\n--bx"), statusBegin + failed, "5.1.1"},
+		{"fields of a header", "", repeat("a:\n"), statusBegin + failed, "5.1.1"},
+		{"fields of a part", begin, repeat("a:\n"), "\n" + statusBegin + failed, "5.1.1"},
+		{"lines without a part", "", repeat("\n"), "", ""},
+		{"lines behind an invalid header", begin + "x\n", repeat("\n"), "", ""},
+		{"empty lines of a status", statusBegin, repeat("\n"), failed, "5.1.1"},
+		{"recipients", statusBegin, repeat("a:\n\n"), failed, "5.1.1"},
+		{"lines without a field", statusBegin, repeat("x\n"), failed, "5.1.1"},
+		{"a long line of a status", statusBegin, repeat("x"), "\n" + failed, "5.1.1"},
+	} {
+		cost := func(size int) float64 {
+			mail := head + tt.before + tt.fill(size) + tt.after
+			return testing.AllocsPerRun(1, func() {
+				if b, _ := keys.ParseBounce(strings.NewReader(mail)); b.Code != tt.want {
+					t.Errorf("%s in %d bytes: %+v, want %q", tt.name, len(mail), b, tt.want)
+				}
+			})
+		}
+		if half, whole := cost(MaxBounce/4), cost(MaxBounce/2); whole > 2.2*half+100 {
+			t.Errorf("%s: %.0f allocations for twice a mail of %.0f", tt.name, whole, half)
+		}
+	}
+}
+
 // A token is the same each time, opens under every key of the ring, and is taken
 // from nobody else.
 func TestDeliveryToken(t *testing.T) {
@@ -128,7 +251,7 @@ func TestDeliveryToken(t *testing.T) {
 // length allows for. Parts within parts cost a parser that follows them an
 // eternity; parameters in pieces, their number squared.
 func TestBounceIsReadInProportion(t *testing.T) { // not parallel: it counts the process's allocations
-	const perByte, besides = 60, 256 << 10
+	const perByte, besides = 120, 256 << 10
 	keys := testKeys(t)
 	token := "To: <" + keys.DeliveryToken(42) + "@city.example.org>\r\n"
 	head := token + "Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n"
@@ -172,13 +295,28 @@ func TestBounceIsReadInProportion(t *testing.T) { // not parallel: it counts the
 	}
 }
 
+// Whatever a report has in it, it is a bounce of the delivery whose token it has, or
+// none.
 func FuzzParseBounce(f *testing.F) {
 	f.Add(report("bounce+a@b.example.org", "delivery-status", status("failed", "5.1.1"), "Content-Type: text/plain\n\n"))
+	f.Add(report("bounce+a@b.example.org", "delivery-status", "Content-Type: message/global-delivery-status\nContent-Transfer-Encoding: base64\n\nQWN0aW9uOiBmYWlsZWQK\n", "\n"))
+	f.Add(report("bounce+a@b.example.org", "feedback-report", "Content-Type: message/feedback-report\n\nFeedback-Type: abuse\n", "\n"))
 	f.Add("")
 	keys := testKeys(f)
+	token := "\n<" + keys.DeliveryToken(42) + "@city.example.org>"
 	f.Fuzz(func(t *testing.T, message string) {
-		if b, err := keys.ParseBounce(strings.NewReader(message)); err == nil && b.Delivery == 0 {
-			t.Errorf("a bounce of no delivery: %+v", b)
+		if len(message)+len(token) > MaxBounce {
+			return // the token would be cut off
+		}
+		b, err := keys.ParseBounce(strings.NewReader(message + token))
+		if err != nil {
+			if !errors.Is(err, ErrNoBounce) || b != (Bounce{}) {
+				t.Errorf("%+v, %v", b, err)
+			}
+			return
+		}
+		if b.Delivery != 42 || !b.Complaint() && statusPattern.FindString(b.Code) != b.Code {
+			t.Errorf("a bounce %+v", b)
 		}
 	})
 }

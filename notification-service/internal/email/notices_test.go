@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jhillyerd/enmime/v2"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -63,16 +62,13 @@ func TestOverdueNotice(t *testing.T) {
 	w.due()
 	mail := w.server.waitFor(1)[0]
 	w.waitFor(`select count(*) from deliveries where state <> 'done'`, 0)
-	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(envelope.Text, "\r\n", "\n")
-	if mail.to != "workbench@city.example.org" || envelope.GetHeader("Subject") != "4 reports are long overdue" ||
+	subject, text, html := mail.read(t)
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if mail.to != "workbench@city.example.org" || subject != "4 reports are long overdue" ||
 		!strings.Contains(text, "Lights\n  3 reports") || !strings.Contains(text, "Roads\n  1 report") {
-		t.Errorf("to %s: %s\n%s", mail.to, envelope.GetHeader("Subject"), envelope.Text)
+		t.Errorf("to %s: %s\n%s", mail.to, subject, text)
 	}
-	if envelope.GetHeader("List-Unsubscribe") != "" || bytes.Contains(mail.data, []byte("Canary")) || strings.Contains(envelope.HTML, "Canary") {
+	if bytes.Contains(mail.data, []byte("\nList-Unsubscribe")) || bytes.Contains(mail.data, []byte("Canary")) || strings.Contains(text+html, "Canary") {
 		t.Errorf("a notice names a report, or ends by a link:\n%s", mail.data)
 	}
 }
@@ -96,15 +92,12 @@ func TestDisabledEndpointNotice(t *testing.T) {
 	mail := w.server.waitFor(1)[0]
 	w.waitFor(`select count(*) from deliveries where state = 'done' and kind = 'endpoint'`, 1)
 	w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'empty'`, 1)
-	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
-	if err != nil {
-		t.Fatal(err)
+	subject, text, html := mail.read(t)
+	if mail.to != "operations@city.example.org" || !strings.Contains(subject, "tickets.example.org") || !strings.Contains(text, "410") {
+		t.Errorf("to %s: %s\n%s", mail.to, subject, text)
 	}
-	if mail.to != "operations@city.example.org" || !strings.Contains(envelope.GetHeader("Subject"), "tickets.example.org") || !strings.Contains(envelope.Text, "410") {
-		t.Errorf("to %s: %s\n%s", mail.to, envelope.GetHeader("Subject"), envelope.Text)
-	}
-	if strings.Contains(envelope.Text+envelope.HTML, "secret") {
-		t.Errorf("the mail has what is behind the host of the URL:\n%s", envelope.Text)
+	if strings.Contains(text+html, "secret") {
+		t.Errorf("the mail has what is behind the host of the URL:\n%s", text)
 	}
 }
 

@@ -21,12 +21,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-message"
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jhillyerd/enmime/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -85,9 +85,9 @@ func TestMailOfAStatus(t *testing.T) {
 	if got := m.Header.Get("List-Unsubscribe"); !regexp.MustCompile(`^<https://city\.example\.org/u/[\w-]{22}>$`).MatchString(got) {
 		t.Errorf("List-Unsubscribe: %q", got)
 	}
-	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
-	if err != nil || !strings.Contains(envelope.Text, report.String()) || !strings.Contains(envelope.HTML, report.String()) {
-		t.Errorf("text %q, HTML %q, %v", envelope.Text, envelope.HTML, err)
+	_, text, html := mail.read(t)
+	if !strings.Contains(text, report.String()) || !strings.Contains(html, report.String()) {
+		t.Errorf("text %q, HTML %q", text, html)
 	}
 	w.verify(mail.data)
 }
@@ -348,11 +348,8 @@ func TestAnonymousReport(t *testing.T) {
 	w.due()
 	mail := w.server.waitFor(1)[0]
 	w.waitFor(`select count(*) from deliveries where state = 'done'`, 1)
-	envelope, err := enmime.ReadEnvelope(bytes.NewReader(mail.data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	everything := mail.from + "\n" + string(mail.data) + "\n" + envelope.Text + envelope.HTML + w.log.String()
+	_, text, html := mail.read(t)
+	everything := mail.from + "\n" + string(mail.data) + "\n" + text + html + w.log.String()
 	for _, secret := range []string{"anary title", "canary-user", chosen.String(), "Canary note", "in progress", "-6.5", "106.7"} {
 		if strings.Contains(everything, secret) {
 			t.Errorf("%q is in the mail or the log:\n%s", secret, everything)
@@ -453,12 +450,8 @@ func TestDigests(t *testing.T) {
 	mails := w.server.waitFor(2)
 	var digest string
 	for _, m := range mails {
-		envelope, err := enmime.ReadEnvelope(bytes.NewReader(m.data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(envelope.Text, "First") {
-			digest = envelope.Text
+		if _, text, _ := m.read(t); strings.Contains(text, "First") {
+			digest = text
 		}
 	}
 	for title, want := range map[string]bool{
@@ -824,6 +817,39 @@ type received struct {
 	from, to string
 	ret      smtp.DSNReturn
 	data     []byte
+}
+
+// read returns a mail's subject, and what it says as text and as HTML.
+func (m received) read(t *testing.T) (subject, text, html string) {
+	t.Helper()
+	root, err := message.Read(bytes.NewReader(m.data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if subject, err = root.Header.Text("Subject"); err != nil {
+		t.Fatal(err)
+	}
+	err = root.Walk(func(_ []int, part *message.Entity, err error) error {
+		if err != nil {
+			return err
+		}
+		kind, _, err := part.Header.ContentType()
+		if err != nil || strings.HasPrefix(kind, "multipart/") {
+			return err
+		}
+		body, err := io.ReadAll(part.Body)
+		switch kind {
+		case "text/plain":
+			text = string(body)
+		case "text/html":
+			html = string(body)
+		}
+		return err
+	})
+	if err != nil || text == "" || html == "" {
+		t.Fatalf("text %q, HTML %q, error %v", text, html, err)
+	}
+	return subject, text, html
 }
 
 func newMailServer(t *testing.T) *mailServer {

@@ -24,7 +24,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
-	"github.com/jhillyerd/enmime/v2"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/mailtext"
 )
 
 const (
@@ -187,10 +188,8 @@ func (s *session) Data(r io.Reader) error {
 		return err
 	}
 	m := mail{At: time.Now(), Sender: s.sender, To: s.to, Raw: string(raw)}
-	if envelope, err := enmime.ReadEnvelope(bytes.NewReader(raw)); err == nil {
-		m.Subject, m.MessageID = envelope.GetHeader("Subject"), envelope.GetHeader("Message-ID")
-		m.Text, m.HTML = envelope.Text, envelope.HTML
-	}
+	content, _ := mailtext.Read(raw) // the page shows the rest raw
+	m.Subject, m.MessageID, m.Text, m.HTML = content.Subject, content.MessageID, content.Text, content.HTML
 	s.box.add(m)
 	return nil
 }

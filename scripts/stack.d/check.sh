@@ -48,7 +48,7 @@ check_go() {
     fault "Go $wanted or newer must be installed: https://go.dev/doc/install"
     return
   fi
-  version=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+  version=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || version=unknown
   version=${version#go}
   [[ $(printf '%s\n' "$wanted" "${version%%[^0-9.]*}" | sort -V | head -n 1) == "$wanted" ]] ||
     fault "Go must be $wanted or newer, not $version ($(command -v go)): https://go.dev/doc/install"

@@ -77,7 +77,7 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 		b.Code, b.Hard = complaint, true
 		return b, nil
 	}
-	status := statusOf(root, bytes.Count(mail, []byte("\n")))
+	status := statusOf(root)
 	if status == nil {
 		return Bounce{}, ErrNoBounce
 	}
@@ -124,15 +124,19 @@ func readReport(mail []byte) *message.Entity {
 	return root
 }
 
+// maxReportParts is how many parts of a report are read, broken ones included. A
+// report has three (RFC 6522, section 3).
+const maxReportParts = 100
+
 // statusOf returns the part of a report that programs read, or nil. It is the second
 // part, but not all servers keep to that. The parts are not searched for parts of
 // their own: an original mail could itself be a report.
-func statusOf(report *message.Entity, lines int) io.Reader {
+func statusOf(report *message.Entity) io.Reader {
 	parts := report.MultipartReader()
 	// A part whose header cannot be read is skipped: after an error, NextPart goes on
 	// at the next line. It has the same error for the end of a mail that was cut off
-	// as for all others, so it is called no more often than there are lines.
-	for range lines {
+	// as for all others, so the number of calls is bounded.
+	for range maxReportParts {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
 // Who asks about one request finds it in the logs of both services, by the id of the
@@ -16,11 +17,12 @@ func TestRequestIsFollowedThroughBothServices(t *testing.T) {
 	t.Parallel()
 	const chosen = "4bf92f3577b34da6a3ce929d0e0e4736"
 	c := startStack(t)
+	gateway := gatewaytest.Start(t, addresses([]*process{c.report}), addresses([]*process{c.notification}))
 	ana := c.signIn("Ana", "resident")
 	var traces []string
 	for range 2 {
 		body := `{"title":"Dark crossing","description":"","category_id":2,"privacy_level":"anonymous"}`
-		req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, c.gateway.URL+"/reports", strings.NewReader(body)))
+		req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL+"/reports", strings.NewReader(body)))
 		req.Header.Set("Authorization", "Bearer "+ana.Token())
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Traceparent", "00-"+chosen+"-00f067aa0ba902b7-01")

@@ -104,6 +104,8 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	switch {
 	case config.Width <= 0 || config.Height <= 0:
 		return Pictures{}, refuse(report.PhotoDamaged, "it has no pixels")
+	case scans(upload) > maxScans:
+		return Pictures{}, refuse(report.PhotoDamaged, "it goes over its pixels more than %d times", maxScans)
 	case pixels > m.maxPixels || config.Width > maxSide || config.Height > maxSide:
 		return Pictures{}, refuse(report.PhotoTooLarge, "%d × %d pixels, want at most %d, and %d a side", config.Width, config.Height, m.maxPixels, maxSide)
 	}

@@ -196,6 +196,7 @@ func TestSelection(t *testing.T) {
 		{"a number", deadletter.Selection{Text: fmt.Sprint("#", all[3].ID)}, 1},
 		{"a report", deadletter.Selection{Text: "0198C0DE-0000-7000-8000-000000000001"}, 1},
 		{"a voter, whom the answer masks", deadletter.Selection{Text: "0198c0de-0000-7000-8000-000000000002"}, 0},
+		{"a report and its voter", deadletter.Selection{Text: `0198c0de-0000-7000-8000-000000000001","voter_id":"0198c0de-0000-7000-8000-000000000002`}, 0},
 		{"from a time on", deadletter.Selection{From: all[3].FailedAt}, 2},
 		{"before a time", deadletter.Selection{To: all[3].FailedAt}, 3},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	gomail "github.com/wneessen/go-mail"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -44,26 +45,27 @@ type Sender struct {
 	relay  *Relay
 	log    zerolog.Logger
 
-	cancelled *prometheus.CounterVec
-	bounced   *prometheus.CounterVec
+	cancelled, refused *crowd.Counter
+	policy             crowd.Gate // of the log
 }
 
 // NewSender returns a Sender whose mails relay takes.
 func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prometheus.Registerer, log zerolog.Logger) *Sender {
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, relay: relay, log: log}
-	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_cancelled_total", Help: "Mails that nobody wants any more, by the reason: read on the page, ended, no such contact, or nothing left to tell.",
+	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "mails_cancelled_total", Help: "Mails that nobody wants any more, counted once those of 20 people or more are, by the reason: read on the page, ended, no such contact, or nothing left to tell.",
 	}, []string{"reason"})
-	s.bounced = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_refused_total", Help: "Mails that the mail server refused for good. Those of class policy are for operators to look at.",
+	refused := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "mails_refused_total", Help: "Mails that the mail server refused for good, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
 	}, []string{"class"})
 	for _, reason := range reasons {
-		s.cancelled.WithLabelValues(reason)
+		cancelled.WithLabelValues(reason)
 	}
 	for _, class := range []string{classAddress, classPolicy, classRefused, ledger.ClassUncertain} {
-		s.bounced.WithLabelValues(class) // 0 is a value to compare with
+		refused.WithLabelValues(class) // 0 is a value to compare with
 	}
+	s.cancelled, s.refused = crowd.NewCounter(cancelled), crowd.NewCounter(refused)
 	return s
 }
 
@@ -72,6 +74,9 @@ var reasons = map[error]string{ErrNoContact: "no_contact", ErrUnwanted: "unwante
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
+
+// Personal returns true: a mail host of one person names them.
+func (*Sender) Personal() bool { return true }
 
 // Lanes lets every lane send. It fails while the mail server does not let us in,
 // so that nothing is claimed: an outage of ours costs no mail an attempt, and
@@ -120,11 +125,10 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	case answer.Class == classRelay:
 		s.log.Warn().Str("error", describe(err)).Msg("the mail server does not take mails, will retry")
 	case answer.Class == classPolicy:
-		s.log.Error().Str("answer", answer.Error).Str("lane", d.Lane).
-			Msg("a mail is refused by policy, check SPF, DKIM, DMARC and the reputation of the mail server")
+		s.logPolicy(d, answer)
 	}
 	if answer.Verdict == ledger.Refused {
-		s.bounced.WithLabelValues(answer.Class).Inc()
+		s.refused.Add(d.Target, answer.Class)
 		if draft.Notice != nil {
 			s.log.Error().Str("answer", answer.Error).Str("to", d.Target).
 				Msg("a notice to the city's own people is refused, check MAIL_OFFICIALS and MAIL_OPERATORS")
@@ -138,6 +142,20 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		}
 	}
 	return answer
+}
+
+// logPolicy logs that a mail is refused by policy: a code at once, because whoever
+// waits for it has asked for it, and others once those of many people are. Which
+// host refuses them, the answer does not tell either.
+func (s *Sender) logPolicy(d *ledger.Delivery, answer ledger.Answer) {
+	n := 1
+	if d.Kind != Code {
+		n = s.policy.Add(answer.Error, d.Target)
+	}
+	if n > 0 {
+		s.log.Error().Str("answer", answer.Error).Int("mails", n).
+			Msg("mails are refused by policy, check SPF, DKIM, DMARC and the reputation of the mail server")
+	}
 }
 
 // draft returns what d is about now.
@@ -161,7 +179,7 @@ func (s *Sender) cancel(ctx context.Context, d *ledger.Delivery, reason string) 
 	if err := s.store.CancelDelivery(ctx, Channel, d.ID, reason); err != nil {
 		return s.unsent(ctx, "database", "cancelling a mail failed, will retry", err)
 	}
-	s.cancelled.WithLabelValues(reason).Inc()
+	s.cancelled.Add(d.Target, reason)
 	return ledger.Answer{Verdict: ledger.Unsent, Class: reason}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -54,6 +55,7 @@ type Dispatcher struct {
 	store   Store
 	owner   uuid.UUID
 	metrics *metrics
+	dead    crowd.Gate // of the log, where targets are people
 	log     zerolog.Logger
 
 	wakeUp chan struct{} // holds a value after Wake
@@ -87,7 +89,7 @@ type Dispatcher struct {
 // New returns a Dispatcher. Run starts it.
 func New(cfg Config, c Channel, s Store, reg prometheus.Registerer, log zerolog.Logger) *Dispatcher {
 	return &Dispatcher{
-		config: cfg, channel: c, store: s, owner: uuid.New(), metrics: newMetrics(reg, c.Name()),
+		config: cfg, channel: c, store: s, owner: uuid.New(), metrics: newMetrics(reg, c),
 		log:    log.With().Str("channel", c.Name()).Logger(),
 		wakeUp: make(chan struct{}, 1), woken: make(map[string]struct{}),
 		attempts: make(chan attempt, cfg.Concurrency), paced: make(chan *lane),
@@ -323,12 +325,23 @@ func (d *Dispatcher) recorded(r record) {
 	for i, a := range r.attempts {
 		delete(a.lane.inHand, a.d.ID)
 		a.lane.more = true // what waited for this one, or for a place
-		d.metrics.observe(r.outcomes[i])
+		d.metrics.observe(a.d.Target, r.outcomes[i])
 		if r.outcomes[i].State == Dead {
-			d.log.Warn().Str("lane", a.lane.name).Str("message_id", a.d.MessageID).Int("attempts", a.d.Attempts).
-				Str("class", a.answer.Class).Int("status", a.answer.Status).
-				Msg("delivery is given up, an operator may send it again")
+			d.logDead(a)
 		}
+	}
+}
+
+// logDead logs that a delivery is given up; those to people once there are many.
+func (d *Dispatcher) logDead(a attempt) {
+	if !d.channel.Personal() {
+		d.log.Warn().Str("lane", a.lane.name).Str("message_id", a.d.MessageID).Int("attempts", a.d.Attempts).
+			Str("class", a.answer.Class).Int("status", a.answer.Status).
+			Msg("delivery is given up, an operator may send it again")
+		return
+	}
+	if n := d.dead.Add(a.answer.Class, a.d.Target); n > 0 {
+		d.log.Warn().Int("deliveries", n).Str("class", a.answer.Class).Msg("deliveries to many people are given up")
 	}
 }
 

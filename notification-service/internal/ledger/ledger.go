@@ -116,6 +116,9 @@ type Lane struct {
 type Channel interface {
 	// Name is the channel's name in the tables.
 	Name() string
+	// Personal reports whether the targets are people's. Metrics and logs then
+	// tell of crowds alone (package crowd), and of no lane.
+	Personal() bool
 	// Lanes returns what holds now for each of the named lanes. One that is
 	// missing in the result has no target any more.
 	Lanes(ctx context.Context, names []string) (map[string]Lane, error)

@@ -3,55 +3,77 @@ package ledger
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 )
 
 // metrics are those of a channel. No label tells a lane: there are as many as
 // there are targets, and their names are the operators'.
+//
+// Of a channel whose targets are people, attempts and ends are counted in crowds,
+// and nothing else is exported: two mails at the same moment lease one lane if
+// both go to the same host, and two otherwise, and only the worker that leases
+// the lane changes its figures.
 type metrics struct {
-	attempts *prometheus.CounterVec
-	seconds  prometheus.Histogram
-	ended    *prometheus.CounterVec
-	claim    prometheus.Histogram
-	inFlight prometheus.Gauge
-	lanes    prometheus.Gauge
-	open     prometheus.Gauge
+	personal            bool
+	attemptsOf, endedOf *crowd.Counter // of people
+	attempts            *prometheus.CounterVec
+	seconds             prometheus.Histogram
+	ended               *prometheus.CounterVec
+	claim               prometheus.Histogram
+	inFlight            prometheus.Gauge
+	lanes               prometheus.Gauge
+	open                prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, channel string) *metrics {
-	factory := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"channel": channel}, reg))
+func newMetrics(reg prometheus.Registerer, c Channel) *metrics {
+	factory := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"channel": c.Name()}, reg))
+	targets := factory
+	if c.Personal() {
+		targets = promauto.With(nil) // which registers nothing
+	}
 	m := &metrics{
+		personal: c.Personal(),
 		attempts: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "delivery_attempts_total", Help: "Attempts to deliver, by what followed and why.",
 		}, []string{"verdict", "class"}),
-		seconds: factory.NewHistogram(prometheus.HistogramOpts{
+		seconds: targets.NewHistogram(prometheus.HistogramOpts{
 			Name: "delivery_attempt_duration_seconds", Help: "Time from the beginning of an attempt to its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
 		}),
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "deliveries_ended_total", Help: "Deliveries that came to an end: done, or dead, which wants an operator.",
 		}, []string{"state"}),
-		claim: factory.NewHistogram(prometheus.HistogramOpts{
+		claim: targets.NewHistogram(prometheus.HistogramOpts{
 			Name: "delivery_claim_duration_seconds", Help: "Time that the database takes to find what is due in the leased lanes.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1},
 		}),
-		inFlight: factory.NewGauge(prometheus.GaugeOpts{
+		inFlight: targets.NewGauge(prometheus.GaugeOpts{
 			Name: "delivery_attempts_in_flight", Help: "Attempts that wait for their answer.",
 		}),
-		lanes: factory.NewGauge(prometheus.GaugeOpts{
+		lanes: targets.NewGauge(prometheus.GaugeOpts{
 			Name: "delivery_lanes_leased", Help: "Lanes that this worker leases.",
 		}),
-		open: factory.NewGauge(prometheus.GaugeOpts{
+		open: targets.NewGauge(prometheus.GaugeOpts{
 			Name: "delivery_lanes_open", Help: "Of those, the ones whose circuit is open: nothing is sent there.",
 		}),
 	}
 	for _, state := range []State{Done, Dead} {
 		m.ended.WithLabelValues(string(state)) // 0 is a value to compare with
 	}
+	m.attemptsOf, m.endedOf = crowd.NewCounter(m.attempts), crowd.NewCounter(m.ended)
 	return m
 }
 
 // observe counts an outcome that is in the database.
-func (m *metrics) observe(o Outcome) {
+func (m *metrics) observe(target string, o Outcome) {
+	if m.personal {
+		m.attemptsOf.Add(target, string(o.Answer.Verdict), o.Answer.Class)
+		if o.State != Waiting {
+			m.endedOf.Add(target, string(o.State))
+		}
+		return
+	}
 	m.attempts.WithLabelValues(string(o.Answer.Verdict), o.Answer.Class).Inc()
 	if o.Sent {
 		m.seconds.Observe(o.Answer.Duration.Seconds())

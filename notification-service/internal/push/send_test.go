@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -101,6 +103,26 @@ func TestPushOfAStatus(t *testing.T) {
 	}
 }
 
+// What a push service refuses is in the log once it has refused it to many.
+func TestRefusalsOfMany(t *testing.T) {
+	t.Parallel()
+	for status, says := range map[int]string{403: "check PUSH_VAPID_KEY", 413: "a push service refuses pushes"} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.service.Script(func(int) pushtest.Answer { return pushtest.Answer{Status: status} })
+			for i := range 2 * crowd.Size {
+				user := fmt.Sprint("user", i)
+				w.device(user, email.English)
+				w.status(user, "Pothole", true)
+			}
+			w.start()
+			w.due()
+			eventually.True(t, "the log says "+says, func() bool { return strings.Contains(w.log.String(), says) })
+		})
+	}
+}
+
 // Each answer has its consequence, for the push and for the device. None of it is
 // in a table or a log: it may quote the address.
 func TestAnswers(t *testing.T) {
@@ -113,18 +135,17 @@ func TestAnswers(t *testing.T) {
 		state   string // of the delivery
 		retries int
 		devices int
-		says    string
 	}{
-		{"gone", pushtest.Answer{Status: 410}, "gone", "cancelled", 0, 0, ""},
-		{"unknown", pushtest.Answer{Status: 404}, "gone", "cancelled", 0, 0, ""},
-		{"too many", pushtest.Answer{Status: 429, Header: soon}, "4xx", "waiting", 1, 1, ""},
-		{"away", pushtest.Answer{Status: 500}, "5xx", "waiting", 1, 1, ""},
-		{"busy", pushtest.Answer{Status: 503, Header: soon}, "5xx", "waiting", 1, 1, ""},
-		{"another key", pushtest.Answer{Status: 403}, "vapid", "waiting", 1, 1, "check PUSH_VAPID_KEY"},
-		{"no key", pushtest.Answer{Status: 401}, "vapid", "waiting", 1, 1, "check PUSH_VAPID_KEY"},
-		{"too large", pushtest.Answer{Status: 413}, "refused", "dead", 0, 1, "a push service refuses a push"},
-		{"bad", pushtest.Answer{Status: 400}, "refused", "dead", 0, 1, "a push service refuses a push"},
-		{"elsewhere", pushtest.Answer{Status: 307, Header: http.Header{"Location": {"/send/other"}}}, "3xx", "waiting", 1, 1, ""},
+		{"gone", pushtest.Answer{Status: 410}, "gone", "cancelled", 0, 0},
+		{"unknown", pushtest.Answer{Status: 404}, "gone", "cancelled", 0, 0},
+		{"too many", pushtest.Answer{Status: 429, Header: soon}, "4xx", "waiting", 1, 1},
+		{"away", pushtest.Answer{Status: 500}, "5xx", "waiting", 1, 1},
+		{"busy", pushtest.Answer{Status: 503, Header: soon}, "5xx", "waiting", 1, 1},
+		{"another key", pushtest.Answer{Status: 403}, "vapid", "waiting", 1, 1},
+		{"no key", pushtest.Answer{Status: 401}, "vapid", "waiting", 1, 1},
+		{"too large", pushtest.Answer{Status: 413}, "refused", "dead", 0, 1},
+		{"bad", pushtest.Answer{Status: 400}, "refused", "dead", 0, 1},
+		{"elsewhere", pushtest.Answer{Status: 307, Header: http.Header{"Location": {"/send/other"}}}, "3xx", "waiting", 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,8 +169,8 @@ func TestAnswers(t *testing.T) {
 			if tt.class == "vapid" && w.number(`select count(*) from lanes where failures > 0`) != 0 {
 				t.Error("a key that one device does not take counts against the push service of all")
 			}
-			if tt.says != "" && !strings.Contains(w.log.String(), tt.says) {
-				t.Errorf("the log does not say %q: %s", tt.says, w.log.String())
+			if log := w.log.String(); strings.Contains(log, "push_service") || strings.Contains(log, w.service.Host) {
+				t.Errorf("the log tells of one device: %s", log)
 			}
 			path := strings.TrimPrefix(device.Endpoint, w.service.URL)
 			for _, table := range []string{"deliveries", "delivery_attempts", "lanes", "push_subscriptions"} {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
@@ -70,26 +71,27 @@ type Sender struct {
 	client *http.Client
 	log    zerolog.Logger
 
-	cancelled *prometheus.CounterVec
-	refused   *prometheus.CounterVec
+	cancelled, refused *crowd.Counter
+	refusals           crowd.Gate // of the log
 }
 
 // NewSender returns a Sender whose requests client makes.
 func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg prometheus.Registerer, log zerolog.Logger) *Sender {
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, client: client, log: log}
-	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_cancelled_total", Help: "Pushes that nobody wants any more, by the reason: read on the page, ended, no such device, its push service does not know it or is not allowed any more, or nothing left to tell.",
+	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "pushes_cancelled_total", Help: "Pushes that nobody wants any more, counted once those to 20 devices or more are, by the reason: read on the page, ended, no such device, its push service does not know it or is not allowed any more, or nothing left to tell.",
 	}, []string{"reason"})
-	s.refused = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_refused_total", Help: "Pushes that a push service refused. Those of class vapid are for operators to look at: it does not take the city's key.",
+	refused := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "pushes_refused_total", Help: "Pushes that a push service refused, counted once those to 20 devices or more are. Those of class vapid are for operators to look at: it does not take the city's key.",
 	}, []string{"class"})
 	for _, reason := range reasons {
-		s.cancelled.WithLabelValues(reason) // 0 is a value to compare with
+		cancelled.WithLabelValues(reason) // 0 is a value to compare with
 	}
 	for _, class := range []string{classVAPID, classRefused} {
-		s.refused.WithLabelValues(class)
+		refused.WithLabelValues(class)
 	}
+	s.cancelled, s.refused = crowd.NewCounter(cancelled), crowd.NewCounter(refused)
 	return s
 }
 
@@ -104,6 +106,9 @@ var reasons = map[error]string{
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
+
+// Personal returns true: a push service tells the browser of a person.
+func (*Sender) Personal() bool { return true }
 
 // Lanes lets every lane send.
 func (s *Sender) Lanes(_ context.Context, names []string) (map[string]ledger.Lane, error) {
@@ -157,12 +162,11 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		}
 		return s.unsent(ctx, d, errGone)
 	case answer.Class == classVAPID:
-		s.refused.WithLabelValues(classVAPID).Inc()
-		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).
-			Msg("a push service does not take our signature, check PUSH_VAPID_KEY, PUSH_CONTACT and the clock; devices of an earlier key must be added again")
+		s.refused.Add(d.Target, classVAPID)
+		s.logRefusal(d, answer, "a push service does not take our signature, check PUSH_VAPID_KEY, PUSH_CONTACT and the clock; devices of an earlier key must be added again")
 	case answer.Verdict == ledger.Refused:
-		s.refused.WithLabelValues(classRefused).Inc()
-		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).Msg("a push service refuses a push, it is given up")
+		s.refused.Add(d.Target, classRefused)
+		s.logRefusal(d, answer, "a push service refuses pushes, they are given up")
 	case answer.Verdict == ledger.Delivered:
 		if used := draft.Device.LastUsedAt; used == nil || draft.Now.Sub(*used) > time.Hour {
 			if err := s.store.DeviceUsed(ctx, draft.Device.ID); err != nil {
@@ -171,6 +175,14 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		}
 	}
 	return answer
+}
+
+// logRefusal logs what a push service answers, once it has answered it to the
+// devices of many.
+func (s *Sender) logRefusal(d *ledger.Delivery, answer ledger.Answer, what string) {
+	if n := s.refusals.Add(d.Lane+" "+strconv.Itoa(answer.Status), d.Target); n > 0 {
+		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).Int("pushes", n).Msg(what)
+	}
 }
 
 // answerOf returns what follows from a status of HTTP (RFC 8030 section 5, RFC 8292
@@ -216,7 +228,7 @@ func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledg
 	}
 	class, text := webhook.Classify(ctx, err)
 	if class == webhook.ClassAddressRefused {
-		s.refused.WithLabelValues(classRefused).Inc()
+		s.refused.Add(d.Target, classRefused)
 		return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 	}
 	return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
@@ -230,7 +242,7 @@ func (s *Sender) unsent(ctx context.Context, d *ledger.Delivery, err error) ledg
 			continue
 		}
 		if err = s.store.CancelDelivery(ctx, Channel, d.ID, word); err == nil {
-			s.cancelled.WithLabelValues(word).Inc()
+			s.cancelled.Add(d.Target, word)
 			return ledger.Answer{Verdict: ledger.Unsent, Class: word}
 		}
 		break

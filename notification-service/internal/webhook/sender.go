@@ -174,6 +174,9 @@ func readSome(body io.Reader) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(kept), "\uFFFD"), "\x00", "\uFFFD") // which text in PostgreSQL cannot have
 }
 
+// Personal returns false: an endpoint is another system of the city.
+func (*Sender) Personal() bool { return false }
+
 // Disable disables an endpoint that is gone, or has failed for too long.
 func (s *Sender) Disable(ctx context.Context, lane string, gone bool) error {
 	id, err := uuid.Parse(lane)

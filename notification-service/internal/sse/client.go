@@ -261,11 +261,13 @@ func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 	}
 	c.mu.Unlock()
 
-	b.Bytes, b.CommittedAt, b.Events = b.Bytes[:0], b.CommittedAt[:0], len(queue)
+	b.Bytes, b.CommittedAt, b.Shared = b.Bytes[:0], b.CommittedAt[:0], 0
 	for _, q := range queue {
+		before := len(b.Bytes)
 		b.Bytes = c.render(b.Bytes, q)
 		if !q.frame.committed.IsZero() {
 			b.CommittedAt = append(b.CommittedAt, q.frame.committed)
+			b.Shared += len(b.Bytes) - before
 		}
 	}
 	b.Bytes = append(b.Bytes, lastFrame...)

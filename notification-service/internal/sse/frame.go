@@ -15,7 +15,7 @@ type frame struct {
 	bytes     []byte
 	idAt      int       // where the id line begins
 	seq       int64     // in its stream, 0 for an event without an id
-	committed time.Time // zero for what was replayed
+	committed time.Time // zero for what was replayed, and for what is one reader's alone
 	optional  bool      // left out where much waits already
 }
 

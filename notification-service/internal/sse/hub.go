@@ -97,8 +97,12 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 		t := h.topics[n.Stream]
 		h.mu.Unlock()
 		if t != nil {
-			h.metrics.fanoutLag.Observe(time.Since(committed).Seconds())
-			h.accept(t, n, committed)
+			measured := time.Time{} // not of one reader, see metrics
+			if n.Stream == notification.Officials {
+				h.metrics.fanoutLag.Observe(time.Since(committed).Seconds())
+				measured = committed
+			}
+			h.accept(t, n, measured)
 		}
 	}
 	if len(b.Feed) > 0 { // before the first client is told: see feedReady

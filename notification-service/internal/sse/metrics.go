@@ -15,11 +15,11 @@ var latencyBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1
 
 // metrics counts what the hub does. No label names a user or a stream.
 //
-// Only operators may read them, at OPERATIONS_ADDR, which no gateway passes on.
-// connections, events, bytes, commitToFlush and fanoutLag change with every
-// delivery to a client that is connected. A user who can cause a delivery, as by
-// a vote on an anonymous report, and reads them before and after it, learns
-// whether the author is connected, and in how many tabs.
+// events, bytes, commitToFlush and fanoutLag are those of the streams that many
+// read: the feed and the officials'. Of a reader's own stream they would tell, at
+// each replica, whether one person is connected: who votes on an anonymous report
+// sees them change where its author is, and who votes on a public report of each
+// suspect sees where those are.
 type metrics struct {
 	connections   *prometheus.GaugeVec
 	connects      *prometheus.CounterVec
@@ -52,15 +52,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		connects:      vec("sse_connects_total", "Requests for a stream, by result.", "result"),
 		disconnects:   vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
 		resumes:       vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
-		events:        count("sse_events_total", "Events written, heartbeats included."),
-		bytes:         count("sse_bytes_total", "Bytes of events written."),
+		events:        count("sse_events_total", "Events of the feed and the officials' stream written."),
+		bytes:         count("sse_bytes_total", "Bytes of those events."),
 		overflows:     count("sse_overflows_total", "Clients disconnected because too much waited for them."),
-		commitToFlush: seconds("sse_commit_to_flush_seconds", "From the commit of a notification to its write into a client's socket."),
+		commitToFlush: seconds("sse_commit_to_flush_seconds", "From the commit of an event of the feed or the officials' stream to its write into a client's socket."),
 		replayed:      count("sse_replayed_rows_total", "Notifications read from the database for clients that came back."),
 		repairs:       count("sse_gap_repairs_total", "Gaps in what was announced that were filled from the database."),
 		positionLag: f.NewGauge(prometheus.GaugeOpts{
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
-		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification to its announcement at this replica."),
+		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification for officials to its announcement at this replica."),
 	}
 }
 
@@ -77,13 +77,13 @@ func (m *metrics) closed(kind string, why reason) {
 	}
 }
 
-// sent counts what was just written.
+// sent counts what was just written and is not one reader's alone.
 func (m *metrics) sent(b *transport.Buffer) {
-	m.events.Add(float64(b.Events))
-	m.bytes.Add(float64(len(b.Bytes)))
 	if len(b.CommittedAt) == 0 {
 		return
 	}
+	m.events.Add(float64(len(b.CommittedAt)))
+	m.bytes.Add(float64(b.Shared))
 	now := time.Now()
 	for _, at := range b.CommittedAt {
 		m.commitToFlush.Observe(now.Sub(at).Seconds())

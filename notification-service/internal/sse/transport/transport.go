@@ -39,10 +39,11 @@ type Source interface {
 
 // A Buffer is what a Conn writes at once. It is used again and again.
 type Buffer struct {
-	Bytes  []byte
-	Events int
-	// CommittedAt says when the events that came live were committed.
+	Bytes []byte
+	// CommittedAt says when the events that came live were committed, of those that
+	// many read. Shared is how many bytes they are.
 	CommittedAt []time.Time
+	Shared      int
 }
 
 // A Conn is the connection of one client. Write is for the time before Serve,

@@ -72,7 +72,7 @@ func (s *source) Take(b *transport.Buffer, _ time.Time) (ended bool) {
 	if s.taking {
 		s.t.Error("two goroutines take from one source")
 	}
-	b.Bytes, b.Events = bytes.Join(s.queue, nil), len(s.queue)
+	b.Bytes, b.Shared = bytes.Join(s.queue, nil), len(s.queue)
 	s.taking = len(s.queue) > 0
 	if s.queue = nil; !s.taking {
 		s.scheduled = s.ended
@@ -85,7 +85,7 @@ func (s *source) Sent(b *transport.Buffer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taking = false
-	s.sent += b.Events
+	s.sent += b.Shared
 }
 
 func (s *source) Rest() bool {

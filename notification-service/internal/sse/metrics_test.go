@@ -1,0 +1,56 @@
+package sse_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/eventually"
+)
+
+// What one reader gets changes no metric: whoever votes on an anonymous report
+// does not learn at which replica its author is connected, if at all. What
+// officials and the feed get is counted.
+func TestMetricsTellOfNoReader(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		h := newHarness(t, config(w))
+		ann := h.open("/ann", "")
+		expect(t, ann, "ready")
+		eventually.True(t, "the client is connected", func() bool { return h.metric("sse_connections") == 1 })
+		before := h.metrics()
+		h.tell("ann")
+		expect(t, ann, "notification")
+		h.tell("ann", "bob")
+		expect(t, ann, "notification")
+		ann.Close()
+		eventually.True(t, "the client is gone", func() bool { return h.metric("sse_connections") == 0 })
+		for series, after := range h.metrics() {
+			if after != before[series] && series != "sse_connections" && series != "sse_disconnects_total" {
+				t.Errorf("%s is %s after two events of one reader, and was %s", series, after, before[series])
+			}
+		}
+
+		official, feed := h.open("/olga?official=1", ""), h.open("/feed", "")
+		expect(t, official, "ready")
+		expect(t, feed, "ready")
+		h.hub.Deliver(h.commitReport(), time.Now())
+		expect(t, official, "notification")
+		next(t, feed)
+		eventually.True(t, "both are counted", func() bool { return h.metric("sse_events_total") == 2 && h.metric("sse_bytes_total") > 0 })
+	})
+}
+
+// metrics returns all metrics of the hub, each with its labels and values.
+func (h *harness) metrics() map[string]string {
+	h.t.Helper()
+	families, err := h.reg.Gather()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	seen := make(map[string]string)
+	for _, f := range families {
+		seen[f.GetName()] = fmt.Sprint(f.GetMetric())
+	}
+	return seen
+}

@@ -77,17 +77,12 @@ func TestBouncesOfExim(t *testing.T) {
 	tell()
 	count("the others are written to again", `select count(*) from deliveries where kind <> 'code' and state = 'done'`, 2*readers-gone)
 	count("nothing else has bounced", `select count(*) from mail_bounces`, gone+2*full)
-	var bounces struct {
-		Bounces []struct {
-			Code  string
-			Count int
-		}
-	}
-	if err := c.signIn("Oskar", "operator").Do(t.Context(), http.MethodGet, "/admin/email", nil, &bounces); err != nil {
+	var figures struct{ Lanes, Bounces []any }
+	if err := c.signIn("Oskar", "operator").Do(t.Context(), http.MethodGet, "/admin/email", nil, &figures); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(bounces.Bounces); got != fmt.Sprintf("[{5.2.2 %d} {5.1.1 %d}]", 2*full, gone) {
-		t.Errorf("operators see %s", got)
+	if len(figures.Lanes) != 1 || len(figures.Bounces) != 0 {
+		t.Errorf("operators see figures of fewer than 20 people: %v", figures)
 	}
 	t.Logf("mails=%d bounced_hard=%d bounced_soft=%d addresses_ended=%d", 2*readers-gone, gone, 2*full, gone)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/broadcast"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
@@ -120,7 +121,7 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 	maps.Copy(operations, admin.NewWebhooks(store, a.groups.Checker, cfg.Webhooks, cfg.Keys).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
 	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
-	maps.Copy(operations, admin.EmailHandlers(store))
+	maps.Copy(operations, admin.EmailHandlers(store, crowd.NewRounding(cfg.Keys)))
 	maps.Copy(operations, admin.HistoryHandlers(pool))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -12,36 +13,32 @@ import (
 
 // An EmailStore counts mails.
 type EmailStore interface {
-	MailLanes(ctx context.Context) ([]email.LaneStatus, error)
-	MailBounces(ctx context.Context) ([]email.BounceCount, error)
+	MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error)
 }
 
-// EmailHandlers has a handler for each of the operators' operations on mails.
-func EmailHandlers(store EmailStore) openapi.Handlers {
+// EmailHandlers has a handler for each of the operators' operations on mails,
+// whose figures are rounded.
+func EmailHandlers(store EmailStore, rounding *crowd.Rounding) openapi.Handlers {
 	return openapi.Handlers{
-		"readEmail": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return readEmail(store, w, r) }),
+		"readEmail": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error {
+			return readEmail(store, rounding, w, r)
+		}),
 	}
 }
 
 // readEmail handles GET /admin/email.
-func readEmail(store EmailStore, w http.ResponseWriter, r *http.Request) error {
-	lanes, err := store.MailLanes(r.Context())
-	if err != nil {
-		return err
-	}
-	bounces, err := store.MailBounces(r.Context())
+func readEmail(store EmailStore, rounding *crowd.Rounding, w http.ResponseWriter, r *http.Request) error {
+	figures, err := store.MailFigures(r.Context(), rounding)
 	if err != nil {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, api.EmailStatus{
-		Lanes: each(lanes, func(l email.LaneStatus) api.MailLane {
-			return api.MailLane{
-				Lane: l.Lane, Waiting: l.Waiting, OldestDueAt: valueOf(l.OldestDueAt), Rate: l.Rate, Failures: l.Failures,
-				OpenUntil: valueOf(l.OpenUntil), LastSuccessAt: valueOf(l.LastSuccessAt), LastFailureAt: valueOf(l.LastFailureAt),
-			}
+		AsOf: figures.AsOf,
+		Lanes: each(figures.Lanes, func(l email.LaneStatus) api.MailLane {
+			return api.MailLane{Lane: l.Lane, Waiting: int32(l.Waiting), WaitingSince: valueOf(l.Since)}
 		}),
-		Bounces: each(bounces, func(b email.BounceCount) api.MailBounces {
-			return api.MailBounces{Lane: b.Lane, Code: b.Code, Hard: b.Hard, Count: b.Count}
+		Bounces: each(figures.Bounces, func(b email.BounceCount) api.MailBounces {
+			return api.MailBounces{Lane: b.Lane, Code: b.Code, Hard: b.Hard, Count: int32(b.People)}
 		}),
 	})
 }

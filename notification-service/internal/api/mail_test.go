@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -311,19 +313,55 @@ Status: 5.1.1
 	if s.number(`select count(*) from mail_bounces where hard and code = '5.1.1'`) != 1 || s.number(`select count(*) from contacts where state = 'bounced'`) != 1 {
 		t.Error("the address that does not exist may be written to")
 	}
-	var status struct {
+	type figures struct {
 		Lanes []struct {
 			Lane    string
 			Waiting int
+			Since   *time.Time `json:"waiting_since"`
 		}
 		Bounces []struct {
-			Code  string
-			Count int
+			Lane, Code string
+			Count      int
 		}
 	}
+	operator := s.token("pavel", auth.Operator)
+	look := func() (f figures) {
+		t.Helper()
+		s.do(call{method: "GET", path: "/admin/email", token: operator}, 200, &f)
+		return f
+	}
 	s.do(call{method: "GET", path: "/admin/email", token: ann}, 403, nil)
-	s.do(call{method: "GET", path: "/admin/email", token: s.token("pavel", auth.Operator)}, 200, &status)
-	if len(status.Lanes) != 1 || status.Lanes[0].Waiting != 1 || len(status.Bounces) != 1 || status.Bounces[0].Code != "5.1.1" || status.Bounces[0].Count != 1 {
-		t.Errorf("status %+v", status)
+	if f := look(); len(f.Lanes) != 1 || f.Lanes[0].Lane != "others" || f.Lanes[0].Waiting != 0 || len(f.Bounces) != 0 {
+		t.Errorf("one person is among the figures: %+v", f)
+	}
+	// Many at a large host, of whom fewer than 20 have proven their address.
+	s.exec(`insert into streams (name) select 'user:' || n from generate_series(1, 100) n`)
+	s.exec(`
+		insert into contacts (id, stream_id, address, address_mac, lane, language, zone, state)
+		select gen_random_uuid(), id, 'sealed', '', 'gmail.com', 'en', 'UTC', case when row_number() over () < 20 then 'active' else 'unverified' end
+		from streams where name like 'user:%' and name not in ('user:ann', 'user:pavel')`)
+	if f := look(); len(f.Lanes) != 1 {
+		t.Errorf("a host with 19 people is named: %+v", f)
+	}
+	s.exec(`update contacts set state = 'bounced' where lane = 'gmail.com'`)
+	s.exec(`
+		insert into deliveries (channel, lane, target, message_id, kind, body, created_at, due_at)
+		select 'email', 'gmail.com', c.id, n, 'report.status.updated', '', now() - interval '3 hours', now() - interval '3 hours'
+		from contacts c, generate_series(1, 3) n where c.lane = 'gmail.com'`)
+	s.exec(`
+		insert into mail_bounces (delivery_id, contact_id, lane, code, hard, at)
+		select d.id, d.target::uuid, d.lane, '5.7.1', true, now() - interval '2 days' from deliveries d where d.lane = 'gmail.com'`)
+	f, again := look(), look()
+	people := s.number(`select count(*) from contacts where lane = 'gmail.com'`)
+	if len(f.Lanes) != 2 || f.Lanes[0].Lane != "gmail.com" || f.Lanes[1].Waiting != 0 || f.Lanes[1].Since != nil ||
+		f.Lanes[0].Waiting > people || f.Lanes[0].Waiting <= people-40 || f.Lanes[0].Waiting%20 != 0 ||
+		f.Lanes[0].Since == nil || f.Lanes[0].Since.Minute() != 0 || time.Since(*f.Lanes[0].Since) > 4*time.Hour || time.Since(*f.Lanes[0].Since) < 3*time.Hour {
+		t.Errorf("%d people wait at a large host: %+v", people, f)
+	}
+	if len(f.Bounces) != 1 || f.Bounces[0].Lane != "gmail.com" || f.Bounces[0].Code != "5.7.1" || f.Bounces[0].Count > people || f.Bounces[0].Count <= people-40 {
+		t.Errorf("the mails of %d people bounced: %+v", people, f.Bounces)
+	}
+	if !reflect.DeepEqual(f.Bounces, again.Bounces) {
+		t.Errorf("whoever asks twice gets %+v and %+v", f, again)
 	}
 }

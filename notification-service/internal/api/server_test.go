@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
@@ -74,7 +75,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	maps.Copy(operations, admin.NewWebhooks(nil, nil, webhook.Rules{}, nil).Handlers())
 	maps.Copy(operations, admin.ErasureHandlers(nil))
 	maps.Copy(operations, admin.ScheduleHandlers(nil))
-	maps.Copy(operations, admin.EmailHandlers(s.store))
+	maps.Copy(operations, admin.EmailHandlers(s.store, crowd.NewRounding(ring)))
 	maps.Copy(operations, admin.HistoryHandlers(nil))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)

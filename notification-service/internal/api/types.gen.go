@@ -598,6 +598,8 @@ type DigestSettingsWeekday string
 
 // EmailStatus defines model for EmailStatus.
 type EmailStatus struct {
+	// AsOf The full hour up to which mails are counted; bounces up to the end of the day before, in UTC.
+	AsOf    time.Time     `json:"as_of"`
 	Bounces []MailBounces `json:"bounces"`
 	Lanes   []MailLane    `json:"lanes"`
 }
@@ -702,10 +704,14 @@ type HistoryRun struct {
 // MailBounces defines model for MailBounces.
 type MailBounces struct {
 	// Code An enhanced status code (RFC 3463), or `complaint`.
-	Code  string `json:"code"`
-	Count int64  `json:"count"`
-	Hard  bool   `json:"hard"`
-	Lane  string `json:"lane"`
+	Code string `json:"code"`
+
+	// Count How many people's mails bounced, at least.
+	Count int32 `json:"count"`
+	Hard  bool  `json:"hard"`
+
+	// Lane A large mail host, or `others`.
+	Lane string `json:"lane"`
 }
 
 // MailConsent defines model for MailConsent.
@@ -717,25 +723,18 @@ type MailConsent struct {
 // MailKind defines model for MailKind.
 type MailKind string
 
-// MailLane The mails to one host.
+// MailLane The mails to one host, or to all others.
 type MailLane struct {
-	// Failures In a row.
-	Failures int32 `json:"failures"`
+	// Lane A large mail host, or `others`.
+	Lane string `json:"lane"`
 
-	// Lane The host where many people are; that of few is not named.
-	Lane          string    `json:"lane"`
-	LastFailureAt time.Time `json:"last_failure_at,omitempty,omitzero"`
-	LastSuccessAt time.Time `json:"last_success_at,omitempty,omitzero"`
-	OldestDueAt   time.Time `json:"oldest_due_at,omitempty,omitzero"`
+	// Waiting So many people at least have waited for a mail for a quarter of an
+	// hour or longer after it was due. 0 is fewer than 40. Counted up to
+	// 100,000 mails over all lanes.
+	Waiting int32 `json:"waiting"`
 
-	// OpenUntil Until then nothing is sent there.
-	OpenUntil time.Time `json:"open_until,omitempty,omitzero"`
-
-	// Rate Mails a second, where the host wants fewer.
-	Rate float64 `json:"rate,omitempty,omitzero"`
-
-	// Waiting Counted up to 100,000 over all lanes.
-	Waiting int64 `json:"waiting"`
+	// WaitingSince The hour in which that began, for 20 people or more.
+	WaitingSince time.Time `json:"waiting_since,omitempty,omitzero"`
 }
 
 // MailLanguage defines model for MailLanguage.

@@ -37,6 +37,9 @@ var hosts = []string{
 	"gmx.com", "gmx.de", "gmx.net", "web.de", "mail.ru", "yandex.com", "yandex.ru", "zoho.com", "fastmail.com", "telkom.net",
 }
 
+// Hosts returns the hosts that have lanes of their own name.
+func Hosts() []string { return slices.Clone(hosts) }
+
 // host returns the part of an address behind the @, in lower case.
 func host(address string) string {
 	return strings.ToLower(address[strings.LastIndexByte(address, '@')+1:])

@@ -647,10 +647,16 @@ func newWorld(t *testing.T) *world {
 // start starts a worker.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
+	return w.startMeasured(prometheus.NewRegistry())
+}
+
+// startMeasured starts a worker with the registry.
+func (w *world) startMeasured(reg prometheus.Registerer) (stop func()) {
+	w.t.Helper()
 	relay := email.NewRelay(&w.config, w.roots)
 	log := zerolog.New(&w.log)
-	sender := email.NewSender(&w.config, w.store, w.keys, relay, prometheus.NewRegistry(), log)
-	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, prometheus.NewRegistry(), log)
+	sender := email.NewSender(&w.config, w.store, w.keys, relay, reg, log)
+	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, reg, log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan struct{})
 	go func() {

@@ -1,17 +1,20 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -311,35 +314,79 @@ func (c *digestColumns) add(contact uuid.UUID, lane, period string, window []byt
 	c.next = append(c.next, next)
 }
 
-// MailLanes returns how the mails to each host are, those with the most that waits
-// first. What waits is counted up to 100,000 over all.
-func (s *Store) MailLanes(ctx context.Context) ([]email.LaneStatus, error) {
-	rows, err := s.pool.Query(ctx, `
-		with waiting as (
-		  select lane, count(*) as n, min(due_at) as oldest
-		  from (select lane, due_at from deliveries where channel = 'email' and state = 'waiting' limit 100000) w group by lane
-		)
-		select coalesce(w.lane, l.lane), coalesce(w.n, 0), w.oldest, coalesce(l.rate, 0), coalesce(l.failures, 0),
-		  case when l.open_until > now() then l.open_until end, l.last_success_at, l.last_failure_at
-		from waiting w full join (select * from lanes where channel = 'email') l on l.lane = w.lane
-		where w.n > 0 or l.last_success_at > now() - interval '30 days' or l.last_failure_at > now() - interval '30 days'
-		order by 2 desc, 1 limit 500`, freshPlan)
+// MailFigures returns what operators may know of mails. Hosts where few people
+// have an address are counted together, and so are lanes of codes with those of
+// their hosts.
+func (s *Store) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {
+	var now time.Time
+	var named []string
+	err := s.pool.QueryRow(ctx, `
+		select now(), array(
+		  select lane from contacts where lane = any($1) and state <> 'unverified'
+		  group by lane having count(*) >= $2 order by lane)`, email.Hosts(), crowd.Size).Scan(&now, &named)
 	if err != nil {
-		return nil, fmt.Errorf("count mails: %w", err)
+		return email.Figures{}, fmt.Errorf("count contacts by host: %w", err)
 	}
-	lanes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.LaneStatus])
-	if err != nil {
-		return nil, fmt.Errorf("count mails: %w", err)
+	now = now.UTC()
+	figures := email.Figures{AsOf: now.Truncate(time.Hour)}
+	if figures.Lanes, err = s.stuckMails(ctx, rounding, figures.AsOf, append(named, email.Others)); err != nil {
+		return email.Figures{}, err
 	}
-	return lanes, nil
+	if figures.Bounces, err = s.bounces(ctx, rounding, now.Truncate(24*time.Hour), named); err != nil {
+		return email.Figures{}, err
+	}
+	return figures, nil
 }
 
-// MailBounces counts the bounces of the last 30 days by host and code, the most
-// frequent first.
-func (s *Store) MailBounces(ctx context.Context) ([]email.BounceCount, error) {
+// stuckMails counts the people whose mails are stuck. One is stuck since it was
+// due, or since its first attempt. Since when a lane is, the person tells who is
+// the last in the smallest crowd that is shown: the oldest mail would tell of one.
+func (s *Store) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf time.Time, lanes []string) ([]email.LaneStatus, error) {
+	offsets := make([]int, len(lanes))
+	for i, lane := range lanes {
+		offsets[i] = rounding.Offset("stuck", lane, asOf.Format(time.RFC3339))
+	}
 	rows, err := s.pool.Query(ctx, `
-		select lane, code, hard, count(*) from mail_bounces where at > now() - interval '30 days'
-		group by lane, code, hard order by 4 desc, 1, 2 limit 500`)
+		with waiting as (
+		  select d.lane, d.target, case when d.attempts = 0 then d.due_at
+		    else coalesce((select a.at from delivery_attempts a where a.delivery_id = d.id and a.n = 1), d.due_at) end as since
+		  from deliveries d where d.channel = 'email' and d.state = 'waiting' and d.created_at < $1 limit 100000
+		), people as (
+		  select coalesce(n.lane, $2) as lane, w.target, min(w.since) as since
+		  from waiting w left join unnest($3::text[]) as n (lane) on w.lane in (n.lane, $4 || n.lane)
+		  where w.since < $1 group by 1, 2
+		)
+		select l.lane, count(p.target), (array_agg(p.since order by p.since))[$6 + l.moved]
+		from unnest($3::text[], $5::int[]) with ordinality as l (lane, moved, place) left join people p using (lane)
+		group by l.lane, l.moved, l.place order by l.place`, freshPlan,
+		asOf.Add(-email.StuckAfter), email.Others, lanes, email.CodeLane(""), offsets, crowd.Size)
+	if err != nil {
+		return nil, fmt.Errorf("count mails: %w", err)
+	}
+	statuses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.LaneStatus])
+	if err != nil {
+		return nil, fmt.Errorf("count mails: %w", err)
+	}
+	for i := range statuses {
+		status := &statuses[i]
+		status.Waiting = crowd.Shown(status.Waiting, offsets[i])
+		if status.Since != nil {
+			*status.Since = status.Since.UTC().Truncate(time.Hour)
+		}
+	}
+	return statuses, nil
+}
+
+// bounces counts the people whose mails bounced in the 30 days before today, by
+// host and code, the most frequent first. A bounce is in the figures of 30 days,
+// so that their boundaries stay for a month: if they moved each day, the days
+// together would tell the number.
+func (s *Store) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
+	rows, err := s.pool.Query(ctx, `
+		select coalesce(n.lane, $2), b.code, b.hard, count(distinct coalesce(b.contact_id::text, b.delivery_id::text))
+		from mail_bounces b left join unnest($3::text[]) as n (lane) on b.lane in (n.lane, $4 || n.lane)
+		where b.at < $1 and b.at >= $1 - interval '30 days'
+		group by 1, 2, 3`, today, email.Others, named, email.CodeLane(""))
 	if err != nil {
 		return nil, fmt.Errorf("count bounces: %w", err)
 	}
@@ -347,5 +394,14 @@ func (s *Store) MailBounces(ctx context.Context) ([]email.BounceCount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count bounces: %w", err)
 	}
+	month := today.Format("2006-01")
+	for i := range counts {
+		c := &counts[i]
+		c.People = rounding.Round(c.People, "bounces", c.Lane, c.Code, strconv.FormatBool(c.Hard), month)
+	}
+	counts = slices.DeleteFunc(counts, func(c email.BounceCount) bool { return c.People == 0 })
+	slices.SortFunc(counts, func(a, b email.BounceCount) int { // by what is shown: the order tells nothing besides
+		return cmp.Or(b.People-a.People, cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Code, b.Code))
+	})
 	return counts, nil
 }

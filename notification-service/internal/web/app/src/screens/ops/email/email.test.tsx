@@ -19,37 +19,30 @@ beforeEach(() => {
   document.body.replaceChildren(root);
 });
 
-test('shows what waits for each host, and what came back', async () => {
+test('shows where mails are stuck, and what came back', async () => {
   await show({
+    as_of: '2026-11-22T09:00:00Z',
     lanes: [
-      {
-        lane: 'gmail.com',
-        waiting: 1200,
-        oldest_due_at: '2026-11-22T07:00:00Z',
-        rate: 2.46,
-        failures: 6,
-        open_until: '2026-11-22T07:10:00Z',
-      },
-      { lane: 'host-a2b3c4d5', waiting: 1, failures: 0 },
+      { lane: 'gmail.com', waiting: 1200, waiting_since: '2026-11-22T07:00:00Z' },
+      { lane: 'others', waiting: 0 },
     ],
     bounces: [
-      { lane: 'gmail.com', code: '5.1.1', hard: true, count: 3 },
-      { lane: 'gmail.com', code: 'complaint', hard: true, count: 1 },
+      { lane: 'gmail.com', code: '5.1.1', hard: true, count: 40 },
+      { lane: 'others', code: 'complaint', hard: true, count: 20 },
     ],
   });
   const rows = [...root.querySelectorAll('li')].map((row) => row.textContent);
   expect(rows).toHaveLength(4);
-  expect(rows[0]).toContain('1,200 wait');
-  expect(rows[0]).toContain('at most 2.5/s');
-  expect(rows[0]).toContain('6 failures in a row');
-  expect(rows[1]).toContain('1 waits');
-  expect(rows[1]).not.toContain('failure');
-  expect(rows[2]).toContain('3 mails');
+  expect(rows[0]).toContain('1,200 people or more wait');
+  expect(root.querySelector('li time')?.getAttribute('dateTime')).toBe('2026-11-22T07:00:00.000Z');
+  expect(rows[1]).toContain('All other hosts');
+  expect(rows[1]).toContain('fewer than 40 people wait');
+  expect(rows[2]).toContain('40 people or more');
   expect(rows[3]).toContain('Marked as spam');
+  expect(rows[3]).toContain('All other hosts');
 });
 
-test('says that there is nothing yet', async () => {
-  await show({ lanes: [], bounces: [] });
-  expect(root.textContent).toContain('No mail has been sent');
-  expect(root.textContent).toContain('Nothing came back.');
+test('says that nothing came back', async () => {
+  await show({ as_of: '2026-11-22T09:00:00Z', lanes: [{ lane: 'others', waiting: 0 }], bounces: [] });
+  expect(root.textContent).toContain('Nothing came back from 20 people or more.');
 });

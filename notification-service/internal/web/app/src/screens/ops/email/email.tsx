@@ -1,10 +1,10 @@
 import { must, notificationService, type EmailStatus } from '../../../api/client';
-import { number, t, tn } from '../../../lang/console';
+import { t, tn } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
-import { exactTime, Time } from '../../../ui/time';
+import { Time } from '../../../ui/time';
 
-/** The mails that wait for each host, and what came back. */
+/** Where mails are stuck, and what came back. */
 export function Email() {
   const status = usePoll(() => must(notificationService.GET('/admin/email')));
   return (
@@ -14,7 +14,9 @@ export function Email() {
         <>
           <section class="stack" aria-labelledby="mail-hosts">
             <h2 id="mail-hosts">{t('email.hosts')}</h2>
-            {status.value.lanes.length === 0 && <p class="empty">{t('email.none')}</p>}
+            <p class="quiet">
+              {t('email.crowds')} {t('email.as-of')} <Time at={status.value.as_of} full />
+            </p>
             <ul class="rows">
               {status.value.lanes.map((lane) => (
                 <Host key={lane.lane} lane={lane} />
@@ -30,7 +32,7 @@ export function Email() {
                   <div>
                     <strong>{code === 'complaint' ? t('email.complaint') : code}</strong>
                     <p class="meta">
-                      <span>{lane}</span>
+                      <span>{hostName(lane)}</span>
                       <span>{tn('email.bounced', count)}</span>
                       {hard && <span>{t('email.hard')}</span>}
                     </p>
@@ -49,32 +51,20 @@ function Host({ lane }: { lane: EmailStatus['lanes'][number] }) {
   return (
     <li>
       <div>
-        <strong>{lane.lane}</strong>
+        <strong>{hostName(lane.lane)}</strong>
         <p class="meta">
-          <span>{tn('email.waiting', lane.waiting)}</span>
-          {lane.oldest_due_at && (
+          {lane.waiting === 0 && <span>{t('email.flows')}</span>}
+          {lane.waiting > 0 && <span class="fault">{tn('email.waiting', lane.waiting)}</span>}
+          {lane.waiting_since && (
             <span>
-              {t('email.oldest')} <Time at={lane.oldest_due_at} />
-            </span>
-          )}
-          {!!lane.rate && <span>{t('email.rate', { rate: number(Math.round(lane.rate * 10) / 10) })}</span>}
-          {lane.last_success_at && (
-            <span>
-              {t('email.last-success')} <Time at={lane.last_success_at} />
+              {t('email.since')} <Time at={lane.waiting_since} full />
             </span>
           )}
         </p>
-        {lane.failures > 0 && (
-          <p class="meta">
-            <span class="fault">{tn('email.failures', lane.failures)}</span>
-            {lane.open_until && (
-              <span>
-                {t('email.open-until')} <time dateTime={lane.open_until}>{exactTime(new Date(lane.open_until))}</time>
-              </span>
-            )}
-          </p>
-        )}
       </div>
     </li>
   );
 }
+
+/** All hosts of few people are one. */
+const hostName = (lane: string) => (lane === 'others' ? t('email.others') : lane);

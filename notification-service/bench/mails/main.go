@@ -35,7 +35,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -207,7 +206,7 @@ func (b *bench) tell(ctx context.Context, i int) (id int64, err error) {
 		NewStatus: event.InProgress, Note: "A crew comes tomorrow.",
 	}
 	effect := notification.Of(m, user)
-	if _, err := b.store.Apply(ctx, "bench", []consumer.Message{{ID: uuid.NewString(), Value: effect}}); err != nil {
+	if _, err := b.store.Apply(ctx, "bench", []postgres.Message{{ID: uuid.NewString(), Value: effect}}); err != nil {
 		return 0, err
 	}
 	err = b.pool.QueryRow(ctx, `

@@ -17,7 +17,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -64,7 +63,7 @@ func TestKillsWhileMailing(t *testing.T) {
 				Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
 				VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 			}
-			if _, err := store.Apply(t.Context(), "test", []consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
+			if _, err := store.Apply(t.Context(), "test", []postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
 				t.Fatal(err)
 			}
 			sent++

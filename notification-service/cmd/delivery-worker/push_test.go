@@ -15,7 +15,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -63,7 +62,7 @@ func TestKillsWhilePushing(t *testing.T) {
 				},
 				NewStatus: event.Resolved,
 			}
-			if _, err := store.Apply(t.Context(), "test", []consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
+			if _, err := store.Apply(t.Context(), "test", []postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
 				t.Fatal(err)
 			}
 			sent++

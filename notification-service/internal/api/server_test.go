@@ -25,7 +25,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
@@ -155,13 +154,13 @@ func (s *testServer) token(sub string, role auth.Role) string {
 // votes writes notifications for the user.
 func (s *testServer) votes(user string, n int) {
 	s.t.Helper()
-	var batch []consumer.Message
+	var batch []postgres.Message
 	for range n {
 		m := &event.VoteReceived{
 			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 			VoterID: "canary-voter", VoteType: event.Upvote, NewScore: new(int64(0)),
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+		batch = append(batch, postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 	}
 	s.apply(batch)
 }
@@ -173,10 +172,10 @@ func (s *testServer) report() {
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	s.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
+	s.apply([]postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
 }
 
-func (s *testServer) apply(batch []consumer.Message) {
+func (s *testServer) apply(batch []postgres.Message) {
 	s.t.Helper()
 	if _, err := s.store.Apply(s.t.Context(), "test", batch); err != nil {
 		s.t.Fatal(err)

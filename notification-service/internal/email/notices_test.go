@@ -11,8 +11,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -25,13 +25,13 @@ func (w *world) notices() {
 // overdue tells officials of reports that are overdue at a level, in one batch.
 func (w *world) overdue(level int32, category string, n int) {
 	w.t.Helper()
-	var batch []consumer.Message
+	var batch []postgres.Message
 	for range n {
 		m := &event.ReportOverdue{
 			Subject: subject(uuid.New(), "ann", "Canary title", false), CategoryID: int32(len(category)), CategoryName: category,
 			DueAt: time.Now().Unix(), Level: level,
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, "")})
+		batch = append(batch, postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, "")})
 	}
 	for range 2 { // the broker delivers them twice
 		if _, err := w.store.Apply(w.t.Context(), "test", batch); err != nil {

@@ -35,7 +35,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -699,13 +698,13 @@ func (w *world) status(user, title string, public bool) uuid.UUID {
 func (w *world) statusOf(report uuid.UUID, user, title string, public bool) {
 	w.t.Helper()
 	m := &event.StatusUpdate{Subject: subject(report, user, title, public), NewStatus: event.InProgress, Note: "Canary note"}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func (w *world) vote(user, title string) {
 	w.t.Helper()
 	m := &event.VoteReceived{Subject: subject(uuid.New(), user, title, true), VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(3))}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func subject(report uuid.UUID, user, title string, public bool) event.Subject {
@@ -716,10 +715,10 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 	return s
 }
 
-func (w *world) apply(m consumer.Message) {
+func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []consumer.Message{m}); err != nil {
+		if _, err := w.store.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -77,11 +77,13 @@ type Applied struct {
 	Seen  int // messages that had their effect before
 }
 
+// A Message is a message with its effect on the streams.
+type Message = consumer.Parsed[*notification.Effect]
+
 // Apply gives each message of the batch, which came from queue and whose ids
 // are distinct, its effect in one transaction, unless it had it before. The
-// Value of a message is its *notification.Effect. The statement does what
-// consumer.Note does, too.
-func (s *Store) Apply(ctx context.Context, queue string, batch []consumer.Message) (Applied, error) {
+// statement does what consumer.Note does, too.
+func (s *Store) Apply(ctx context.Context, queue string, batch []Message) (Applied, error) {
 	if err := s.moderate(ctx, batch); err != nil {
 		return Applied{}, err
 	}
@@ -138,12 +140,10 @@ func (s *Store) write(ctx context.Context, f form, values map[string]any) ([]num
 }
 
 // longOverdue reports whether officials are mailed about m.
-func longOverdue(m consumer.Message) bool {
-	data := effectOf(m).Feed
+func longOverdue(m Message) bool {
+	data := m.Value.Feed
 	return data.Type == event.ReportOverdueKey && data.OverdueLevel >= email.OverdueLevel
 }
-
-func effectOf(m consumer.Message) *notification.Effect { return m.Value.(*notification.Effect) }
 
 // A number is what the database answers for each message that was new, and
 // for each of its drafts.
@@ -177,7 +177,7 @@ type applyArgs struct {
 
 // newApplyArgs adds to the drafts of the batch one for each follower of a report
 // whose status changes. Whoever is told already is told once.
-func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
+func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
 	n := len(batch) // most messages have one draft
 	a := &applyArgs{
 		ids: make([]string, 0, n), about: make([]pgtype.UUID, 0, n), aboutVersions: make([]int64, 0, n),
@@ -186,7 +186,7 @@ func newApplyArgs(batch []consumer.Message, followers map[uuid.UUID][]notificati
 		now: time.Now().Truncate(time.Microsecond), // as exact as a timestamptz
 	}
 	for _, m := range batch {
-		effect := effectOf(m)
+		effect := m.Value
 		a.ids = append(a.ids, m.ID)
 		a.about = append(a.about, pgtype.UUID{Bytes: effect.Feed.ReportID, Valid: true})
 		a.aboutVersions = append(a.aboutVersions, effect.Feed.ReportVersion)
@@ -225,7 +225,7 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 }
 
 // applied joins what was asked for with the numbers that it got.
-func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied {
+func (a *applyArgs) applied(batch []Message, numbers []number) Applied {
 	fresh := make(map[string]*number, len(batch))
 	place := make(map[uuid.UUID]*number, len(numbers))
 	for i := range numbers {
@@ -239,7 +239,7 @@ func (a *applyArgs) applied(batch []consumer.Message, numbers []number) Applied 
 		Notifications: make([]notification.Notification, 0, len(place)), Feed: make([]notification.Data, 0, len(fresh)),
 	}}
 	for _, m := range batch {
-		effect := effectOf(m)
+		effect := m.Value
 		// Also of a message that was seen: the process that saw it may have died
 		// before it told the others.
 		if effect.Moderated != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -30,7 +29,7 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 		handle func(store *postgres.Store) error
 	}{
 		{"notification", func(store *postgres.Store) error {
-			_, err := store.Apply(t.Context(), votes, []consumer.Message{own})
+			_, err := store.Apply(t.Context(), votes, []postgres.Message{own})
 			return err
 		}},
 		{"webhook", func(store *postgres.Store) error {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -275,7 +274,7 @@ func TestErasedStaysErased(t *testing.T) {
 	e.wantNoTraces()
 
 	// Nor after the key of the hash was moved behind another one.
-	if _, err := e.Apply(t.Context(), votes, []consumer.Message{message(kanari.Own())}); err != nil {
+	if _, err := e.Apply(t.Context(), votes, []postgres.Message{message(kanari.Own())}); err != nil {
 		t.Fatal(err)
 	}
 	e.wantNoTraces()

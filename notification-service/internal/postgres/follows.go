@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -81,10 +80,10 @@ func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]noti
 // followers returns the streams of those who follow the reports whose status
 // the batch changes. For other batches it asks nothing: votes are many, and
 // followers do not hear of them.
-func (s *Store) followers(ctx context.Context, batch []consumer.Message) (map[uuid.UUID][]notification.Stream, error) {
+func (s *Store) followers(ctx context.Context, batch []Message) (map[uuid.UUID][]notification.Stream, error) {
 	var reports []uuid.UUID
 	for _, m := range batch {
-		if data := effectOf(m).Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
+		if data := m.Value.Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
 			reports = append(reports, data.ReportID)
 		}
 	}

@@ -11,18 +11,17 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // moved returns the message of a change of status.
-func moved(report uuid.UUID, recipient string) consumer.Message {
+func moved(report uuid.UUID, recipient string) postgres.Message {
 	m := &event.StatusUpdate{
 		Subject:   event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.InProgress,
 	}
-	return consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, recipient)}
+	return postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, recipient)}
 }
 
 func mustFollow(t *testing.T, store *postgres.Store, reader notification.Reader, report uuid.UUID) {
@@ -51,7 +50,7 @@ func TestFollowersAreTold(t *testing.T) {
 
 	first, second := moved(report, "ann"), moved(other, "")
 	vote := message(ann.Own())
-	vote.Value.(*notification.Effect).Feed.ReportID = report
+	vote.Value.Feed.ReportID = report
 	applied := mustApply(t, store, first, second, vote)
 	got := places(applied.Batch.Notifications)
 	slices.Sort(got)

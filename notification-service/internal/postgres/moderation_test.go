@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -47,8 +46,8 @@ func (z zebra) redacted(version int64, notes ...int64) event.Message {
 }
 
 // of returns m as it comes from a queue, for ann, who filed the report.
-func of(m event.Message) consumer.Message {
-	return consumer.Message{ID: uuid.NewString(), Event: m, Value: notification.Of(m, "ann")}
+func of(m event.Message) postgres.Message {
+	return postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, "ann")}
 }
 
 // zebras counts the rows that have the word, in whatever anybody is shown.
@@ -213,7 +212,7 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 						close(hidden)
 					}
 					m := report.vote(int64(2 + w*each + i))
-					if _, err := store.Apply(t.Context(), votes, []consumer.Message{of(m)}); err != nil {
+					if _, err := store.Apply(t.Context(), votes, []postgres.Message{of(m)}); err != nil {
 						t.Error(err)
 					}
 					ev, err := webhook.EventOf(uuid.NewString(), m)
@@ -227,7 +226,7 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 			})
 		}
 		<-hidden
-		if _, err := store.Apply(t.Context(), "moderation", []consumer.Message{of(report.hidden(1000))}); err != nil {
+		if _, err := store.Apply(t.Context(), "moderation", []postgres.Message{of(report.hidden(1000))}); err != nil {
 			t.Error(err)
 		}
 		if n := zebras(t, pool); n != 0 {

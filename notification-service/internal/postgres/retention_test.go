@@ -17,7 +17,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 )
@@ -33,12 +32,12 @@ func sweep(ctx context.Context, pool *pgxpool.Pool, keep postgres.Retention) err
 }
 
 // oldMessage returns a message of some time ago.
-func oldMessage(ago time.Duration, stream notification.Stream) consumer.Message {
+func oldMessage(ago time.Duration, stream notification.Stream) postgres.Message {
 	m := message(stream)
 	id := uuid.Must(uuid.NewV7())
 	ms := time.Now().Add(-ago).UnixMilli()
 	binary.BigEndian.PutUint64(id[:8], uint64(ms)<<16|uint64(binary.BigEndian.Uint16(id[6:8])))
-	m.Value.(*notification.Effect).Drafts[0].ID = id
+	m.Value.Drafts[0].ID = id
 	return m
 }
 
@@ -69,7 +68,7 @@ func TestRetentionOfNotifications(t *testing.T) {
 		}
 	}
 	for _, s := range streams {
-		var batch []consumer.Message
+		var batch []postgres.Message
 		for range old {
 			batch = append(batch, oldMessage(year+time.Hour, s))
 		}
@@ -84,7 +83,7 @@ func TestRetentionOfNotifications(t *testing.T) {
 	for range 3 {
 		writing.Go(func() {
 			for range young {
-				if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(streams[rand.N(len(streams))]), message(streams[rand.N(len(streams))])}); err != nil {
+				if _, err := store.Apply(t.Context(), votes, []postgres.Message{message(streams[rand.N(len(streams))]), message(streams[rand.N(len(streams))])}); err != nil {
 					t.Errorf("apply: %v", err)
 				}
 			}
@@ -232,7 +231,7 @@ func TestRetentionBesideTheConsumer(t *testing.T) {
 		mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
 		var both sync.WaitGroup
 		both.Go(func() {
-			if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(ann.Own())}); err != nil {
+			if _, err := store.Apply(t.Context(), votes, []postgres.Message{message(ann.Own())}); err != nil {
 				t.Errorf("apply: %v", err)
 			}
 		})

@@ -25,7 +25,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -401,7 +400,7 @@ func (w *world) status(user, title string, public bool) uuid.UUID {
 func (w *world) statusOf(report uuid.UUID, user, title string, public bool) {
 	w.t.Helper()
 	m := &event.StatusUpdate{Subject: subject(report, user, title, public), NewStatus: event.InProgress, Note: "Canary note"}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func (w *world) vote(user, title string) {
@@ -412,7 +411,7 @@ func (w *world) vote(user, title string) {
 func (w *world) voteOn(report uuid.UUID, user, title string) {
 	w.t.Helper()
 	m := &event.VoteReceived{Subject: subject(report, user, title, true), VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(3))}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func subject(report uuid.UUID, user, title string, public bool) event.Subject {
@@ -423,10 +422,10 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 	return s
 }
 
-func (w *world) apply(m consumer.Message) {
+func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []consumer.Message{m}); err != nil {
+		if _, err := w.store.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -82,14 +82,18 @@ var formats = openapi.Formats{"even": func(s string) error {
 	return nil
 }}
 
-func mount(t *testing.T, handlers openapi.Handlers) (http.Handler, error) {
+func mount(t *testing.T, handlers map[string]service.HandlerFunc) (http.Handler, error) {
 	t.Helper()
+	operations := make(openapi.Operations, len(handlers))
+	for id, h := range handlers {
+		operations[id] = service.Operation{Handler: h, Timeout: service.DefaultTimeout}
+	}
 	doc, err := openapi.Load([]byte(document), formats)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := chi.NewRouter()
-	return r, doc.Mount(r, handlers, service.Errors{Log: zerolog.Nop()})
+	return r, doc.Mount(r, operations, service.Errors{Log: zerolog.Nop()})
 }
 
 // done answers with the limit and the size that it saw.
@@ -108,7 +112,7 @@ const path = "/things/0198c0de-0000-7000-8000-000000000001"
 
 func TestEveryFaultIsTold(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +179,7 @@ func faultsOf(t *testing.T, res *httptest.ResponseRecorder) []string {
 // What is wrong with the body as a whole, or with the headers, has one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +242,7 @@ func TestUploadIsLeftUnread(t *testing.T) {
 		}
 		return nil
 	}
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": read})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +272,7 @@ func TestServedDocumentIsExact(t *testing.T) {
 
 func TestRolesComeFromTheDocument(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,9 +289,24 @@ func TestRolesComeFromTheDocument(t *testing.T) {
 	}
 }
 
-func TestMountWantsEveryHandler(t *testing.T) {
+// An operation without a handler, or without a timeout, is noticed at start.
+func TestMountRefusesIncompleteOperations(t *testing.T) {
 	t.Parallel()
-	if _, err := mount(t, openapi.Handlers{"change": done, "upload": done}); err == nil || !strings.Contains(err.Error(), "look") {
+	doc, err := openapi.Load([]byte(document), formats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := service.Operation{Handler: done, Timeout: service.Unlimited}
+	for want, look := range map[string]service.Operation{
+		"operation look has no handler": {Timeout: service.DefaultTimeout},
+		"operation look has no timeout": {Handler: done},
+	} {
+		err := doc.Mount(chi.NewRouter(), openapi.Operations{"change": whole, "upload": whole, "look": look}, service.Errors{})
+		if err == nil || err.Error() != want {
+			t.Errorf("Mount: error %v, want %q", err, want)
+		}
+	}
+	if _, err := mount(t, map[string]service.HandlerFunc{"change": done, "upload": done}); err == nil || !strings.Contains(err.Error(), "look") {
 		t.Errorf("Mount: error %v, want one that names look", err)
 	}
 }

@@ -8,60 +8,17 @@
 package admin
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
-	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/platform/topology"
 )
-
-// A Store keeps dead letters and replays.
-type Store interface {
-	Stats(ctx context.Context) ([]deadletter.Stat, error)
-	Groups(ctx context.Context, s deadletter.Selection) ([]deadletter.Group, error)
-	Count(ctx context.Context, s deadletter.Selection) (int, error)
-	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
-	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
-	CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error)
-	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
-	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
-	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
-	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
-	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
-	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
-}
-
-// Delayed are the messages that wait until a time.
-type Delayed interface {
-	Entries(ctx context.Context, s delay.Selection, after *delay.Position, limit int) ([]delay.Entry, error)
-	Release(ctx context.Context, actor, queue, messageID string) error
-	Cancel(ctx context.Context, actor, queue, messageID, reason string) error
-}
-
-// Pools are the worker pools.
-type Pools interface {
-	Pools() []consumer.Pool
-	Waiting() []consumer.WaitingQueue
-	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
-}
-
-// A Checker compares the broker with what it should be.
-type Checker interface {
-	Findings() []topology.Finding
-	Copies(queue string) *topology.Copies
-}
 
 // An API answers the operators' operations.
 type API struct {
@@ -76,36 +33,13 @@ func New(store Store, delayed Delayed, pools Pools, checker Checker) *API {
 	return &API{store, delayed, pools, checker}
 }
 
-// Handlers has a handler for each of the operators' operations.
-func (a *API) Handlers() openapi.Handlers {
-	handlers := openapi.Handlers{
-		"deadLetterStats":    a.stats,
-		"deadLetterGroups":   a.groups,
-		"listDeadLetters":    a.list,
-		"readDeadLetter":     a.read,
-		"exportDeadLetters":  a.export,
-		"replayDeadLetter":   a.replayOne,
-		"editDeadLetter":     a.edit,
-		"discardDeadLetter":  a.discardOne,
-		"discardDeadLetters": a.discardMany,
-		"createReplay":       a.createReplay,
-		"listReplays":        a.replays,
-		"readReplay":         a.readReplay,
-		"setReplayState":     a.setReplayState,
-		"listAudit":          a.audit,
-		"listWorkerPools":    a.listPools,
-		"changeWorkerPool":   a.changePool,
-
-		"listDelayedMessages":   a.listDelayed,
-		"releaseDelayedMessage": a.releaseDelayed,
-		"cancelDelayedMessage":  a.cancelDelayed,
-	}
-	for name, h := range handlers {
-		if name != "exportDeadLetters" { // which takes as long as its reader
-			handlers[name] = service.Timeout(service.DefaultTimeout, h)
-		}
-	}
-	return handlers
+// Operations are those on dead letters, delayed messages and worker pools.
+func (a *API) Operations() openapi.Operations {
+	operations := a.letterOperations()
+	maps.Copy(operations, a.replayOperations())
+	maps.Copy(operations, a.poolOperations())
+	maps.Copy(operations, a.delayedOperations())
+	return operations
 }
 
 // actor returns who asks. The document lets only operators pass.

@@ -68,9 +68,9 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Handlers()
-		maps.Copy(handlers, webhooks(t, r, webhookBroker).Handlers())
-		maps.Copy(handlers, admin.HistoryHandlers(r.Pool))
+		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations()
+		maps.Copy(handlers, webhooks(t, r, webhookBroker).Operations())
+		maps.Copy(handlers, admin.HistoryOperations(r.Pool))
 		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -14,8 +15,25 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// Delayed are the messages that wait until a time.
+type Delayed interface {
+	Entries(ctx context.Context, s delay.Selection, after *delay.Position, limit int) ([]delay.Entry, error)
+	Release(ctx context.Context, actor, queue, messageID string) error
+	Cancel(ctx context.Context, actor, queue, messageID, reason string) error
+}
+
+// delayedOperations are those on messages that wait until a time.
+func (a *API) delayedOperations() openapi.Operations {
+	return openapi.Operations{
+		"listDelayedMessages":   {Handler: a.listDelayed, Timeout: service.DefaultTimeout},
+		"releaseDelayedMessage": {Handler: a.releaseDelayed, Timeout: service.DefaultTimeout},
+		"cancelDelayedMessage":  {Handler: a.cancelDelayed, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listDelayed handles GET /admin/delayed.
 func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {

@@ -16,10 +16,13 @@ type EmailStore interface {
 	MailBounces(ctx context.Context) ([]email.BounceCount, error)
 }
 
-// EmailHandlers has a handler for each of the operators' operations on mails.
-func EmailHandlers(store EmailStore) openapi.Handlers {
-	return openapi.Handlers{
-		"readEmail": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return readEmail(store, w, r) }),
+// EmailOperations are those on mails.
+func EmailOperations(store EmailStore) openapi.Operations {
+	return openapi.Operations{
+		"readEmail": {
+			Handler: func(w http.ResponseWriter, r *http.Request) error { return readEmail(store, w, r) },
+			Timeout: service.DefaultTimeout,
+		},
 	}
 }
 

@@ -17,11 +17,11 @@ type Eraser interface {
 	List(ctx context.Context, limit int) ([]erasure.Erasure, error)
 }
 
-// ErasureHandlers has a handler for each operation about erasures.
-func ErasureHandlers(e Eraser) openapi.Handlers {
-	return openapi.Handlers{
-		"requestErasure": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return requestErasure(e, w, r) }),
-		"listErasures":   service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return listErasures(e, w, r) }),
+// ErasureOperations are those about erasures.
+func ErasureOperations(e Eraser) openapi.Operations {
+	return openapi.Operations{
+		"requestErasure": service.Operation{Handler: func(w http.ResponseWriter, r *http.Request) error { return requestErasure(e, w, r) }, Timeout: service.DefaultTimeout},
+		"listErasures":   service.Operation{Handler: func(w http.ResponseWriter, r *http.Request) error { return listErasures(e, w, r) }, Timeout: service.DefaultTimeout},
 	}
 }
 

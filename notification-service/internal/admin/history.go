@@ -39,11 +39,12 @@ func PoolFigures(c *consumer.Consumer) history.Figures {
 	return f
 }
 
-// HistoryHandlers has a handler for each operation about the past.
-func HistoryHandlers(pool *pgxpool.Pool) openapi.Handlers {
-	return openapi.Handlers{"workerPoolHistory": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error {
-		return poolHistory(r.Context(), pool, w, r)
-	})}
+// HistoryOperations are those about the past.
+func HistoryOperations(pool *pgxpool.Pool) openapi.Operations {
+	return openapi.Operations{"workerPoolHistory": {
+		Handler: func(w http.ResponseWriter, r *http.Request) error { return poolHistory(r.Context(), pool, w, r) },
+		Timeout: service.DefaultTimeout,
+	}}
 }
 
 // poolHistory handles GET /admin/workers/history.

@@ -1,14 +1,50 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// A Store keeps dead letters and replays.
+type Store interface {
+	Stats(ctx context.Context) ([]deadletter.Stat, error)
+	Groups(ctx context.Context, s deadletter.Selection) ([]deadletter.Group, error)
+	Count(ctx context.Context, s deadletter.Selection) (int, error)
+	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
+	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
+	CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error)
+	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
+	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
+	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
+	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
+	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
+}
+
+// letterOperations are those on dead letters.
+func (a *API) letterOperations() openapi.Operations {
+	return openapi.Operations{
+		"deadLetterStats":    {Handler: a.stats, Timeout: service.DefaultTimeout},
+		"deadLetterGroups":   {Handler: a.groups, Timeout: service.DefaultTimeout},
+		"listDeadLetters":    {Handler: a.list, Timeout: service.DefaultTimeout},
+		"readDeadLetter":     {Handler: a.read, Timeout: service.DefaultTimeout},
+		"exportDeadLetters":  {Handler: a.export, Timeout: service.Unlimited},
+		"editDeadLetter":     {Handler: a.edit, Timeout: service.DefaultTimeout},
+		"discardDeadLetter":  {Handler: a.discardOne, Timeout: service.DefaultTimeout},
+		"discardDeadLetters": {Handler: a.discardMany, Timeout: service.DefaultTimeout},
+		"listAudit":          {Handler: a.audit, Timeout: service.DefaultTimeout},
+	}
+}
 
 // stats handles GET /admin/dlq/stats.
 func (a *API) stats(w http.ResponseWriter, r *http.Request) error {

@@ -1,12 +1,36 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
+
+// Pools are the worker pools.
+type Pools interface {
+	Pools() []consumer.Pool
+	Waiting() []consumer.WaitingQueue
+	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
+}
+
+// A Checker compares the broker with what it should be.
+type Checker interface {
+	Findings() []topology.Finding
+	Copies(queue string) *topology.Copies
+}
+
+// poolOperations are those on worker pools.
+func (a *API) poolOperations() openapi.Operations {
+	return openapi.Operations{
+		"listWorkerPools":  {Handler: a.listPools, Timeout: service.DefaultTimeout},
+		"changeWorkerPool": {Handler: a.changePool, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {

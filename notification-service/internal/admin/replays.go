@@ -8,8 +8,20 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// replayOperations are those on replays.
+func (a *API) replayOperations() openapi.Operations {
+	return openapi.Operations{
+		"createReplay":     {Handler: a.createReplay, Timeout: service.DefaultTimeout},
+		"replayDeadLetter": {Handler: a.replayOne, Timeout: service.DefaultTimeout},
+		"listReplays":      {Handler: a.replays, Timeout: service.DefaultTimeout},
+		"readReplay":       {Handler: a.readReplay, Timeout: service.DefaultTimeout},
+		"setReplayState":   {Handler: a.setReplayState, Timeout: service.DefaultTimeout},
+	}
+}
 
 // createReplay handles POST /admin/dlq/replays.
 func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {

@@ -38,14 +38,14 @@ func AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
 	return audit.Write(ctx, tx, audit.Entry{Actor: act.Actor, Action: string(act.Action), Detail: detail})
 }
 
-// ScheduleHandlers has a handler for each operation about schedules.
-func ScheduleHandlers(s Schedules) openapi.Handlers {
-	operate := func(action schedule.Action) service.HandlerFunc {
-		return service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return operateSchedule(s, action, w, r) })
+// ScheduleOperations are those about schedules.
+func ScheduleOperations(s Schedules) openapi.Operations {
+	operate := func(action schedule.Action) service.Operation {
+		return service.Operation{Handler: func(w http.ResponseWriter, r *http.Request) error { return operateSchedule(s, action, w, r) }, Timeout: service.DefaultTimeout}
 	}
-	return openapi.Handlers{
-		"listSchedules":    service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return listSchedules(s, w, r) }),
-		"listScheduleRuns": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error { return listScheduleRuns(s, w, r) }),
+	return openapi.Operations{
+		"listSchedules":    service.Operation{Handler: func(w http.ResponseWriter, r *http.Request) error { return listSchedules(s, w, r) }, Timeout: service.DefaultTimeout},
+		"listScheduleRuns": service.Operation{Handler: func(w http.ResponseWriter, r *http.Request) error { return listScheduleRuns(s, w, r) }, Timeout: service.DefaultTimeout},
 		"pauseSchedule":    operate(schedule.Pause),
 		"resumeSchedule":   operate(schedule.Resume),
 		"runSchedule":      operate(schedule.RunAgain),

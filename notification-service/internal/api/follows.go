@@ -1,18 +1,37 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// A FollowStore keeps which reports readers follow.
+type FollowStore interface {
+	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
+}
+
+// followOperations are those about follows.
+func (s *server) followOperations() openapi.Operations {
+	return openapi.Operations{
+		"listFollows": {Handler: s.listFollows, Timeout: service.DefaultTimeout},
+		"follow":      {Handler: s.follow, Timeout: service.DefaultTimeout},
+		"unfollow":    {Handler: s.unfollow, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listFollows handles GET /me/follows.
 func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 	who, _ := reader(r)
-	list, err := s.Store.Follows(r.Context(), who)
+	list, err := s.Follows.List(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -30,7 +49,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	who, _ := reader(r)
-	if err := s.Store.Follow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Follow(r.Context(), who, report); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -44,7 +63,7 @@ func (s *server) unfollow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	who, _ := reader(r)
-	if err := s.Store.Unfollow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Unfollow(r.Context(), who, report); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -39,7 +39,7 @@ type testServer struct {
 	t        *testing.T
 	url      string
 	pool     *pgxpool.Pool
-	store    *postgres.Store
+	store    *postgres.DB
 	mailKeys *email.Keys
 }
 
@@ -57,32 +57,34 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{t: t, pool: pool, store: postgres.NewStore(pool), mailKeys: email.NewKeys(ring)}
-	s.store.WriteMail(2 * time.Minute)
+	s := &testServer{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), mailKeys: email.NewKeys(ring)}
 	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
 		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := sse.New(sse.Defaults(), s.store, log, metrics)
+	hub := sse.New(sse.Defaults(), s.store.Streams, log, metrics)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
-	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Handlers()
-	maps.Copy(operations, admin.NewWebhooks(nil, nil, webhook.Rules{}, nil).Handlers())
-	maps.Copy(operations, admin.ErasureHandlers(nil))
-	maps.Copy(operations, admin.ScheduleHandlers(nil))
-	maps.Copy(operations, admin.EmailHandlers(s.store))
-	maps.Copy(operations, admin.HistoryHandlers(nil))
+	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations()
+	maps.Copy(operations, admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations())
+	maps.Copy(operations, admin.ErasureOperations(nil))
+	maps.Copy(operations, admin.ScheduleOperations(nil))
+	maps.Copy(operations, admin.EmailOperations(s.store.Mails))
+	maps.Copy(operations, admin.HistoryOperations(nil))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
-	cfg := api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
+	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Mail:   api.Mail{Store: s.store, Keys: s.mailKeys, BounceSecret: bounceSecret},
+		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, BounceSecret: bounceSecret},
 		Admin:  operations, Problems: problems}
 	for _, set := range settings {
 		set(&cfg)
+	}
+	if cfg.Push.Config != nil {
+		cfg.Push.Devices = s.store.Devices
 	}
 	handler, err := api.New(cfg)
 	if err != nil {
@@ -177,7 +179,7 @@ func (s *testServer) report() {
 
 func (s *testServer) apply(batch []postgres.Message) {
 	s.t.Helper()
-	if _, err := s.store.Apply(s.t.Context(), "test", batch); err != nil {
+	if _, err := s.store.Effects.Apply(s.t.Context(), "test", batch); err != nil {
 		s.t.Fatal(err)
 	}
 }

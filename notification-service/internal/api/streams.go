@@ -5,8 +5,24 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// Streams answers with live streams.
+type Streams interface {
+	ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time)
+	ServeFeed(w http.ResponseWriter, r *http.Request)
+}
+
+// streamOperations are those that answer with a stream.
+func (s *server) streamOperations() openapi.Operations {
+	return openapi.Operations{
+		"streamNotifications": {Handler: s.streamNotifications, Timeout: service.Unlimited},
+		"streamFeed":          {Handler: s.streamFeed, Timeout: service.Unlimited},
+	}
+}
 
 // streamNotifications handles GET /notifications/stream.
 func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) error {

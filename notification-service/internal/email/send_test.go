@@ -330,11 +330,11 @@ func TestAnonymousReport(t *testing.T) {
 		w.contact(user, "inbox-"+user[:5]+"@example.org", event.StatusUpdatedKey, event.VoteReceivedKey)
 	}
 	chosen, silent := uuid.New(), uuid.New()
-	if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: "canary-user"}, chosen, true); err != nil {
+	if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: "canary-user"}, chosen, true); err != nil {
 		t.Fatal(err)
 	}
 	// Consent for a report of somebody else opens nothing.
-	if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: "other-user"}, chosen, true); err != nil {
+	if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: "other-user"}, chosen, true); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
@@ -380,7 +380,7 @@ func TestFollowers(t *testing.T) {
 		w.contact(user, user+"@example.org", event.StatusUpdatedKey)
 	}
 	for _, report := range []uuid.UUID{public, anonymous} {
-		if err := w.store.Follow(t.Context(), notification.Reader{UserID: "bob"}, report); err != nil {
+		if err := w.store.Follows.Follow(t.Context(), notification.Reader{UserID: "bob"}, report); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -411,7 +411,7 @@ func TestDigests(t *testing.T) {
 	reader := notification.Reader{UserID: "ann"}
 	w.contact("ann", "ann@example.org", event.VoteReceivedKey)
 	w.status("ann", "Before the digest", true)
-	if err := w.store.SetDigest(t.Context(), reader, email.DigestSettings{Frequency: email.Daily, At: email.DefaultDigestAt}); err != nil {
+	if err := w.store.Digests.Set(t.Context(), reader, email.DigestSettings{Frequency: email.Daily, At: email.DefaultDigestAt}); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
@@ -422,7 +422,7 @@ func TestDigests(t *testing.T) {
 		for i := range 4 { // two replicas at once
 			claimers.Go(func() {
 				err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
-					_, err := w.store.ClaimDigests(t.Context(), tx, email.Half(i%2), 100, time.Hour)
+					_, err := w.store.Digests.Claim(t.Context(), tx, email.Half(i%2), 100, time.Hour)
 					return err
 				})
 				if err != nil {
@@ -491,7 +491,7 @@ func TestBounces(t *testing.T) {
 		w.waitFor(`select count(*) from deliveries where state = 'done'`, i+1)
 		id := w.number(`select max(id) from deliveries`)
 		for range 2 { // it comes twice, and counts once
-			if err := w.store.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "4.2.2"}); err != nil {
+			if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "4.2.2"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -502,11 +502,11 @@ func TestBounces(t *testing.T) {
 		t.Errorf("%d mails, want none to an address that takes nothing", got)
 	}
 	complaint := email.Bounce{Delivery: w.number(`select max(id) from deliveries`), Code: "complaint", Hard: true}
-	if err := w.store.MailBounced(t.Context(), complaint); err != nil {
+	if err := w.store.Mails.MailBounced(t.Context(), complaint); err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor(`select count(*) from contacts where state = 'complained'`, 1)
-	if err := w.store.MailBounced(t.Context(), email.Bounce{Delivery: 1 << 40, Code: "5.1.1", Hard: true}); err != nil {
+	if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: 1 << 40, Code: "5.1.1", Hard: true}); err != nil {
 		t.Errorf("a bounce of a mail that is gone: %v", err)
 	}
 }
@@ -613,7 +613,7 @@ func messageID(mail []byte) string {
 type world struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
-	store  *postgres.Store
+	store  *postgres.DB
 	keys   *email.Keys
 	dkim   ed25519.PrivateKey
 	config email.Config
@@ -633,8 +633,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
-	w.store.WriteMail(2 * time.Minute)
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
 	port := w.server.listen("127.0.0.1:0").Port
 	w.config = email.Config{
 		MailURL: "set", MailBounceDomain: "bounces.city.example.org", MailRate: 10_000, MailConnections: 4, MailTimeout: 5 * time.Second,
@@ -655,8 +654,8 @@ func (w *world) start() (stop func()) {
 	w.t.Helper()
 	relay := email.NewRelay(&w.config, w.roots)
 	log := zerolog.New(&w.log)
-	sender := email.NewSender(&w.config, w.store, w.keys, relay, prometheus.NewRegistry(), log)
-	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, prometheus.NewRegistry(), log)
+	sender := email.NewSender(&w.config, w.store.Mails, w.keys, relay, prometheus.NewRegistry(), log)
+	d := ledger.New(w.config.Ledger(), sender, w.store.Ledger, prometheus.NewRegistry(), log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan struct{})
 	go func() {
@@ -677,7 +676,7 @@ func (w *world) contact(user, address string, kinds ...event.Key) {
 	reader := notification.Reader{UserID: user}
 	c := email.Contact{ID: uuid.New(), Lane: w.keys.Lane(address), Language: email.English, Zone: "Asia/Jakarta"}
 	c.Address = w.keys.SealAddress(c.ID, address)
-	if _, err := w.store.SetContact(w.t.Context(), reader, c, w.keys.AddressHashes(address)); err != nil {
+	if _, err := w.store.Contacts.Set(w.t.Context(), reader, c, w.keys.AddressHashes(address)); err != nil {
 		w.t.Fatal(err)
 	}
 	wanted := make([]string, len(kinds))
@@ -718,7 +717,7 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
+		if _, err := w.store.Effects.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ type Announcer interface {
 
 // A Notifier writes notifications, and announces them once they are committed.
 type Notifier struct {
-	store     *postgres.Store
+	effects   *postgres.Effects
 	announcer Announcer
 	keyring   *event.Keyring // opens recipients
 }
@@ -32,9 +32,9 @@ type Notifier struct {
 // groupName is also that of the metrics and policies.
 const groupName = "notifications"
 
-// New returns a Notifier on store.
-func New(store *postgres.Store, announcer Announcer, keyring *event.Keyring) *Notifier {
-	return &Notifier{store, announcer, keyring}
+// New returns a Notifier on effects.
+func New(effects *postgres.Effects, announcer Announcer, keyring *event.Keyring) *Notifier {
+	return &Notifier{effects, announcer, keyring}
 }
 
 // Group is the group of consumers whose effect n is. It reads the queues of the
@@ -83,7 +83,7 @@ func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, erro
 // Apply writes the notifications of the batch in one statement, and announces
 // them.
 func (n *Notifier) Apply(ctx context.Context, queue string, batch []postgres.Message) (seen int, err error) {
-	applied, err := n.store.Apply(ctx, queue, batch)
+	applied, err := n.effects.Apply(ctx, queue, batch)
 	if err != nil {
 		return 0, err
 	}

@@ -79,7 +79,7 @@ func TestReadWantsARecipient(t *testing.T) {
 func TestApplyAnnouncesOnce(t *testing.T) {
 	t.Parallel()
 	keyring, heard := newKeyring(t), new(announced)
-	n := notifier.New(postgres.NewStore(pgtest.Notification(t)), heard, keyring)
+	n := notifier.New(postgres.New(pgtest.Notification(t), postgres.Options{}).Effects, heard, keyring)
 	report := uuid.New()
 	m := vote(amqp.Table{event.RecipientHeader: keyring.Seal(report, "ann")}, report)
 	effect, err := n.Read(m)

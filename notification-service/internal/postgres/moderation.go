@@ -45,7 +45,7 @@ where m.report_id = any($1) and d.report_id = m.report_id and d.report_version <
 // which conflicts with the exclusive one here. What was on its way when the lock
 // was asked for is in the tables when it is granted; what comes later finds the
 // rows. Readers, and backups, take no lock that would be waited for.
-func (s *Store) moderate(ctx context.Context, batch []Message) error {
+func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	var reports []uuid.UUID
 	for _, m := range batch {
 		if moderated := m.Value.Moderated; moderated != nil {

@@ -59,13 +59,13 @@ func zebras(t *testing.T, pool *pgxpool.Pool) int {
 }
 
 // mustExpand has the endpoints told of m.
-func mustExpand(t *testing.T, store *postgres.Store, m event.Message) {
+func mustExpand(t *testing.T, store *postgres.DB, m event.Message) {
 	t.Helper()
 	ev, err := webhook.EventOf(uuid.NewString(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
+	if _, _, err := store.Endpoints.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,7 +91,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	report, other := zebra(uuid.New()), message(ann.Own())
 	e := endpoint(t, store, webhook.Filter{})
 	expand := func(m event.Message) { mustExpand(t, store, m) }
-	if err := store.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
+	if err := store.Follows.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, store, of(report.created()), of(report.vote(2)), of(report.move(3)), other)
@@ -118,7 +118,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	if n := count(t, pool, `select count(*) from deliveries where state = 'waiting'`); n != 0 {
 		t.Errorf("%d deliveries wait that tell of it, want none", n)
 	}
-	if follows, err := store.Follows(t.Context(), notification.Reader{UserID: "carl"}); err != nil || len(follows) != 0 {
+	if follows, err := store.Follows.List(t.Context(), notification.Reader{UserID: "carl"}); err != nil || len(follows) != 0 {
 		t.Errorf("he follows %v (error %v), want nothing that is hidden", follows, err)
 	}
 
@@ -212,21 +212,21 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 						close(hidden)
 					}
 					m := report.vote(int64(2 + w*each + i))
-					if _, err := store.Apply(t.Context(), votes, []postgres.Message{of(m)}); err != nil {
+					if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{of(m)}); err != nil {
 						t.Error(err)
 					}
 					ev, err := webhook.EventOf(uuid.NewString(), m)
 					if err != nil {
 						t.Error(err)
 					}
-					if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
+					if _, _, err := store.Endpoints.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		<-hidden
-		if _, err := store.Apply(t.Context(), "moderation", []postgres.Message{of(report.hidden(1000))}); err != nil {
+		if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(report.hidden(1000))}); err != nil {
 			t.Error(err)
 		}
 		if n := zebras(t, pool); n != 0 {

@@ -17,7 +17,7 @@ import (
 
 // draftOverdue returns how many reports of each category are overdue on the highest
 // level, of those that a notice is about.
-func (s *Store) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
 	var window email.Window
 	if err := json.Unmarshal(d.Body, &window); err != nil {
 		return draft, fmt.Errorf("read window of a notice: %w", err)
@@ -46,7 +46,7 @@ func (s *Store) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 }
 
 // draftDisabled returns what operators call an endpoint, if it still is disabled.
-func (s *Store) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
 	var body email.DisabledEndpoint
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return draft, fmt.Errorf("read endpoint of a notice: %w", err)

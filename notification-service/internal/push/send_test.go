@@ -225,7 +225,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		w := newWorld(t)
 		w.device("ann", email.English)
 		contact := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
-		if _, err := w.store.SetContact(t.Context(), notification.Reader{UserID: "ann"}, contact, [][]byte{{1}}); err != nil {
+		if _, err := w.store.Contacts.Set(t.Context(), notification.Reader{UserID: "ann"}, contact, [][]byte{{1}}); err != nil {
 			t.Fatal(err)
 		}
 		w.exec(`update contacts set quiet_from = (m + 1435) % 1440, quiet_to = (m + 60) % 1440
@@ -254,7 +254,7 @@ func TestAnonymousReport(t *testing.T) {
 	w.exec(`update push_preferences set kinds = '{report.status.updated,report.vote.received}'`)
 	chosen, silent := uuid.New(), uuid.New()
 	for _, user := range []string{"canary-user", "other-user"} { // the other's consent opens nothing
-		if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: user}, chosen, true); err != nil {
+		if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: user}, chosen, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestStoppedWorker(t *testing.T) {
 type world struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
-	store   *postgres.Store
+	store   *postgres.DB
 	keys    *push.Keys
 	config  push.Config
 	rules   webhook.Rules
@@ -345,8 +345,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: push.NewKeys(ring), service: pushtest.New(t)}
-	w.store.WritePush()
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Push: true}), keys: push.NewKeys(ring), service: pushtest.New(t)}
 	w.config = goodConfig(t, w.service.Host)
 	w.rules = webhook.Rules{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	t.Cleanup(func() {
@@ -362,8 +361,8 @@ func (w *world) start() (stop func()) {
 	w.t.Helper()
 	log := zerolog.New(&w.log)
 	client := webhook.NewClient(w.rules, nil, w.service.Roots())
-	sender := push.NewSender(&w.config, w.store, w.keys, client, prometheus.NewRegistry(), log)
-	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, prometheus.NewRegistry(), log)
+	sender := push.NewSender(&w.config, w.store.Devices, w.keys, client, prometheus.NewRegistry(), log)
+	d := ledger.New(w.config.Ledger(), sender, w.store.Ledger, prometheus.NewRegistry(), log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan struct{})
 	go func() {
@@ -383,7 +382,7 @@ func (w *world) device(user string, language email.Language) pushtest.Subscripti
 	s := w.service.Subscribe()
 	d := push.Device{ID: uuid.New(), Lane: w.service.Host, Language: language, Label: "Firefox, Android"}
 	d.Endpoint, d.Keys = w.keys.Seal(d.ID, push.Subscription{Endpoint: s.Endpoint, P256DH: s.P256DH, Auth: s.Auth})
-	if _, _, err := w.store.AddDevice(w.t.Context(), notification.Reader{UserID: user}, d, w.keys.EndpointHashes(s.Endpoint)); err != nil {
+	if _, _, err := w.store.Devices.Add(w.t.Context(), notification.Reader{UserID: user}, d, w.keys.EndpointHashes(s.Endpoint)); err != nil {
 		w.t.Fatal(err)
 	}
 	return s
@@ -425,7 +424,7 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
+		if _, err := w.store.Effects.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -50,13 +50,13 @@ const (
 
 // A Store is what a Sender asks of the database.
 type Store interface {
-	// PushDraft returns what a delivery is about now. The error is ErrNoDevice, or
+	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
 	// one of email.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
-	PushDraft(ctx context.Context, d *ledger.Delivery) (Draft, error)
-	// DeviceUsed notes that something was sent to a device.
-	DeviceUsed(ctx context.Context, device uuid.UUID) error
-	// DropDevice removes a device whose push service does not know it any more.
-	DropDevice(ctx context.Context, device uuid.UUID) error
+	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
+	// Used notes that something was sent to a device.
+	Used(ctx context.Context, device uuid.UUID) error
+	// Drop removes a device whose push service does not know it any more.
+	Drop(ctx context.Context, device uuid.UUID) error
 	// CancelDelivery cancels a delivery that waits, for the reason.
 	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
 }
@@ -119,7 +119,7 @@ func (s *Sender) Disable(context.Context, string, bool) error { return nil }
 
 // Send writes the push that a delivery is about now, and hands it over.
 func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
-	draft, err := s.store.PushDraft(ctx, d)
+	draft, err := s.store.Draft(ctx, d)
 	if err != nil {
 		return s.unsent(ctx, d, err)
 	}
@@ -152,7 +152,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	answer := answerOf(res.StatusCode, res.Header)
 	switch {
 	case answer.Verdict == ledger.Gone:
-		if err := s.store.DropDevice(ctx, draft.Device.ID); err != nil {
+		if err := s.store.Drop(ctx, draft.Device.ID); err != nil {
 			return s.unsent(ctx, d, err)
 		}
 		return s.unsent(ctx, d, errGone)
@@ -165,7 +165,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		s.log.Error().Str("push_service", d.Lane).Int("status", answer.Status).Msg("a push service refuses a push, it is given up")
 	case answer.Verdict == ledger.Delivered:
 		if used := draft.Device.LastUsedAt; used == nil || draft.Now.Sub(*used) > time.Hour {
-			if err := s.store.DeviceUsed(ctx, draft.Device.ID); err != nil {
+			if err := s.store.Used(ctx, draft.Device.ID); err != nil {
 				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("noting that a device was sent something failed, the next push does it")
 			}
 		}

@@ -41,7 +41,7 @@ func config(w sse.Writer) sse.Config {
 type harness struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
-	store *postgres.Store
+	store *postgres.DB
 	hub   *sse.Hub
 	reg   *prometheus.Registry
 	url   string
@@ -51,8 +51,8 @@ type harness struct {
 func newHarness(t *testing.T, cfg sse.Config) *harness {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	store, reg := postgres.NewStore(pool), prometheus.NewRegistry()
-	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store, testlog.New(t), reg), reg: reg}
+	store, reg := postgres.New(pool, postgres.Options{}), prometheus.NewRegistry()
+	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store.Streams, testlog.New(t), reg), reg: reg}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -126,7 +126,7 @@ func (h *harness) commitReport() notification.Batch {
 
 func (h *harness) apply(batch []postgres.Message) notification.Batch {
 	h.t.Helper()
-	applied, err := h.store.Apply(h.t.Context(), "test", batch)
+	applied, err := h.store.Effects.Apply(h.t.Context(), "test", batch)
 	if err != nil {
 		h.t.Fatal(err)
 	}

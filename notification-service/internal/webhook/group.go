@@ -19,7 +19,7 @@ type EventStore interface {
 
 // Endpoints reports whether there are any.
 type Endpoints interface {
-	HasWebhooks(ctx context.Context) (bool, error)
+	Any(ctx context.Context) (bool, error)
 }
 
 // Group returns the group of consumers whose effect is that endpoints are to be
@@ -27,7 +27,7 @@ type Endpoints interface {
 // queue gets no messages before there are endpoints.
 func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 	return consumer.Group{
-		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.HasWebhooks}},
+		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.Any}},
 		Effect: effect, Bulk: true,
 	}
 }

@@ -24,10 +24,10 @@ var (
 	olga = notification.Reader{UserID: "olga", Official: true}
 )
 
-func newStore(t *testing.T) (*postgres.Store, *pgxpool.Pool) {
+func newStore(t *testing.T) (*postgres.DB, *pgxpool.Pool) {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	return postgres.NewStore(pool), pool
+	return postgres.New(pool, postgres.Options{}), pool
 }
 
 // message returns a message that has a notification for each of the streams.
@@ -49,9 +49,9 @@ func messages(n int, stream notification.Stream) []postgres.Message {
 	return batch
 }
 
-func mustApply(t *testing.T, store *postgres.Store, batch ...postgres.Message) postgres.Applied {
+func mustApply(t *testing.T, store *postgres.DB, batch ...postgres.Message) postgres.Applied {
 	t.Helper()
-	applied, err := store.Apply(t.Context(), votes, batch)
+	applied, err := store.Effects.Apply(t.Context(), votes, batch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -185,7 +186,7 @@ func (b *bench) long(ctx context.Context, sql string, args ...any) error {
 func (b *bench) register(ctx context.Context) error {
 	for i := range readers {
 		address := fmt.Sprintf("reader%d@%s", i, name(i%hosts))
-		c := email.Contact{ID: uuid.New(), Lane: b.keys.Lane(address), Language: email.Indonesian, Zone: "Asia/Jakarta"}
+		c := email.Contact{ID: uuid.New(), Lane: b.keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
 		c.Address = b.keys.SealAddress(c.ID, address)
 		if _, err := b.store.Contacts.Set(ctx, reader(i), c, b.keys.AddressHashes(address)); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -39,7 +40,7 @@ func TestKillsWhileMailing(t *testing.T) {
 	const readers = 10
 	for i := range readers {
 		address := fmt.Sprintf("reader%d@host%d.example.org", i, i%4)
-		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: email.Indonesian, Zone: "Asia/Jakarta"}
+		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
 		c.Address = keys.SealAddress(c.ID, address)
 		if _, err := store.Contacts.Set(t.Context(), reader(i), c, keys.AddressHashes(address)); err != nil {
 			t.Fatal(err)

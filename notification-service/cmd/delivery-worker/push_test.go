@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -108,7 +108,7 @@ func TestKillsWhilePushing(t *testing.T) {
 func addDevice(t *testing.T, store *postgres.DB, keys *push.Keys, service *pushtest.Service, of notification.Reader) {
 	t.Helper()
 	said := service.Subscribe()
-	d := push.Device{ID: uuid.New(), Lane: service.Host, Language: email.English, Label: "Firefox"}
+	d := push.Device{ID: uuid.New(), Lane: service.Host, Language: wording.English, Label: "Firefox"}
 	d.Endpoint, d.Keys = keys.Seal(d.ID, push.Subscription{Endpoint: said.Endpoint, P256DH: said.P256DH, Auth: said.Auth})
 	if _, _, err := store.Devices.Add(t.Context(), of, d, keys.EndpointHashes(said.Endpoint)); err != nil {
 		t.Fatal(err)

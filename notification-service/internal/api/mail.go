@@ -15,7 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -28,7 +30,7 @@ type ContactStore interface {
 	Remove(ctx context.Context, reader notification.Reader) error
 	SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error
 	VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error)
-	SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error)
+	SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error)
 	Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error)
 	Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error)
 }
@@ -119,7 +121,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Ids are ordered by time, so that what is written to millions at once lies side
 	// by side in the index of the ledger's targets.
-	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: email.Language(request.Language), Zone: request.Zone}
+	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
 	who, _ := reader(r)
 	if c, err = s.Mail.Contacts.Set(r.Context(), who, c, s.Mail.Keys.AddressHashes(address)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -80,7 +81,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var quiet *email.Quiet
+	var quiet *ledger.Quiet
 	if request.QuietHours != (QuietHours{}) {
 		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
 		if err != nil {
@@ -93,7 +94,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 		if from == to {
 			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be told nothing at once, leave email and push empty")
 		}
-		quiet = &email.Quiet{From: int(from), To: int(to)}
+		quiet = &ledger.Quiet{From: int(from), To: int(to)}
 	}
 	who, _ := reader(r)
 	var c email.Contact

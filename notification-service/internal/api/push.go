@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -91,7 +91,7 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 	if err := subscription.Check(); err != nil {
 		return err
 	}
-	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: email.Language(request.Language), Label: push.Label(r.UserAgent())}
+	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: wording.Language(request.Language), Label: push.Label(r.UserAgent())}
 	d.Endpoint, d.Keys = s.Push.Keys.Seal(d.ID, subscription)
 	who, _ := reader(r)
 	kept, added, err := s.Push.Devices.Add(r.Context(), who, d, s.Push.Keys.EndpointHashes(subscription.Endpoint))

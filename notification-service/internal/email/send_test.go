@@ -35,6 +35,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -674,7 +675,7 @@ func (w *world) start() (stop func()) {
 func (w *world) contact(user, address string, kinds ...event.Key) {
 	w.t.Helper()
 	reader := notification.Reader{UserID: user}
-	c := email.Contact{ID: uuid.New(), Lane: w.keys.Lane(address), Language: email.English, Zone: "Asia/Jakarta"}
+	c := email.Contact{ID: uuid.New(), Lane: w.keys.Lane(address), Language: wording.English, Zone: "Asia/Jakarta"}
 	c.Address = w.keys.SealAddress(c.ID, address)
 	if _, err := w.store.Contacts.Set(w.t.Context(), reader, c, w.keys.AddressHashes(address)); err != nil {
 		w.t.Fatal(err)

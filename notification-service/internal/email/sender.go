@@ -14,6 +14,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -24,7 +25,7 @@ const localPause = time.Minute
 // A DraftStore is what a Sender asks of the database.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
-	// ErrUnwanted, ErrRead or ErrEmpty if it is not to be sent.
+	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// UnsubscribeToken keeps a sealed token and its hash for the contact and
 	// kind, unless there is one, and returns the one that is kept.
@@ -68,7 +69,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 }
 
 // reasons are the words for why a mail is cancelled.
-var reasons = map[error]string{ErrNoContact: "no_contact", ErrUnwanted: "unwanted", ErrRead: "read", ErrEmpty: "empty"}
+var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty"}
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
@@ -188,7 +189,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	}
 	switch d.Kind {
 	case Overdue, EndpointDisabled:
-		t.Language = Language(s.config.NoticesLanguage)
+		t.Language = wording.Language(s.config.NoticesLanguage)
 		if err := t.addNotice(draft.Notice); err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
@@ -23,7 +24,7 @@ func scanContact(row pgx.CollectableRow, more ...any) (c email.Contact, err erro
 	var from, to *int
 	err = row.Scan(append([]any{&c.ID, &c.Address, &c.Lane, &c.Language, &c.Zone, &c.State, &c.Kinds, &from, &to}, more...)...)
 	if from != nil && to != nil {
-		c.Quiet = &email.Quiet{From: *from, To: *to}
+		c.Quiet = &ledger.Quiet{From: *from, To: *to}
 	}
 	return c, err
 }
@@ -130,7 +131,7 @@ func (s *Contacts) Remove(ctx context.Context, reader notification.Reader) error
 
 // SetPreferences keeps which notifications reader is mailed at once, and when
 // not. It returns email.ErrNoAddress if he has given none.
-func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error) {
+func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error) {
 	var from, to *int
 	if quiet != nil {
 		from, to = &quiet.From, &quiet.To

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
@@ -165,7 +164,7 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 		draft.Device, err = scanDevice(row, &endpoint, &keys, &stream, &kinds, &draft.Now, &draft.Zone, &from, &to)
 		draft.Device.Endpoint, draft.Device.Keys = endpoint, keys
 		if from != nil && to != nil {
-			draft.Quiet = &email.Quiet{From: *from, To: *to}
+			draft.Quiet = &ledger.Quiet{From: *from, To: *to}
 		}
 		return draft, err
 	})
@@ -180,7 +179,7 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 		return push.Draft{}, err
 	}
 	if !slices.Contains(kinds, kind) {
-		return push.Draft{}, email.ErrUnwanted
+		return push.Draft{}, ledger.ErrUnwanted
 	}
 	draft.Item = item
 	return draft, nil

@@ -15,12 +15,13 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 func device(label string) push.Device {
 	return push.Device{
-		ID: uuid.Must(uuid.NewV7()), Endpoint: "sealed " + label, Keys: "sealed", Lane: "push.example.org", Language: email.English, Label: label,
+		ID: uuid.Must(uuid.NewV7()), Endpoint: "sealed " + label, Keys: "sealed", Lane: "push.example.org", Language: wording.English, Label: label,
 	}
 }
 
@@ -126,7 +127,7 @@ func TestConsentStaysForDevices(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	for i, reader := range []notification.Reader{ann, olga} {
-		c := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
+		c := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
 		if _, err := store.Contacts.Set(t.Context(), reader, c, [][]byte{{byte(i)}}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 )
 
 // Mails are the deliveries by mail, and what came back of them.
@@ -41,7 +42,7 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 	case d.Kind == email.Code:
 		return draft, nil
 	case draft.Contact.State != email.Active:
-		return email.Draft{}, email.ErrUnwanted
+		return email.Draft{}, ledger.ErrUnwanted
 	case d.Kind == email.Digest:
 		err = s.addWindow(ctx, &draft, stream, d)
 	default:
@@ -90,27 +91,27 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 	case err != nil:
 		return err
 	case !item.Withheld && !draft.Contact.Wants(kind):
-		return email.ErrUnwanted
+		return ledger.ErrUnwanted
 	}
-	draft.Items, draft.Total = []email.Item{item}, 1
+	draft.Items, draft.Total = []wording.Item{item}, 1
 	return nil
 }
 
 // readItem returns the one notification that a delivery is about, unless its reader has
 // read it or does not allow for it any more.
-func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item email.Item, err error) {
+func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
 		Scan(nil, &kind, &item.Data, &item.Withheld, &item.Read, nil, &allowed)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return "", item, email.ErrEmpty
+		return "", item, ledger.ErrEmpty
 	case err != nil:
 		return "", item, fmt.Errorf("read notification: %w", err)
 	case item.Read:
-		return "", item, email.ErrRead
+		return "", item, ledger.ErrRead
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
-		return "", item, email.ErrUnwanted
+		return "", item, ledger.ErrUnwanted
 	}
 	return kind, item, nil
 }
@@ -136,7 +137,7 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 	if err != nil {
 		return fmt.Errorf("read digest: %w", err)
 	}
-	var item email.Item
+	var item wording.Item
 	var unread int64
 	_, err = pgx.ForEachRow(rows, []any{&item.Data, &item.Withheld, &item.Read, &draft.Total, &draft.Withheld, &unread}, func() error {
 		draft.Items = append(draft.Items, item)
@@ -147,9 +148,9 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 	case err != nil:
 		return fmt.Errorf("read digest: %w", err)
 	case draft.Total == 0:
-		return email.ErrEmpty
+		return ledger.ErrEmpty
 	case unread == 0:
-		return email.ErrRead
+		return ledger.ErrRead
 	}
 	return nil
 }

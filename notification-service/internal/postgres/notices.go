@@ -39,7 +39,7 @@ func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 		return draft, fmt.Errorf("count overdue reports: %w", err)
 	}
 	if len(counts) == 0 { // a restored database
-		return draft, email.ErrEmpty
+		return draft, ledger.ErrEmpty
 	}
 	draft.Notice = &email.Notice{Overdue: counts}
 	return draft, nil
@@ -58,7 +58,7 @@ func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft em
 		from webhook_endpoints where id = $1 and state = $2`, body.ID, webhook.Disabled).
 		Scan(&notice.Endpoint, &notice.Reason, &draft.Now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return draft, email.ErrEmpty
+		return draft, ledger.ErrEmpty
 	}
 	if err != nil {
 		return draft, fmt.Errorf("read disabled webhook: %w", err)

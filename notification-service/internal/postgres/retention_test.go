@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 )
@@ -271,7 +272,7 @@ func TestRetentionOfUnverifiedAddresses(t *testing.T) {
 		"proven": `state = 'active'`, "bounced": `state = 'bounced'`, "slow": `code_mac = '', code_until = now() - interval '6 days'`,
 	} {
 		reader := notification.Reader{UserID: user}
-		c := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
+		c := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
 		if _, err := store.Contacts.Set(t.Context(), reader, c, [][]byte{[]byte(user)}); err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -45,8 +46,8 @@ func read(t *testing.T, p pushtest.Push) (s shown) {
 func TestPushOfAStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	phone, desk := w.device("ann", email.Indonesian), w.device("ann", email.English)
-	w.device("bob", email.English)
+	phone, desk := w.device("ann", wording.Indonesian), w.device("ann", wording.English)
+	w.device("bob", wording.English)
 	w.exec(`update push_preferences set kinds = '{}' where stream_id = (select id from streams where name = 'user:bob')`)
 	w.start()
 	report := w.status("ann", "Lampu padam", true)
@@ -128,7 +129,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			device := w.device("ann", email.English)
+			device := w.device("ann", wording.English)
 			w.service.Script(func(int) pushtest.Answer { return tt.answer })
 			w.start()
 			w.status("ann", "Pothole", true)
@@ -171,7 +172,7 @@ func TestServiceIsAway(t *testing.T) {
 	w := newWorld(t)
 	const n = 20
 	for i := range n {
-		w.device(fmt.Sprintf("user%d", i), email.English)
+		w.device(fmt.Sprintf("user%d", i), wording.English)
 	}
 	w.service.Script(func(n int) pushtest.Answer { return pushtest.Answer{Status: []int{500, 502, 503}[n%3]} })
 	stop := w.start()
@@ -205,7 +206,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.device("ann", email.English)
+			w.device("ann", wording.English)
 			w.status("ann", "Pothole", true)
 			if change == "" {
 				w.config.AllowHosts = []string{"fcm.googleapis.com"}
@@ -223,8 +224,8 @@ func TestWhatIsNotSent(t *testing.T) {
 	t.Run("quiet hours", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		w.device("ann", email.English)
-		contact := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
+		w.device("ann", wording.English)
+		contact := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
 		if _, err := w.store.Contacts.Set(t.Context(), notification.Reader{UserID: "ann"}, contact, [][]byte{{1}}); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +250,7 @@ func TestAnonymousReport(t *testing.T) {
 	w := newWorld(t)
 	var devices []pushtest.Subscription
 	for _, user := range []string{"canary-user", "other-user"} {
-		devices = append(devices, w.device(user, email.English))
+		devices = append(devices, w.device(user, wording.English))
 	}
 	w.exec(`update push_preferences set kinds = '{report.status.updated,report.vote.received}'`)
 	chosen, silent := uuid.New(), uuid.New()
@@ -295,7 +296,7 @@ func TestAddressIsGuarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules = webhook.Rules{}
-	w.device("ann", email.English)
+	w.device("ann", wording.English)
 	w.start()
 	w.status("ann", "Pothole", true)
 	w.due()
@@ -310,7 +311,7 @@ func TestAddressIsGuarded(t *testing.T) {
 func TestStoppedWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.device("ann", email.English)
+	w.device("ann", wording.English)
 	w.service.Script(func(n int) pushtest.Answer { return pushtest.Answer{Hang: n == 0} })
 	stop := w.start()
 	w.status("ann", "Pothole", true)
@@ -377,7 +378,7 @@ func (w *world) start() (stop func()) {
 }
 
 // device gives the user a further device.
-func (w *world) device(user string, language email.Language) pushtest.Subscription {
+func (w *world) device(user string, language wording.Language) pushtest.Subscription {
 	w.t.Helper()
 	s := w.service.Subscribe()
 	d := push.Device{ID: uuid.New(), Lane: w.service.Host, Language: language, Label: "Firefox, Android"}

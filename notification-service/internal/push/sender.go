@@ -18,10 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -51,7 +50,7 @@ const (
 // A Store is what a Sender asks of the database.
 type Store interface {
 	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
-	// one of email.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	// one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// Used notes that something was sent to a device.
 	Used(ctx context.Context, device uuid.UUID) error
@@ -99,7 +98,7 @@ var errGone = errors.New("the push service does not know the device any more")
 // reasons are the words for why a push is cancelled.
 var reasons = map[error]string{
 	ErrNoDevice: "no_device", errGone: "gone", errHost: "host",
-	email.ErrUnwanted: "unwanted", email.ErrRead: "read", email.ErrEmpty: "empty",
+	ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty",
 }
 
 // Name returns Channel.
@@ -187,7 +186,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 // the address of a device that asked with another key would stop everybody's.
 func answerOf(status int, header http.Header) ledger.Answer {
 	a := ledger.Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
-	after, asked := webhook.RetryAfter(header.Get("Retry-After"), time.Now())
+	after, asked := ledger.RetryAfter(header.Get("Retry-After"), time.Now())
 	switch {
 	case status >= 200 && status < 300:
 		a.Verdict = ledger.Delivered
@@ -214,8 +213,8 @@ func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledg
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
 	}
-	class, text := webhook.Classify(ctx, err)
-	if class == webhook.ClassAddressRefused {
+	class, text := ledger.Classify(ctx, err)
+	if class == ledger.ClassAddressRefused {
 		s.refused.WithLabelValues(classRefused).Inc()
 		return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 	}
@@ -244,11 +243,11 @@ func (s *Sender) unsent(ctx context.Context, d *ledger.Delivery, err error) ledg
 
 // A message is what the page's service worker is sent. It shows it as it is.
 type message struct {
-	Title string         `json:"title"`
-	Body  string         `json:"body"`
-	Lang  email.Language `json:"lang"`
-	Tag   string         `json:"tag"` // what the same tag has is replaced
-	URL   string         `json:"url"` // a path of the page
+	Title string           `json:"title"`
+	Body  string           `json:"body"`
+	Lang  wording.Language `json:"lang"`
+	Tag   string           `json:"tag"` // what the same tag has is replaced
+	URL   string           `json:"url"` // a path of the page
 }
 
 // compose writes the push about a notification.
@@ -258,7 +257,7 @@ func (s *Sender) compose(draft *Draft, kind string) (text []byte, topic string, 
 		return nil, "", fmt.Errorf("read notification: %w", err)
 	}
 	m := message{Lang: draft.Device.Language, Tag: s.keys.Topic(draft.Device.ID, about.ReportID, kind), URL: "/mine"}
-	title, body, err := email.Brief(draft.Device.Language, draft.Item)
+	title, body, err := draft.Device.Language.Brief(draft.Item)
 	if err != nil {
 		return nil, "", err
 	}

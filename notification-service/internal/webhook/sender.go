@@ -152,8 +152,8 @@ func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhoo
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ledger.Answer{Verdict: ledger.Unsent, Class: "stopped"}
 		}
-		class, text := Classify(ctx, err)
-		if class == ClassAddressRefused {
+		class, text := ledger.Classify(ctx, err)
+		if class == ledger.ClassAddressRefused {
 			return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 		}
 		return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -146,10 +148,12 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	}
 	edge.Admin = admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations()
 	maps.Copy(edge.Admin, admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations())
-	maps.Copy(edge.Admin, admin.ErasureOperations(a.eraser))
-	maps.Copy(edge.Admin, admin.ScheduleOperations(a.schedule))
+	maps.Copy(edge.Admin, operators.ErasureOperations(a.eraser))
+	maps.Copy(edge.Admin, operators.ScheduleOperations(a.schedule))
 	maps.Copy(edge.Admin, admin.EmailOperations(db.Mails))
-	maps.Copy(edge.Admin, admin.HistoryOperations(pool))
+	edge.Admin["workerPoolHistory"] = operators.History(func(ctx context.Context, span time.Duration) (history.History, error) {
+		return history.Read(ctx, pool, span)
+	})
 	if a.handler, err = api.New(edge); err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}

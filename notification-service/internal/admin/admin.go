@@ -12,12 +12,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // An API answers the operators' operations.
@@ -42,60 +41,32 @@ func (a *API) Operations() openapi.Operations {
 	return operations
 }
 
-// actor returns who asks. The document lets only operators pass.
-func actor(r *http.Request) string {
-	p, ok := auth.From(r.Context())
-	if !ok {
-		panic("admin: a request reached its handler without a principal")
-	}
-	return p.ID
-}
-
 // selection reads the filters of a query.
-func selection(r *http.Request) (deadletter.Selection, error) {
+func selection(r *http.Request) deadletter.Selection {
 	q := r.URL.Query()
 	s := deadletter.Selection{
 		Text: q.Get("text"), Queue: q.Get("queue"), Class: q.Get("error_class"), Group: q.Get("error_group"), Type: q.Get("type"),
 		State: deadletter.State(q.Get("state")), MessageID: q.Get("message_id"), Replay: q.Get("replay_id"),
 	}
-	var err error
-	if s.From, s.To, err = period(q); err != nil {
-		return deadletter.Selection{}, err
-	}
-	return s, nil
+	s.From, s.To = period(q)
+	return s
 }
 
 // period reads the times from and to of a query; the zero time is none.
-func period(q url.Values) (from, to time.Time, err error) {
+func period(q url.Values) (from, to time.Time) {
 	for name, t := range map[string]*time.Time{"from": &from, "to": &to} {
 		if text := q.Get(name); text != "" {
+			var err error
 			if *t, err = time.Parse(time.RFC3339, text); err != nil {
-				return from, to, fmt.Errorf("time that the document let pass: %w", err)
+				panic(fmt.Sprintf("admin: time that the document let pass: %v", err))
 			}
 		}
 	}
-	return from, to, nil
-}
-
-// number reads a number that the document has checked; missing is otherwise.
-func number(s string, otherwise int64) (int64, error) {
-	if s == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("number that the document let pass: %w", err)
-	}
-	return n, nil
+	return from, to
 }
 
 // page reads the limit and the cursor of a query.
-func page(r *http.Request) (limit int, before int64, err error) {
+func page(r *http.Request) (limit int, before int64) {
 	q := r.URL.Query()
-	n, err := number(q.Get("limit"), 50)
-	if err != nil {
-		return 0, 0, err
-	}
-	before, err = number(q.Get("cursor"), 0)
-	return int(n), before, err
+	return int(service.Number(q.Get("limit"))), service.Number(q.Get("cursor"))
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -22,8 +23,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -70,7 +73,9 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
 		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations()
 		maps.Copy(handlers, webhooks(t, r, webhookBroker).Operations())
-		maps.Copy(handlers, admin.HistoryOperations(r.Pool))
+		handlers["workerPoolHistory"] = operators.History(func(ctx context.Context, span time.Duration) (history.History, error) {
+			return history.Read(ctx, r.Pool, span)
+		})
 		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -38,26 +39,22 @@ func (a *API) delayedOperations() openapi.Operations {
 // listDelayed handles GET /admin/delayed.
 func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	limit, err := number(q.Get("limit"), 50)
-	if err != nil {
-		return err
-	}
+	limit := int(service.Number(q.Get("limit")))
 	selection := delay.Selection{Queue: q.Get("queue")}
-	if selection.From, selection.To, err = period(q); err != nil {
-		return err
-	}
+	selection.From, selection.To = period(q)
 	var after *delay.Position
 	if cursor := q.Get("cursor"); cursor != "" {
+		var err error
 		if after, err = readPosition(cursor); err != nil {
 			return fault.NewInvalid("/cursor", "want the next_cursor of another page")
 		}
 	}
-	entries, err := a.delayed.Entries(r.Context(), selection, after, int(limit)+1) // one more tells whether there is a next page
+	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return err
 	}
-	answer := api.DelayedMessagePage{Items: each(entries[:min(int(limit), len(entries))], delayedOf)}
-	if len(entries) > int(limit) {
+	answer := api.DelayedMessagePage{Items: each(entries[:min(limit, len(entries))], delayedOf)}
+	if len(entries) > limit {
 		answer.NextCursor = writePosition(entries[limit-1])
 	}
 	return service.Encode(w, http.StatusOK, answer)
@@ -98,7 +95,7 @@ func (a *API) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Release(r.Context(), actor(r), queue, id); err != nil {
+	if err := a.delayed.Release(r.Context(), auth.Must(r).ID, queue, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -111,7 +108,7 @@ func (a *API) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Cancel(r.Context(), actor(r), queue, id, r.URL.Query().Get("reason")); err != nil {
+	if err := a.delayed.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

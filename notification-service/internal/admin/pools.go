@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -47,7 +48,7 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
-	pool, err := a.pools.ChangePool(r.Context(), actor(r), r.PathValue("queue"), change)
+	pool, err := a.pools.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -95,25 +96,22 @@ func endpointID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("
 
 // ifMatch returns the version in If-Match, which the document let pass; 0 is
 // any.
-func ifMatch(r *http.Request) (int64, error) {
-	return number(strings.Trim(r.Header.Get("If-Match"), `"*`), 0)
+func ifMatch(r *http.Request) int64 {
+	return service.Number(strings.Trim(r.Header.Get("If-Match"), `"*`))
 }
 
 // list handles GET /admin/webhooks.
 func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
-	limit, err := number(r.URL.Query().Get("limit"), 50)
-	if err != nil {
-		return err
-	}
+	limit := int(service.Number(r.URL.Query().Get("limit")))
 	var before uuid.UUID
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		before = uuid.MustParse(cursor)
 	}
-	endpoints, err := a.endpoints.List(r.Context(), before, int(limit)+1)
+	endpoints, err := a.endpoints.List(r.Context(), before, limit+1)
 	if err != nil {
 		return err
 	}
-	page := endpoints[:min(int(limit), len(endpoints))]
+	page := endpoints[:min(limit, len(endpoints))]
 	ids := each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
 	summaries, err := a.endpoints.Summaries(r.Context(), ids)
 	if err != nil {
@@ -153,7 +151,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	e, secret := webhook.NewEndpoint(reg, a.keys)
-	if err := a.endpoints.Create(r.Context(), actor(r), &e); err != nil {
+	if err := a.endpoints.Create(r.Context(), auth.Must(r).ID, &e); err != nil {
 		return err
 	}
 	setETag(w, e.Version)
@@ -206,10 +204,6 @@ func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 
 // change handles PATCH /admin/webhooks/{id}.
 func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
-	version, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
 	request, err := service.Decode[api.WebhookChange](r)
 	if err != nil {
 		return err
@@ -231,7 +225,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Area = &area
 	}
-	e, err := a.endpoints.Change(r.Context(), actor(r), endpointID(r), version, change, a.rules)
+	e, err := a.endpoints.Change(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r), change, a.rules)
 	if err != nil {
 		return err
 	}
@@ -240,11 +234,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 
 // delete handles DELETE /admin/webhooks/{id}.
 func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
-	version, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	if err := a.endpoints.Delete(r.Context(), actor(r), endpointID(r), version); err != nil {
+	if err := a.endpoints.Delete(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -262,7 +252,7 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 		keep = time.Duration(*request.KeepOldForS) * time.Second
 	}
 	id, secret := endpointID(r), webhook.NewSecret()
-	e, err := a.endpoints.Rotate(r.Context(), actor(r), id, webhook.SealSecret(a.keys, id, secret), keep)
+	e, err := a.endpoints.Rotate(r.Context(), auth.Must(r).ID, id, webhook.SealSecret(a.keys, id, secret), keep)
 	if err != nil {
 		return err
 	}
@@ -276,7 +266,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.endpoints.Enable(r.Context(), actor(r), endpointID(r), request.Held == "send")
+	e, err := a.endpoints.Enable(r.Context(), auth.Must(r).ID, endpointID(r), request.Held == "send")
 	if err != nil {
 		return err
 	}
@@ -285,7 +275,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 
 // disable handles POST /admin/webhooks/{id}/disable.
 func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Disable(r.Context(), actor(r), endpointID(r))
+	e, err := a.endpoints.Disable(r.Context(), auth.Must(r).ID, endpointID(r))
 	if err != nil {
 		return err
 	}
@@ -298,7 +288,7 @@ func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.deliveries.AddTest(r.Context(), actor(r), endpointID(r), e)
+	record, err := a.deliveries.AddTest(r.Context(), auth.Must(r).ID, endpointID(r), e)
 	if err != nil {
 		return err
 	}
@@ -315,7 +305,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	if !request.Since.Before(request.Until) {
 		return fault.NewInvalid("/until", "want a time after since")
 	}
-	recovery, err := a.deliveries.Recover(r.Context(), actor(r), endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
+	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
 	if err != nil {
 		return err
 	}
@@ -324,10 +314,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 
 // listDeliveries handles GET /admin/webhooks/{id}/deliveries.
 func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
-	limit, before, err := page(r)
-	if err != nil {
-		return err
-	}
+	limit, before := page(r)
 	e, err := a.endpoints.Get(r.Context(), endpointID(r))
 	if err != nil {
 		return err
@@ -348,10 +335,7 @@ func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error 
 
 // readDelivery handles GET /admin/deliveries/{id}.
 func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
-	id, err := number(r.PathValue("id"), 0)
-	if err != nil {
-		return err
-	}
+	id := service.Number(r.PathValue("id"))
 	record, attempts, err := a.deliveries.Get(r.Context(), id)
 	if err != nil {
 		return err
@@ -364,11 +348,8 @@ func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 
 // resend handles POST /admin/deliveries/{id}/resend.
 func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
-	id, err := number(r.PathValue("id"), 0)
-	if err != nil {
-		return err
-	}
-	record, err := a.deliveries.Resend(r.Context(), actor(r), id)
+	id := service.Number(r.PathValue("id"))
+	record, err := a.deliveries.Resend(r.Context(), auth.Must(r).ID, id)
 	if err != nil {
 		return err
 	}

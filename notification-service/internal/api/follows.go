@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -30,8 +29,7 @@ func (s *server) followOperations() openapi.Operations {
 
 // listFollows handles GET /me/follows.
 func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	list, err := s.Follows.List(r.Context(), who)
+	list, err := s.Follows.List(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -44,12 +42,7 @@ func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 
 // follow handles PUT /me/follows/{report_id}.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
-	report, err := followed(r)
-	if err != nil {
-		return err
-	}
-	who, _ := reader(r)
-	if err := s.Follows.Follow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Follow(r.Context(), reader(r), followed(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -58,23 +51,12 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
 
 // unfollow handles DELETE /me/follows/{report_id}.
 func (s *server) unfollow(w http.ResponseWriter, r *http.Request) error {
-	report, err := followed(r)
-	if err != nil {
-		return err
-	}
-	who, _ := reader(r)
-	if err := s.Follows.Unfollow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Unfollow(r.Context(), reader(r), followed(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// followed returns the report that the request names.
-func followed(r *http.Request) (uuid.UUID, error) {
-	id, err := uuid.Parse(r.PathValue("report_id"))
-	if err != nil {
-		return id, fmt.Errorf("id that the document let pass: %w", err)
-	}
-	return id, nil
-}
+// followed returns the report that the request names, which the document let pass.
+func followed(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("report_id")) }

@@ -98,8 +98,7 @@ func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
 
 // readContact handles GET /me/contact.
 func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	c, err := s.Mail.Contacts.Get(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -123,8 +122,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	// by side in the index of the ledger's targets.
 	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
-	who, _ := reader(r)
-	if c, err = s.Mail.Contacts.Set(r.Context(), who, c, s.Mail.Keys.AddressHashes(address)); err != nil {
+	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
@@ -132,8 +130,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 
 // removeContact handles DELETE /me/contact.
 func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	if err := s.Mail.Contacts.Remove(r.Context(), who); err != nil {
+	if err := s.Mail.Contacts.Remove(r.Context(), reader(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -142,8 +139,7 @@ func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
 
 // sendContactCode handles POST /me/contact/code.
 func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	c, err := s.Mail.Contacts.Get(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -152,7 +148,7 @@ func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode code: %w", err)
 	}
-	if err := s.Mail.Contacts.SendCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
+	if err := s.Mail.Contacts.SendCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -165,12 +161,11 @@ func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	c, err := s.Mail.Contacts.Get(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
-	if c, err = s.Mail.Contacts.VerifyCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
+	if c, err = s.Mail.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
@@ -190,8 +185,7 @@ func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
 
 // readDigest handles GET /me/digest.
 func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	d, err := s.Mail.Digests.Settings(r.Context(), who)
+	d, err := s.Mail.Digests.Settings(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -213,8 +207,7 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 	if request.Weekday != "" {
 		d.Weekday = time.Weekday(slices.Index(weekdays, request.Weekday))
 	}
-	who, _ := reader(r)
-	if err := s.Mail.Digests.Set(r.Context(), who, d); err != nil {
+	if err := s.Mail.Digests.Set(r.Context(), reader(r), d); err != nil {
 		return err
 	}
 	return answerDigest(w, d)

@@ -40,8 +40,7 @@ func (s *server) preferenceOperations() openapi.Operations {
 func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
 	answer := Preferences{Email: mailKinds(c.Kinds)}
 	if s.Push.Devices != nil {
-		who, _ := reader(r)
-		kinds, err := s.Push.Devices.Kinds(r.Context(), who)
+		kinds, err := s.Push.Devices.Kinds(r.Context(), reader(r))
 		if err != nil {
 			return err
 		}
@@ -66,9 +65,8 @@ func mailKinds(kinds []string) []MailKind {
 func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
 	var c email.Contact
 	if s.Mail.Contacts != nil {
-		who, _ := reader(r)
 		var err error
-		if c, err = s.Mail.Contacts.Get(r.Context(), who); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
+		if c, err = s.Mail.Contacts.Get(r.Context(), reader(r)); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
 			return err
 		}
 	}
@@ -96,18 +94,17 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 		}
 		quiet = &ledger.Quiet{From: int(from), To: int(to)}
 	}
-	who, _ := reader(r)
 	var c email.Contact
 	err = errNoMail
 	if s.Mail.Contacts != nil {
-		c, err = s.Mail.Contacts.SetPreferences(r.Context(), who, names(request.Email), quiet)
+		c, err = s.Mail.Contacts.SetPreferences(r.Context(), reader(r), names(request.Email), quiet)
 	}
 	pushed := s.Push.Devices != nil && request.Push != nil
 	if err != nil && !(pushed && len(request.Email) == 0 && quiet == nil && fault.KindOf(err) == fault.NotFound) { // he wants no mails
 		return err
 	}
 	if pushed {
-		if err := s.Push.Devices.SetKinds(r.Context(), who, names(request.Push)); err != nil {
+		if err := s.Push.Devices.SetKinds(r.Context(), reader(r), names(request.Push)); err != nil {
 			return err
 		}
 	}
@@ -139,8 +136,7 @@ func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	if err := s.Consents.SetConsent(r.Context(), who, request.ReportID, request.Mail); err != nil {
+	if err := s.Consents.SetConsent(r.Context(), reader(r), request.ReportID, request.Mail); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

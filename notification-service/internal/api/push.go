@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -56,8 +55,7 @@ func (s *server) readPushKey(w http.ResponseWriter, _ *http.Request) error {
 
 // listDevices handles GET /me/push.
 func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	list, err := s.Push.Devices.List(r.Context(), who)
+	list, err := s.Push.Devices.List(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -93,8 +91,7 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: wording.Language(request.Language), Label: push.Label(r.UserAgent())}
 	d.Endpoint, d.Keys = s.Push.Keys.Seal(d.ID, subscription)
-	who, _ := reader(r)
-	kept, added, err := s.Push.Devices.Add(r.Context(), who, d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
+	kept, added, err := s.Push.Devices.Add(r.Context(), reader(r), d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
 	if err != nil {
 		return err
 	}
@@ -107,12 +104,8 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 
 // removeDevice handles DELETE /me/push/{id}.
 func (s *server) removeDevice(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return fmt.Errorf("id that the document let pass: %w", err)
-	}
-	who, _ := reader(r)
-	if err := s.Push.Devices.Remove(r.Context(), who, id); err != nil {
+	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
+	if err := s.Push.Devices.Remove(r.Context(), reader(r), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

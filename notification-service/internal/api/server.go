@@ -7,7 +7,6 @@ package api
 
 import (
 	_ "embed"
-	"fmt"
 	"maps"
 	"net/http"
 
@@ -111,12 +110,8 @@ func refuse(operations openapi.Operations, err error) {
 	}
 }
 
-// reader returns on whose behalf the request is made. The document lets only
-// those pass who signed in.
-func reader(r *http.Request) (notification.Reader, auth.Principal) {
-	p, ok := auth.From(r.Context())
-	if !ok {
-		panic(fmt.Sprintf("api: %s reached its handler without a principal", r.Pattern))
-	}
-	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}, p
+// reader returns on whose behalf the request is made.
+func reader(r *http.Request) notification.Reader {
+	p := auth.Must(r)
+	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -70,10 +71,10 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations()
 	maps.Copy(operations, admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations())
-	maps.Copy(operations, admin.ErasureOperations(nil))
-	maps.Copy(operations, admin.ScheduleOperations(nil))
+	maps.Copy(operations, operators.ErasureOperations(nil))
+	maps.Copy(operations, operators.ScheduleOperations(nil))
 	maps.Copy(operations, admin.EmailOperations(s.store.Mails))
-	maps.Copy(operations, admin.HistoryOperations(nil))
+	operations["workerPoolHistory"] = operators.History(nil)
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,

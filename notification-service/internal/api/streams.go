@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -29,14 +30,14 @@ func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) err
 	if !sameOrigin(r) {
 		return service.CrossSite.New("streams are for pages of this site")
 	}
-	who, principal := reader(r)
+	principal := auth.Must(r)
 	// A token is accepted for some seconds after its end, because clocks differ.
 	// Its stream would end at once, and its client come back all that time.
 	if !principal.Expires.After(time.Now()) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		return service.InvalidToken.New("token not accepted: it has expired")
 	}
-	s.Streams.ServeNotifications(w, r, who, principal.Expires)
+	s.Streams.ServeNotifications(w, r, reader(r), principal.Expires)
 	return nil
 }
 

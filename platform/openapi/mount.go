@@ -15,8 +15,17 @@ type Operations map[string]service.Operation
 
 // Mount puts the operations of the document on r that are not there yet, each
 // behind what the document asks for: a role, and a valid request. It fails if
-// an operation has no handler or no timeout.
-func (d *Document) Mount(r chi.Router, operations Operations, errs service.Errors) error {
+// an operation has no handler, more than one, or no timeout.
+func (d *Document) Mount(r chi.Router, errs service.Errors, parts ...Operations) error {
+	operations := make(Operations)
+	for _, part := range parts {
+		for id, o := range part {
+			if _, ok := operations[id]; ok {
+				return fmt.Errorf("operation %s has two handlers", id)
+			}
+			operations[id] = o
+		}
+	}
 	for op := range d.operations() {
 		id := op.Operation.OperationID
 		o, ok := operations[id]

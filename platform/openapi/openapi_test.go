@@ -93,7 +93,7 @@ func mount(t *testing.T, handlers map[string]service.HandlerFunc) (http.Handler,
 		t.Fatal(err)
 	}
 	r := chi.NewRouter()
-	return r, doc.Mount(r, operations, service.Errors{Log: zerolog.Nop()})
+	return r, doc.Mount(r, service.Errors{Log: zerolog.Nop()}, operations)
 }
 
 // done answers with the limit and the size that it saw.
@@ -297,11 +297,12 @@ func TestMountRefusesIncompleteOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := service.Operation{Handler: done, Timeout: service.Unlimited}
-	for want, look := range map[string]service.Operation{
-		"operation look has no handler": {Timeout: service.DefaultTimeout},
-		"operation look has no timeout": {Handler: done},
+	for want, part := range map[string]openapi.Operations{
+		"operation look has no handler":     {"look": {Timeout: service.DefaultTimeout}},
+		"operation look has no timeout":     {"look": {Handler: done}},
+		"operation change has two handlers": {"look": whole, "change": whole},
 	} {
-		err := doc.Mount(chi.NewRouter(), openapi.Operations{"change": whole, "upload": whole, "look": look}, service.Errors{})
+		err := doc.Mount(chi.NewRouter(), service.Errors{}, openapi.Operations{"change": whole, "upload": whole}, part)
 		if err == nil || err.Error() != want {
 			t.Errorf("Mount: error %v, want %q", err, want)
 		}

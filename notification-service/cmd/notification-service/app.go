@@ -33,6 +33,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -146,14 +147,13 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	if edge.Page, err = web.New(cfg.Page, cfg.Auth); err != nil {
 		return fmt.Errorf("set up the page: %w", err)
 	}
-	edge.Admin = admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations()
-	maps.Copy(edge.Admin, admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations())
-	maps.Copy(edge.Admin, operators.ErasureOperations(a.eraser))
-	maps.Copy(edge.Admin, operators.ScheduleOperations(a.schedule))
-	maps.Copy(edge.Admin, admin.EmailOperations(db.Mails))
-	edge.Admin["workerPoolHistory"] = operators.History(func(ctx context.Context, span time.Duration) (history.History, error) {
+	past := func(ctx context.Context, span time.Duration) (history.History, error) {
 		return history.Read(ctx, pool, span)
-	})
+	}
+	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
+		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),
+		admin.EmailOperations(db.Mails), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
+		openapi.Operations{"workerPoolHistory": operators.History(past)})
 	if a.handler, err = api.New(edge); err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}

@@ -9,7 +9,6 @@ package admin
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -33,12 +32,8 @@ func New(store Store, delayed Delayed, pools Pools, checker Checker) *API {
 }
 
 // Operations are those on dead letters, delayed messages and worker pools.
-func (a *API) Operations() openapi.Operations {
-	operations := a.letterOperations()
-	maps.Copy(operations, a.replayOperations())
-	maps.Copy(operations, a.poolOperations())
-	maps.Copy(operations, a.delayedOperations())
-	return operations
+func (a *API) Operations() []openapi.Operations {
+	return []openapi.Operations{a.letterOperations(), a.replayOperations(), a.poolOperations(), a.delayedOperations()}
 }
 
 // selection reads the filters of a query.

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -71,12 +70,12 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations()
-		maps.Copy(handlers, webhooks(t, r, webhookBroker).Operations())
-		handlers["workerPoolHistory"] = operators.History(func(ctx context.Context, span time.Duration) (history.History, error) {
+		past := func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, r.Pool, span)
-		})
-		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
+		}
+		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.WebhookProblems},
+			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
+				webhooks(t, r, webhookBroker).Operations(), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ package api
 
 import (
 	_ "embed"
-	"maps"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -37,8 +36,8 @@ type Config struct {
 	Auth          *auth.Verifier
 	Health        *service.Health
 	Metrics       *prometheus.Registry
-	Page          http.Handler       // what a browser gets
-	Admin         openapi.Operations // for operators
+	Page          http.Handler         // what a browser gets
+	Admin         []openapi.Operations // for operators
 	// Problems has the kinds of failures that only the operators' operations
 	// have, as the client sees them.
 	Problems map[fault.Kind]service.ProblemType
@@ -67,16 +66,12 @@ func New(cfg Config) (http.Handler, error) {
 	r.Post("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
 	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
 
-	operations := make(openapi.Operations)
-	for _, part := range []openapi.Operations{
+	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],
 		s.notificationOperations(), s.followOperations(), s.streamOperations(), s.mailOperations(), s.pushOperations(),
-		s.preferenceOperations(), s.placeOperations(), s.sessionOperations(), cfg.Admin,
-	} {
-		maps.Copy(operations, part)
-	}
+		s.preferenceOperations(), s.placeOperations(), s.sessionOperations())
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, operations, errs)
+		err = doc.Mount(r, errs, operations...)
 	})
 	if cfg.Page != nil {
 		// The page gets what no operation serves.

@@ -27,6 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -69,12 +70,9 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
-	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations()
-	maps.Copy(operations, admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations())
-	maps.Copy(operations, operators.ErasureOperations(nil))
-	maps.Copy(operations, operators.ScheduleOperations(nil))
-	maps.Copy(operations, admin.EmailOperations(s.store.Mails))
-	operations["workerPoolHistory"] = operators.History(nil)
+	operations := append(admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations(),
+		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails),
+		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)})
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,

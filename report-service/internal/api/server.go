@@ -189,7 +189,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{cfg, rate.NewLimiter(uploadRate, uploadBurst)}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, s.operations(), service.Errors{Log: cfg.Log, Problems: problems})
+		err = doc.Mount(r, service.Errors{Log: cfg.Log, Problems: problems}, s.operations())
 	})
 	return r, err
 }

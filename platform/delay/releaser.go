@@ -87,14 +87,14 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 		limiter: rate.NewLimiter(rate.Limit(cfg.ReleaseRate), max(cfg.ReleaseRate/10, 1)),
 		wake:    make(chan struct{}, 1),
 		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "rabbitmq_delayed_messages", Help: "Messages that wait until a time, of all replicas.",
+			Name: "delay_messages_waiting", Help: "Messages that wait until a time, of all replicas.",
 		}, []string{"queue"}),
 		lateness: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "rabbitmq_delay_lateness_seconds", Help: "Time from when a message was due to its confirm.",
+			Name: "delay_lateness_seconds", Help: "Time from when a message was due to its confirm.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 		}),
 		released: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "rabbitmq_delay_released_total", Help: "Messages that were published when their time had come.",
+			Name: "delay_messages_released_total", Help: "Messages that were published when their time had come.",
 		}, []string{"queue"}),
 	}
 }

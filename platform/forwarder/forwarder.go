@@ -211,10 +211,10 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		published: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "rabbitmq_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
+			Name: "forwarder_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_publish_failures_total", Help: "Publishes that have to be tried again."}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "forwarder_publish_failures_total", Help: "Publishes that have to be tried again."}),
 	}
 	reg.MustRegister(m.published, m.failed)
 	return m

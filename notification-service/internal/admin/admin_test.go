@@ -447,7 +447,7 @@ func TestDelayedMessages(t *testing.T) {
 	c.call(http.MethodDelete, path(0)+"?reason=test+data", "", http.StatusNotFound, nil)
 	votes[0].Headers[event.NotBeforeHeader] = time.Now().UnixMilli()
 	c.Publish(votes[0]) // another copy, which would be handled now
-	c.EventuallyEqual("duplicates", 1, func() int { return c.Metric("rabbitmq_messages_duplicate_total") })
+	c.EventuallyEqual("duplicates", 1, func() int { return c.Metric("consumer_messages_duplicate_total") })
 	c.CheckEffects(1)
 	for action, want := range map[string]int{"release_delayed": 1, "cancel_delayed": 1} {
 		if got := c.Count(`select count(*) from operations_audit where actor = 'operator-1' and action = $1 and detail ->> 'message_id' is not null`, action); got != want {

@@ -366,7 +366,7 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Summary: api.WebhookSummary{
 			Succeeded: s.Succeeded, Failed: s.Failed, Waiting: s.Waiting, Held: s.Held,
-			OldestWaitingAt: valueOf(s.OldestWaiting), PausedUntil: valueOf(s.OpenUntil),
+			OldestWaitingAt: valueOf(s.OldestWaiting), OpenUntil: valueOf(s.OpenUntil),
 		},
 	}
 	if e.Filter.Area != nil {

@@ -54,7 +54,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, relay: relay, log: log}
 	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_cancelled_total", Help: "Mails that nobody wants any more, by the reason: read on the page, ended, no such contact, or nothing left to tell.",
+		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason.",
 	}, []string{"reason"})
 	s.bounced = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "mails_refused_total", Help: "Mails that the mail server refused for good. Those of class policy are for operators to look at.",

@@ -183,10 +183,15 @@ func TestServiceIsAway(t *testing.T) {
 	w.waitFor(`select count(*) from lanes where failures >= 5 and open_until > now()`, 1)
 	stop()
 	w.service.Script(nil)
-	w.exec(`update lanes set open_until = null, failures = 0`) // its circuit closes in half a minute, or now
+	w.exec(`update lanes set open_until = null`) // its circuit is probed in half a minute, or now
 	w.due()
 	w.start()
 	w.waitFor(`select count(*) from deliveries where state = 'done'`, n)
+	for _, says := range []string{"circuit opened", "circuit closed"} {
+		if got := strings.Count(w.log.String(), says); got != 1 {
+			t.Errorf("%q is logged %d times, want once: %s", says, got, w.log.String())
+		}
+	}
 	if got := w.service.Taken(); len(got) != n {
 		t.Errorf("%d pushes, want %d", len(got), n)
 	}

@@ -78,7 +78,7 @@ func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg pr
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, client: client, log: log}
 	s.cancelled = factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_cancelled_total", Help: "Pushes that nobody wants any more, by the reason: read on the page, ended, no such device, its push service does not know it or is not allowed any more, or nothing left to tell.",
+		Name: "pushes_cancelled_total", Help: "Pushes cancelled before sending, by reason.",
 	}, []string{"reason"})
 	s.refused = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "pushes_refused_total", Help: "Pushes that a push service refused. Those of class vapid are for operators to look at: it does not take the city's key.",
@@ -165,7 +165,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	case answer.Verdict == ledger.Delivered:
 		if used := draft.Device.LastUsedAt; used == nil || draft.Now.Sub(*used) > time.Hour {
 			if err := s.store.Used(ctx, draft.Device.ID); err != nil {
-				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("noting that a device was sent something failed, the next push does it")
+				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("updating last use of a device failed, the next push will retry")
 			}
 		}
 	}

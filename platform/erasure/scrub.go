@@ -1,7 +1,6 @@
 package erasure
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -9,27 +8,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
 // Scrub returns a message's body with Someone in place of everybody who is
 // erased, and without the name of a reporter who is; changed says whether
 // there was one. A body that is no JSON is searched for quoted texts.
 func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, changed bool) {
-	if !json.Valid(body) {
+	value, err := onejson.Decode(body)
+	if err != nil {
 		return scrubQuoted(body, erased)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		panic(err) // it is valid
 	}
 	value, changed = scrub(value, erased)
 	if !changed {
 		return body, false
 	}
-	scrubbed, err := json.Marshal(value)
-	if err != nil {
+	if scrubbed, err = json.Marshal(value); err != nil {
 		panic(err) // it was JSON before
 	}
 	return scrubbed, true

@@ -1,15 +1,14 @@
 package consumer
 
 import (
-	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	dto "github.com/prometheus/client_model/go"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/stats"
 )
 
 // metrics begin with consumer_, which none of RabbitMQ's own exporter does. The only
@@ -97,60 +96,12 @@ func (m *metrics) handled(queue string, took time.Duration, err error) {
 // handlerTimes returns the median and the 99th percentile of a batch's time
 // over about the last minute; zero if none was handled.
 func (m *metrics) handlerTimes(queue string) (p50, p99 time.Duration) {
-	summary, ok := m.recent.WithLabelValues(queue).(prometheus.Metric)
-	var seen dto.Metric
-	if !ok || summary.Write(&seen) != nil {
-		return 0, 0
-	}
-	quantiles := seen.GetSummary().GetQuantile() // in ascending order
-	return duration(quantiles[0]), duration(quantiles[1])
-}
-
-// duration returns a quantile of seconds; that of nothing is no number.
-func duration(q *dto.Quantile) time.Duration {
-	if math.IsNaN(q.GetValue()) {
-		return 0
-	}
-	return time.Duration(math.Round(q.GetValue() * float64(time.Second)))
+	return stats.Quantiles(m.recent.WithLabelValues(queue).(prometheus.Metric))
 }
 
 // queueStats are what the operators' page shows of a queue.
 type queueStats struct {
 	depth, consumers atomic.Int64 // as the broker last said
 	exists           atomic.Bool  // the queue, as the broker last said
-	handled, failed  rate
-}
-
-// rateSpan is over how many seconds a rate takes its mean.
-const rateSpan = 10
-
-// A rate is how many things happened per second, over the last seconds.
-type rate struct {
-	total atomic.Int64
-
-	mu   sync.Mutex
-	past []int64 // total at the last ticks, oldest first
-}
-
-func (r *rate) add(n int) { r.total.Add(int64(n)) }
-
-// tick is called once a second.
-func (r *rate) tick() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.past = append(r.past, r.total.Load())
-	if len(r.past) > rateSpan+1 {
-		r.past = r.past[1:]
-	}
-}
-
-// perSecond returns the mean over the last seconds.
-func (r *rate) perSecond() float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.past) < 2 {
-		return 0
-	}
-	last := len(r.past) - 1
-	return float64(r.past[last]-r.past[0]) / float64(last)
+	handled, failed  stats.Rate
 }

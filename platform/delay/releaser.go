@@ -220,12 +220,7 @@ func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, 
 			break // the rest is claimed again
 		}
 		g.Go(func() error {
-			msg := m.publishing()
-			err := r.forwarder.Publish(ctx, "", m.Queue, msg)
-			if errors.Is(err, forwarder.ErrTooLarge) {
-				msg.Headers = failure.Essential(msg.Headers)
-				err = r.forwarder.Publish(ctx, "", m.Queue, msg)
-			}
+			err := r.forwarder.Publish(ctx, "", m.Queue, m.publishing())
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -253,10 +248,7 @@ const publishAtOnce = 128
 func (m *claimed) publishing() amqp.Publishing {
 	headers := deadletter.DecodeHeaders(m.Headers)
 	delete(headers, event.NotBeforeHeader)
-	return amqp.Publishing{
-		MessageId: m.ID, Type: m.Type, Body: m.Body, Headers: headers, DeliveryMode: amqp.Persistent,
-		ContentType: m.Properties.ContentType, AppId: m.Properties.AppID, Timestamp: m.Properties.Timestamp,
-	}
+	return m.Properties.Publishing(m.ID, m.Type, m.Body, headers)
 }
 
 // without returns those of messages that are in neither list.

@@ -48,6 +48,16 @@ func From(ctx context.Context) (p Principal, ok bool) {
 	return p, ok
 }
 
+// Must returns the principal of a request whose operation is for those who signed in,
+// as its document says. It panics if there is none.
+func Must(r *http.Request) Principal {
+	p, ok := From(r.Context())
+	if !ok {
+		panic("auth: " + r.Pattern + " reached its handler without a principal")
+	}
+	return p
+}
+
 // With returns a context that carries p, for tests and for what Middleware
 // does.
 func With(ctx context.Context, p Principal) context.Context {

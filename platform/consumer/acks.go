@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/stats"
 )
 
 // ackHold is how long a message that is done waits for one below it that is
@@ -21,7 +23,7 @@ const ackHold = time.Millisecond
 // knows what is pending below.
 type ackTracker struct {
 	acknowledger amqp.Acknowledger
-	handled      *rate
+	handled      *stats.Rate
 	acked        prometheus.Counter
 
 	mu      sync.Mutex
@@ -83,7 +85,7 @@ func (a *ackTracker) ackLowestLocked() {
 // acknowledgement that could not be sent needs nothing: its channel is gone, and
 // the redelivery finds the effect.
 func (a *ackTracker) ackLocked(n int, tag uint64) {
-	a.handled.add(n)
+	a.handled.Add(time.Now(), n)
 	if a.acknowledger.Ack(tag, n > 1) == nil {
 		a.acked.Add(float64(n))
 	}

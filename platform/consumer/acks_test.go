@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/stats"
 )
 
 // An ackLog is a channel's end of the acknowledgements. It knows what was
@@ -40,7 +42,7 @@ func (a *ackLog) Reject(uint64, bool) error     { panic("a tracker refuses nothi
 type ackHarness struct {
 	ackTracker
 	log     *ackLog
-	handled rate
+	handled stats.Rate
 }
 
 func newAckHarness(t *testing.T) *ackHarness {
@@ -146,8 +148,8 @@ func TestAckTrackerAcknowledgesWhatIsDone(t *testing.T) {
 				<-time.After(ackHold)
 				synctest.Wait()
 				h.locked(func() {
-					if h.handled.total.Load() != messages || len(h.log.open) > 0 {
-						t.Errorf("%d acknowledged and %d open, want %d and none", h.handled.total.Load(), len(h.log.open), messages)
+					if h.handled.Total() != messages || len(h.log.open) > 0 {
+						t.Errorf("%d acknowledged and %d open, want %d and none", h.handled.Total(), len(h.log.open), messages)
 					}
 				})
 			})

@@ -91,14 +91,14 @@ func (b *databaseBreaker) record(probe, away bool) {
 		if b.state == closed {
 			b.delays.Reset()
 			b.up.Set(0)
-			b.log.Error().Msg("the database, or what else the messages need, is away; none is taken until it answers")
+			b.log.Error().Msg("a dependency is unavailable, circuit opened: no messages are consumed until a probe succeeds")
 		}
 		b.probeAt = time.Now().Add(b.delays.Next())
 		b.setLocked(open)
 	case !away && probe:
 		b.setLocked(closed)
 		b.up.Set(1)
-		b.log.Info().Msg("what was away is back, messages are taken again")
+		b.log.Info().Msg("the dependency answers again, circuit closed")
 	}
 }
 

@@ -53,8 +53,8 @@ func TestBreakerLetsOneProbe(t *testing.T) {
 		if probe := <-entered; probe {
 			t.Fatal("a probe through a closed breaker")
 		}
-		if away, back := strings.Count(log.String(), "is away"), strings.Count(log.String(), "is back"); away != 1 || back != 1 {
-			t.Errorf("logged away %d times and back %d times, want once each", away, back)
+		if opened, closed := strings.Count(log.String(), "circuit opened"), strings.Count(log.String(), "circuit closed"); opened != 1 || closed != 1 {
+			t.Errorf("logged opened %d times and closed %d times, want once each", opened, closed)
 		}
 	})
 }

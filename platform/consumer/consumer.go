@@ -227,8 +227,6 @@ func (c *Consumer) watchWorkers(ctx context.Context) {
 			if q.effect == nil {
 				continue
 			}
-			q.stats.handled.tick()
-			q.stats.failed.tick()
 			subscribed, stalled := q.count()
 			q.metrics.workers.WithLabelValues(q.queue).Set(float64(subscribed))
 			q.metrics.stalled.WithLabelValues(q.queue).Set(float64(stalled))

@@ -26,7 +26,7 @@ func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 		t.Errorf("%d messages have had their effect, want %d", got, users*each)
 	}
 	h.CheckEffects(users * each)
-	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
+	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), h.Effects(), h.Metric("consumer_messages_duplicate_total"))
 }
 
 // With a backlog of both, status updates go before votes. How few votes go
@@ -85,5 +85,5 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 	h.CheckEffects(n)
 	// What the broker sends while it handles our cancellation comes back.
-	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, h.Metric("rabbitmq_messages_redelivered_total"))
+	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, h.Metric("consumer_messages_redelivered_total"))
 }

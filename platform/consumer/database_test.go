@@ -78,7 +78,7 @@ func (b *databaseHarness) recovered(t *testing.T, after string) {
 	t.Helper()
 	b.WaitEffects(b.published)
 	b.CheckEffects(b.published)
-	retried, dead := b.Metric("rabbitmq_messages_retried_total"), b.Metric("rabbitmq_messages_dead_lettered_total")
+	retried, dead := b.Metric("consumer_messages_retried_total"), b.Metric("consumer_messages_dead_lettered_total")
 	t.Logf("%s: %d messages, %d effects, %d retries, %d dead letters", after, b.published, b.Effects(), retried, dead)
 	if retried != 0 || dead != 0 {
 		t.Errorf("%s: %d retries and %d dead letters, want none: the database was away", after, retried, dead)
@@ -129,7 +129,7 @@ func TestDatabaseLocked(t *testing.T) {
 	}
 	b.publish(100)
 	b.Eventually("retries", func() string {
-		if b.Metric("rabbitmq_messages_retried_total") < 5 {
+		if b.Metric("consumer_messages_retried_total") < 5 {
 			return "too few"
 		}
 		return ""
@@ -145,5 +145,5 @@ func TestDatabaseLocked(t *testing.T) {
 	q, _ := b.Inspect(dlq)
 	b.CheckEffects(b.published - q.Messages)
 	t.Logf("%d messages against a locked table: %d effects, %d dead letters, %d retries", b.published, b.Effects(), q.Messages,
-		b.Metric("rabbitmq_messages_retried_total"))
+		b.Metric("consumer_messages_retried_total"))
 }

@@ -25,7 +25,7 @@ type Forwarder interface {
 func (h *handler) fail(work context.Context, j *job, err error) {
 	f := failure.Record{Queue: h.queue, Class: failure.Classify(err), Text: failure.Describe(err), At: time.Now()}
 	retries := failure.Retries(j.d.Headers)
-	h.stats.failed.add(1)
+	h.stats.failed.Add(f.At, 1)
 	line := h.about(h.log.Warn(), j).Str("class", string(f.Class)).Str("error", f.Text).Int("retries", retries)
 	if f.Class.Retryable() && retries < len(h.schedule) {
 		delay := h.schedule[retries]
@@ -46,10 +46,6 @@ func (h *handler) fail(work context.Context, j *job, err error) {
 func (h *handler) forward(work context.Context, j *job, exchange, key string, msg amqp.Publishing) {
 	h.forwarding.Go(func() {
 		err := h.forwarder.Forward(work, exchange, key, msg)
-		if errors.Is(err, forwarder.ErrTooLarge) {
-			msg.Headers = failure.Essential(msg.Headers)
-			err = h.forwarder.Forward(work, exchange, key, msg)
-		}
 		switch {
 		case err == nil:
 			if j.noted {
@@ -68,12 +64,12 @@ func (h *handler) forward(work context.Context, j *job, exchange, key string, ms
 }
 
 // finish deletes the notes of a redelivered message that came to an end. If
-// that fails, it is suspected a little longer than it deserves.
+// that fails, the message counts as suspect until upkeep removes its starts.
 func (h *handler) finish(work context.Context, j *job) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
 	defer cancel()
 	if err := h.store.finish(ctx, h.queue, j.msg.ID); err != nil {
-		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("deleting the starts of a message failed, upkeep will")
+		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("deleting the starts of a message failed, upkeep will retry")
 	}
 }
 

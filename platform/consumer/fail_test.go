@@ -174,7 +174,7 @@ func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 	h.WaitSubscribed(1)
 	h.Publish(m)
 	h.WaitEffects(1)
-	if retried := h.Metric("rabbitmq_messages_retried_total"); retried != 0 {
+	if retried := h.Metric("consumer_messages_retried_total"); retried != 0 {
 		t.Errorf("%d retries through the broker, want none: the failure cleared by itself", retried)
 	}
 }

@@ -53,21 +53,50 @@ type Message struct {
 	Event   event.Message
 	Body    []byte
 	Headers amqp.Table
-	Value   any // what Effect.Read returned
+	value   any // what Effect.Read returned
 }
 
 // An Effect is what the messages of a group bring about in its database.
-// failure.Classify sorts the errors. InTx makes one of a function.
+// failure.Classify sorts the errors. InTx makes one of a function, Typed one of a
+// TypedEffect.
 type Effect interface {
-	// Read looks at a message before a batch has it, and returns what is to be
-	// its Value. Its error is the end of the message, which becomes a dead
-	// letter: the same bytes will never be understood.
+	// Read checks a message before it enters a batch. What it returns is kept for
+	// Typed. Its error is the end of the message, which becomes a dead letter: the
+	// same bytes will never be understood.
 	Read(m Message) (value any, err error)
 	// Apply gives each message of a batch from queue its effect in one
 	// transaction, unless it had it before, and returns how many had. The
 	// messages have distinct ids. Note does in that transaction what belongs
 	// to the message besides its effect.
 	Apply(ctx context.Context, queue string, batch []Message) (seen int, err error)
+}
+
+// A Parsed is a message that a TypedEffect has read.
+type Parsed[T any] struct {
+	ID    string // of the message
+	Value T
+}
+
+// A TypedEffect is an Effect that reads a T from each message before a batch has it.
+// Its methods promise what those of an Effect do.
+type TypedEffect[T any] interface {
+	Read(m Message) (T, error)
+	Apply(ctx context.Context, queue string, batch []Parsed[T]) (seen int, err error)
+}
+
+// Typed returns e as the Effect of a group.
+func Typed[T any](e TypedEffect[T]) Effect { return typed[T]{e} }
+
+type typed[T any] struct{ effect TypedEffect[T] }
+
+func (e typed[T]) Read(m Message) (any, error) { return e.effect.Read(m) }
+
+func (e typed[T]) Apply(ctx context.Context, queue string, batch []Message) (seen int, err error) {
+	parsed := make([]Parsed[T], len(batch))
+	for i, m := range batch {
+		parsed[i] = Parsed[T]{ID: m.ID, Value: m.value.(T)}
+	}
+	return e.effect.Apply(ctx, queue, parsed)
 }
 
 // InTx returns the Effect that apply describes. apply is called in a

@@ -34,15 +34,3 @@ func TestHandlerTimesAreOfTheLastMinute(t *testing.T) {
 		check("after another", 7*time.Millisecond, 7*time.Millisecond)
 	})
 }
-
-func TestRate(t *testing.T) {
-	t.Parallel()
-	var r rate
-	for range 20 {
-		r.tick()
-		r.add(50)
-	}
-	if got := r.perSecond(); got != 50 {
-		t.Errorf("%v a second, want 50", got)
-	}
-}

@@ -34,7 +34,7 @@ func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	if reason, ours := letter.Headers[failure.FinalErrorHeader]; ours {
 		t.Errorf("reason %v, which nobody could have added", reason)
 	}
-	if got := h.Metric("rabbitmq_messages_nacked_total"); got != 1 {
+	if got := h.Metric("consumer_messages_nacked_total"); got != 1 {
 		t.Errorf("%d rejections, want 1", got)
 	}
 	h.EventuallyEqual("messages that wait", 0, func() int { return waiting(h) })

@@ -99,7 +99,7 @@ func (c *Consumer) Waiting() []WaitingQueue {
 func (c *Consumer) Counted(queue string) (handled, failed int64) {
 	for _, q := range c.queues {
 		if q.queue == queue {
-			return q.stats.handled.total.Load(), q.stats.failed.total.Load()
+			return q.stats.handled.Total(), q.stats.failed.Total()
 		}
 	}
 	return 0, 0
@@ -109,14 +109,16 @@ func (q *queueWorkers) pool() Pool {
 	settings, _ := q.current()
 	subscribed, stalled := q.count()
 	p50, p99 := q.metrics.handlerTimes(q.queue)
+	now := time.Now()
+	handled, _ := q.stats.handled.Read(now)
 	p := Pool{
 		Queue: q.queue, Types: q.keys, Elsewhere: q.effect == nil,
 		Concurrency: settings.Concurrency, Prefetch: settings.Prefetch, Paused: settings.Paused,
 		Depth: q.stats.depth.Load(), Consumers: q.stats.consumers.Load(),
-		Workers: subscribed, Stalled: stalled, PerSecond: q.stats.handled.perSecond(),
+		Workers: subscribed, Stalled: stalled, PerSecond: handled,
 		HandlerP50: p50, HandlerP99: p99,
 	}
-	if failed := q.stats.failed.perSecond(); failed > 0 {
+	if failed, _ := q.stats.failed.Read(now); failed > 0 {
 		p.ErrorRate = failed / (failed + p.PerSecond)
 	}
 	return p

@@ -141,6 +141,6 @@ func (r reader) message(d *amqp.Delivery) (Message, error) {
 		return Message{}, failure.Undecodable(err)
 	}
 	m := Message{ID: d.MessageId, Event: e, Body: d.Body, Headers: d.Headers}
-	m.Value, err = r.effect.Read(m)
+	m.value, err = r.effect.Read(m)
 	return m, err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
@@ -50,6 +51,14 @@ type Properties struct {
 	ContentType string    `json:"content_type,omitempty"`
 	AppID       string    `json:"app_id,omitempty"`
 	Timestamp   time.Time `json:"timestamp,omitzero"`
+}
+
+// Publishing returns a persistent message with these properties.
+func (p Properties) Publishing(id, kind string, body []byte, headers amqp.Table) amqp.Publishing {
+	return amqp.Publishing{
+		MessageId: id, Type: kind, Body: body, Headers: headers, DeliveryMode: amqp.Persistent,
+		ContentType: p.ContentType, AppId: p.AppID, Timestamp: p.Timestamp,
+	}
 }
 
 // A Letter is a dead letter as it comes to the archive.

@@ -8,6 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
 // An Edit is a new body for a dead letter.
@@ -20,11 +21,11 @@ type Edit struct {
 // NewEdit checks the body that an operator wrote for e against the contract.
 // What the operator was not shown is put back.
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
-	edited, err := decodeJSON(body)
+	edited, err := onejson.Decode(body)
 	if _, object := edited.(map[string]any); err != nil || !object {
 		return Edit{}, fault.NewInvalid("/body", "want a JSON object")
 	}
-	original, _ := decodeJSON(e.Body) // which may be no JSON: then nothing is put back
+	original, _ := onejson.Decode(e.Body) // which may be no JSON: then nothing is put back
 	edited, err = unmask(edited, original)
 	if err != nil {
 		return Edit{}, fault.NewInvalid("/body", "want masked values where they were, or others in their place")

@@ -1,10 +1,8 @@
 package deadletter
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
 // masked replaces what names a person.
@@ -42,7 +41,7 @@ func foldName(name string) string {
 // MaskBody returns a body as an operator may see it: as JSON where it is a
 // JSON object, otherwise as a string.
 func MaskBody(body []byte) json.RawMessage {
-	if value, err := decodeJSON(body); err == nil {
+	if value, err := onejson.Decode(body); err == nil {
 		if object, ok := value.(map[string]any); ok {
 			return encodeJSON(mask(object, 0))
 		}
@@ -81,7 +80,7 @@ func mask(value any, nested int) any {
 		if nested == maxNested {
 			return maskText(v)
 		}
-		if inner, err := decodeJSON([]byte(text)); err == nil {
+		if inner, err := onejson.Decode([]byte(text)); err == nil {
 			return string(encodeJSON(mask(inner, nested+1)))
 		}
 		if strings.Contains(text, "{") {
@@ -219,19 +218,6 @@ func fields(body json.RawMessage) map[string]json.RawMessage {
 		return map[string]json.RawMessage{"": body}
 	}
 	return object
-}
-
-// decodeJSON decodes one JSON value, with its numbers as they are written.
-func decodeJSON(text []byte) (value any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
-	}
-	return value, nil
 }
 
 func encodeJSON(value any) json.RawMessage {

@@ -117,7 +117,7 @@ func TestReplayOfManyClickedTwiceAndKilled(t *testing.T) {
 	h.EventuallyEqual("replays that run", 0, func() int { return h.Count(`select count(*) from replays where state <> 'done'`) })
 	h.CheckEffects(n)
 	t.Logf("%d dead letters, requested three times (%d refused), replayer killed at %d: %d resolved, %d effects, %d delivered twice",
-		n, refused, atKill, n, h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
+		n, refused, atKill, n, h.Effects(), h.Metric("consumer_messages_duplicate_total"))
 }
 
 // archiveMany puts n dead letters into the archive, as the archiver does.

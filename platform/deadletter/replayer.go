@@ -126,7 +126,7 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, messages []Rep
 			break // the rest of the page comes with the next step
 		}
 		g.Go(func() error {
-			err := r.forward(ctx, m.Queue, m.publishing(replay))
+			err := r.forwarder.Forward(ctx, "", m.Queue, m.publishing(replay))
 			switch {
 			case err == nil:
 				confirmed <- m.ID
@@ -148,17 +148,6 @@ func (r *Replayer) publish(ctx context.Context, replay uuid.UUID, messages []Rep
 	return sent, err
 }
 
-// forward sends msg, without the headers that are not ours if they are too
-// large.
-func (r *Replayer) forward(ctx context.Context, queue string, msg amqp.Publishing) error {
-	err := r.forwarder.Forward(ctx, "", queue, msg)
-	if errors.Is(err, forwarder.ErrTooLarge) {
-		msg.Headers = failure.Essential(msg.Headers)
-		err = r.forwarder.Forward(ctx, "", queue, msg)
-	}
-	return err
-}
-
 // tooLarge returns m as it comes back from a replay that cannot send it.
 func (m *ReplayMessage) tooLarge(replay uuid.UUID, at time.Time) Letter {
 	const reason = "message is too large to be sent again"
@@ -173,8 +162,5 @@ func (m *ReplayMessage) tooLarge(replay uuid.UUID, at time.Time) Letter {
 func (m *ReplayMessage) publishing(replay uuid.UUID) amqp.Publishing {
 	headers := failure.Replay(DecodeHeaders(m.Headers))
 	headers[failure.ReplayHeader] = replay.String()
-	return amqp.Publishing{
-		MessageId: m.MessageID, Type: m.Type, Body: m.Body, Headers: headers, DeliveryMode: amqp.Persistent,
-		ContentType: m.Properties.ContentType, AppId: m.Properties.AppID, Timestamp: m.Properties.Timestamp,
-	}
+	return m.Properties.Publishing(m.MessageID, m.Type, m.Body, headers)
 }

@@ -133,5 +133,5 @@ func TestReleaserKilledAgainAndAgain(t *testing.T) {
 	h.EventuallyEqual("messages that wait", 0, func() int { return waiting(h) })
 	h.CheckEffects(n)
 	t.Logf("%d messages, %d releasers killed, the last with %d in hand: %d effects, %d delivered twice",
-		n, kills, leased, h.Effects(), h.Metric("rabbitmq_messages_duplicate_total"))
+		n, kills, leased, h.Effects(), h.Metric("consumer_messages_duplicate_total"))
 }

@@ -87,14 +87,14 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 		limiter: rate.NewLimiter(rate.Limit(cfg.ReleaseRate), max(cfg.ReleaseRate/10, 1)),
 		wake:    make(chan struct{}, 1),
 		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "rabbitmq_delayed_messages", Help: "Messages that wait until a time, of all replicas.",
+			Name: "delay_messages_waiting", Help: "Messages that wait until a time, of all replicas.",
 		}, []string{"queue"}),
 		lateness: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "rabbitmq_delay_lateness_seconds", Help: "Time from when a message was due to its confirm.",
+			Name: "delay_lateness_seconds", Help: "Time from when a message was due to its confirm.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 		}),
 		released: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "rabbitmq_delay_released_total", Help: "Messages that were published when their time had come.",
+			Name: "delay_messages_released_total", Help: "Messages that were published when their time had come.",
 		}, []string{"queue"}),
 	}
 }
@@ -220,12 +220,7 @@ func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, 
 			break // the rest is claimed again
 		}
 		g.Go(func() error {
-			msg := m.publishing()
-			err := r.forwarder.Publish(ctx, "", m.Queue, msg)
-			if errors.Is(err, forwarder.ErrTooLarge) {
-				msg.Headers = failure.Essential(msg.Headers)
-				err = r.forwarder.Publish(ctx, "", m.Queue, msg)
-			}
+			err := r.forwarder.Publish(ctx, "", m.Queue, m.publishing())
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -253,10 +248,7 @@ const publishAtOnce = 128
 func (m *claimed) publishing() amqp.Publishing {
 	headers := deadletter.DecodeHeaders(m.Headers)
 	delete(headers, event.NotBeforeHeader)
-	return amqp.Publishing{
-		MessageId: m.ID, Type: m.Type, Body: m.Body, Headers: headers, DeliveryMode: amqp.Persistent,
-		ContentType: m.Properties.ContentType, AppId: m.Properties.AppID, Timestamp: m.Properties.Timestamp,
-	}
+	return m.Properties.Publishing(m.ID, m.Type, m.Body, headers)
 }
 
 // without returns those of messages that are in neither list.

@@ -310,23 +310,11 @@ func (e *Eraser) Step(ctx context.Context) (worked bool, err error) {
 // Tasks returns what retention has to do here: to forget the hashes after Life,
 // and the erasures themselves, which are an audit, after keep.
 func Tasks(keep retention.Period) []retention.Task {
-	task := func(kind string, keep retention.Period, sql string) retention.Task {
-		return retention.Task{Kind: kind, Keep: keep, Remove: func(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
-			tag, err := tx.Exec(ctx, sql, keep, limit)
-			if err != nil {
-				return 0, 0, fmt.Errorf("remove %s: %w", kind, err)
-			}
-			if tag.RowsAffected() == int64(limit) {
-				next = 1
-			}
-			return next, tag.RowsAffected(), nil
-		}}
-	}
 	return []retention.Task{
-		task("erasure_hashes", retention.Period(Life), `
+		retention.Removal("erasure_hashes", retention.Period(Life), `
 			update erasures set user_mac = null where id in (
 				select id from erasures where user_mac is not null and done_at < now() - $1::interval limit $2)`),
-		task("erasures", keep, `
+		retention.Removal("erasures", keep, `
 			delete from erasures where id in (
 				select id from erasures where user_mac is null and done_at < now() - $1::interval limit $2)`),
 	}

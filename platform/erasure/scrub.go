@@ -1,7 +1,6 @@
 package erasure
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
 // Scrub returns a message's body with Someone in place of everybody who is
@@ -26,14 +26,9 @@ const maxNested = 3
 
 // scrubText is Scrub for a text in a text, nested times.
 func scrubText(body []byte, erased func(userID string) bool, nested int) (scrubbed []byte, changed bool) {
-	if !json.Valid(body) {
+	value, err := onejson.Decode(body)
+	if err != nil {
 		return scrubQuoted(body, erased)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		panic(err) // it is valid
 	}
 	value, changed = scrub(value, erased, nested)
 	switch {
@@ -42,8 +37,7 @@ func scrubText(body []byte, erased func(userID string) bool, nested int) (scrubb
 	case nested > maxNested:
 		return []byte(Someone), true
 	}
-	scrubbed, err := json.Marshal(value)
-	if err != nil {
+	if scrubbed, err = json.Marshal(value); err != nil {
 		panic(err) // it was JSON before
 	}
 	return scrubbed, true

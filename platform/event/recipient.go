@@ -14,31 +14,27 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/trace"
 )
 
 // RecipientHeader is the AMQP header that carries the sealed recipient.
 const RecipientHeader = "x-recipient"
 
 // TraceHeader is the AMQP header that carries the W3C trace context.
-const TraceHeader = "traceparent"
+const TraceHeader = trace.Header
 
 // NotBeforeHeader is the AMQP header that says when a message may have its
 // effect, in Unix milliseconds. Before that it waits.
 const NotBeforeHeader = "x-not-before"
-
-// tracePattern is how a trace context begins, in every version
-// (https://www.w3.org/TR/trace-context/#traceparent-header).
-var tracePattern = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-`)
 
 // TraceID returns the id of the trace in the value of a TraceHeader, by which logs
 // of both services know a request, or "" if there is none: anyone with rights at
 // the broker can write a header.
 func TraceID(header any) string {
 	text, _ := header.(string)
-	if m := tracePattern.FindStringSubmatch(text); m != nil {
-		return m[1]
-	}
-	return ""
+	id, _, _ := trace.Parse(text)
+	return id
 }
 
 // ErrSealed says that a sealed recipient does not open: it was altered, it

@@ -18,11 +18,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // ErrTooLarge says that a message has more headers or a larger body than may
-// be published.
+// be published, even with no more headers than failure.Essential leaves.
 var ErrTooLarge = errors.New("message is too large to be published")
 
 const (
@@ -114,8 +115,8 @@ func (f *Forwarder) Forward(ctx context.Context, exchange, key string, msg amqp.
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, rabbit.ErrUnpublishable):
-			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		case errors.Is(err, ErrTooLarge):
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
@@ -138,10 +139,7 @@ func (f *Forwarder) Forward(ctx context.Context, exchange, key string, msg amqp.
 // connection until ctx ends, and is safe for concurrent use.
 func (f *Forwarder) Publish(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
 	err := f.publish(ctx, exchange, key, msg)
-	switch {
-	case errors.Is(err, rabbit.ErrUnpublishable):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	case err != nil && ctx.Err() == nil:
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrTooLarge) {
 		f.metrics.failed.Inc()
 		if !errors.Is(err, rabbit.ErrReturned) {
 			f.suspectPublisher()
@@ -158,7 +156,8 @@ func (f *Forwarder) suspectPublisher() {
 	}
 }
 
-// publish publishes once and waits for the answer.
+// publish publishes once and waits for the answer. A message that is too large goes
+// without the headers that are not ours.
 func (f *Forwarder) publish(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
 	publisher, err := f.current(ctx)
 	if err != nil {
@@ -166,7 +165,15 @@ func (f *Forwarder) publish(ctx context.Context, exchange, key string, msg amqp.
 	}
 	began := time.Now()
 	answer := make(chan rabbit.Outcome, 1)
-	if err := publisher.Publish(exchange, key, msg, func(o rabbit.Outcome) { answer <- o }); err != nil {
+	report := func(o rabbit.Outcome) { answer <- o }
+	err = publisher.Publish(exchange, key, msg, report)
+	if errors.Is(err, rabbit.ErrUnpublishable) {
+		msg.Headers = failure.Essential(msg.Headers)
+		if err = publisher.Publish(exchange, key, msg, report); errors.Is(err, rabbit.ErrUnpublishable) {
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	timeout := time.NewTicker(f.confirmTimeout)
@@ -211,10 +218,10 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		published: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "rabbitmq_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
+			Name: "forwarder_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "rabbitmq_publish_failures_total", Help: "Publishes that have to be tried again."}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "forwarder_publish_failures_total", Help: "Publishes that have to be tried again."}),
 	}
 	reg.MustRegister(m.published, m.failed)
 	return m

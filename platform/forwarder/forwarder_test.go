@@ -99,7 +99,7 @@ func (h *harness) failures() int {
 		h.t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "rabbitmq_publish_failures_total" {
+		if f.GetName() == "forwarder_publish_failures_total" {
 			return int(f.GetMetric()[0].GetCounter().GetValue())
 		}
 	}

@@ -127,10 +127,10 @@ func TestAGroupFailsForItself(t *testing.T) {
 		t.Errorf("%d effects were doubled in the failing group", twice)
 	}
 	h.CheckEffects(n + 2)
-	if got := h.Metric("rabbitmq_messages_acked_total"); got != n+2 {
+	if got := h.Metric("consumer_messages_acked_total"); got != n+2 {
 		t.Errorf("the other group acknowledged %d deliveries, want %d: a retry reached it", got, n+2)
 	}
-	if got := h.Metric("rabbitmq_messages_retried_total"); got != 0 {
+	if got := h.Metric("consumer_messages_retried_total"); got != 0 {
 		t.Errorf("the other group had %d retries, want none", got)
 	}
 	if got := h.Count(`select count(*) from dead_letters`); got != 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/cityconnect/cityconnect/platform/onejson"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -81,13 +82,9 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode returns the one JSON value that body is, with its numbers as they are
-// written.
+// decode returns the one JSON value that body is.
 func decode(body []byte) (value any, err error) {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	err = d.Decode(&value)
-	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
+	if value, err = onejson.Decode(body); err != nil {
 		detail := "not JSON"
 		var whole json.RawMessage // a Decoder knows less of where it is
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {

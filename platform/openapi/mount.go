@@ -10,20 +10,33 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// Handlers has a handler for each operation, by its operationId.
-type Handlers map[string]service.HandlerFunc
+// Operations answer the operations of a document, by their operationId.
+type Operations map[string]service.Operation
 
 // Mount puts the operations of the document on r that are not there yet, each
 // behind what the document asks for: a role, and a valid request. It fails if
-// an operation has no handler.
-func (d *Document) Mount(r chi.Router, handlers Handlers, errs service.Errors) error {
+// an operation has no handler, more than one, or no timeout.
+func (d *Document) Mount(r chi.Router, errs service.Errors, parts ...Operations) error {
+	operations := make(Operations)
+	for _, part := range parts {
+		for id, o := range part {
+			if _, ok := operations[id]; ok {
+				return fmt.Errorf("operation %s has two handlers", id)
+			}
+			operations[id] = o
+		}
+	}
 	for op := range d.operations() {
-		h, ok := handlers[op.Operation.OperationID]
+		id := op.Operation.OperationID
+		o, ok := operations[id]
 		switch {
-		case ok:
-			r.Method(op.Method, op.Path, op.handler(h, errs))
-		case !r.Match(chi.NewRouteContext(), op.Method, op.Path):
-			return fmt.Errorf("operation %s has no handler", op.Operation.OperationID)
+		case !ok && r.Match(chi.NewRouteContext(), op.Method, op.Path):
+		case o.Handler == nil:
+			return fmt.Errorf("operation %s has no handler", id)
+		case o.Timeout == 0:
+			return fmt.Errorf("operation %s has no timeout", id)
+		default:
+			r.Method(op.Method, op.Path, op.handler(o.Handle, errs))
 		}
 	}
 	return nil

@@ -83,14 +83,18 @@ var formats = openapi.Formats{"even": func(s string) error {
 	return nil
 }}
 
-func mount(t *testing.T, handlers openapi.Handlers) (http.Handler, error) {
+func mount(t *testing.T, handlers map[string]service.HandlerFunc) (http.Handler, error) {
 	t.Helper()
+	operations := make(openapi.Operations, len(handlers))
+	for id, h := range handlers {
+		operations[id] = service.Operation{Handler: h, Timeout: service.DefaultTimeout}
+	}
 	doc, err := openapi.Load([]byte(document), formats)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := chi.NewRouter()
-	return r, doc.Mount(r, handlers, service.Errors{Log: zerolog.Nop()})
+	return r, doc.Mount(r, service.Errors{Log: zerolog.Nop()}, operations)
 }
 
 // done answers with the limit and the size that it saw.
@@ -109,7 +113,7 @@ const path = "/things/0198c0de-0000-7000-8000-000000000001"
 
 func TestFaultsAreTold(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +181,7 @@ func faultsOf(t *testing.T, res *httptest.ResponseRecorder) []string {
 // change from one answer to the next.
 func TestFaultsAreCut(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +225,7 @@ func TestFaultsAreCut(t *testing.T) {
 // What is wrong with the body as a whole, or with the headers, has one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +288,7 @@ func TestUploadIsLeftUnread(t *testing.T) {
 		}
 		return nil
 	}
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": read})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +318,7 @@ func TestServedDocumentIsExact(t *testing.T) {
 
 func TestRolesComeFromTheDocument(t *testing.T) {
 	t.Parallel()
-	h, err := mount(t, openapi.Handlers{"change": done, "look": done, "upload": done})
+	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,9 +335,25 @@ func TestRolesComeFromTheDocument(t *testing.T) {
 	}
 }
 
-func TestMountWantsEveryHandler(t *testing.T) {
+// An operation without a handler, or without a timeout, is noticed at start.
+func TestMountRefusesIncompleteOperations(t *testing.T) {
 	t.Parallel()
-	if _, err := mount(t, openapi.Handlers{"change": done, "upload": done}); err == nil || !strings.Contains(err.Error(), "look") {
+	doc, err := openapi.Load([]byte(document), formats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := service.Operation{Handler: done, Timeout: service.Unlimited}
+	for want, part := range map[string]openapi.Operations{
+		"operation look has no handler":     {"look": {Timeout: service.DefaultTimeout}},
+		"operation look has no timeout":     {"look": {Handler: done}},
+		"operation change has two handlers": {"look": whole, "change": whole},
+	} {
+		err := doc.Mount(chi.NewRouter(), service.Errors{}, openapi.Operations{"change": whole, "upload": whole}, part)
+		if err == nil || err.Error() != want {
+			t.Errorf("Mount: error %v, want %q", err, want)
+		}
+	}
+	if _, err := mount(t, map[string]service.HandlerFunc{"change": done, "upload": done}); err == nil || !strings.Contains(err.Error(), "look") {
 		t.Errorf("Mount: error %v, want one that names look", err)
 	}
 }

@@ -39,6 +39,21 @@ type Task struct {
 	Remove func(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error)
 }
 
+// Removal returns the task of a statement that removes rows older than the interval
+// $1, and at most $2 of them.
+func Removal(kind string, keep Period, sql string) Task {
+	return Task{Kind: kind, Keep: keep, Remove: func(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
+		tag, err := tx.Exec(ctx, sql, keep, limit)
+		if err != nil {
+			return 0, 0, fmt.Errorf("remove %s: %w", kind, err)
+		}
+		if removed = tag.RowsAffected(); removed == int64(limit) {
+			next = 1 // removed rows are not found again
+		}
+		return next, removed, nil
+	}}
+}
+
 // A sweeper works on the tasks of a database.
 type sweeper struct {
 	tasks   []Task // with a period

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -50,6 +51,19 @@ func Decode[T any](r *http.Request) (T, error) {
 		return body, MalformedBody.New("not what the document asks for")
 	}
 	return body, nil
+}
+
+// Number reads a whole number that the OpenAPI document let pass; none is 0. It panics
+// on any other text.
+func Number(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("service: number that the document let pass: %v", err))
+	}
+	return n
 }
 
 // wantOf names in the words of JSON what Go could not read.

@@ -45,7 +45,25 @@ func headers(version string) func(http.Handler) http.Handler {
 	}
 }
 
-// Timeout lets h wait for as long as d. Streams have limits of their own.
+// An Operation is a handler with the time that it may take.
+type Operation struct {
+	Handler HandlerFunc
+	Timeout time.Duration
+}
+
+// Unlimited is the Timeout of an Operation that takes as long as its client, such as
+// a stream or a download.
+const Unlimited time.Duration = -1
+
+// Handle answers a request within the Timeout.
+func (o Operation) Handle(w http.ResponseWriter, r *http.Request) error {
+	if o.Timeout == Unlimited {
+		return o.Handler(w, r)
+	}
+	return Timeout(o.Timeout, o.Handler)(w, r)
+}
+
+// Timeout lets h wait for as long as d.
 func Timeout(d time.Duration, h HandlerFunc) HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), d)

@@ -437,7 +437,7 @@ var (
 	// id lies.
 	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_queue_|rabbitmq_(workers|handlers_stalled|messages_redelivered)|delivery_attempts|outbox_)|/(stream|readyz)"`)
 	// counted is what each message or request changes by one.
-	counted = regexp.MustCompile(`^(relay_(published|refused|overtaken|republished)|rabbitmq_messages_(acked|nacked|retried|parked|dead_lettered)|rabbitmq_delay_released|deliveries_ended|photos_judged|mails_[a-z]+|http_requests)_total`)
+	counted = regexp.MustCompile(`^(relay_(published|refused|overtaken|republished)|consumer_messages_(acked|nacked|retried|parked|dead_lettered)|delay_messages_released|deliveries_ended|photos_judged|mails_[a-z]+|http_requests)_total`)
 )
 
 // observe looks at answers, tables, logs and metrics.

@@ -53,7 +53,7 @@ func run() error {
 		return err
 	}
 	defer pool.Close()
-	watch := &stopwatch{Effect: notifier.New(postgres.NewStore(pool), silent{}, keyring), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
+	watch := &stopwatch{Effect: consumer.Typed(notifier.New(postgres.New(pool, postgres.Options{}).Effects, silent{}, keyring)), pool: pool, effect: *effect, left: *good, done: cancel, failing: make(map[string]time.Time)}
 	log := zerolog.Nop()
 	fwd := forwarder.New(rabbit.Config{URL: os.Getenv("RABBITMQ_URL"), Log: log}, prometheus.NewRegistry(), func(string, string) {})
 	cfg := consumer.Defaults()

@@ -35,7 +35,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -72,8 +72,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
-	b := &bench{pool: pool, store: postgres.NewStore(pool), keys: email.NewKeys(keys), server: &server{keys: email.NewKeys(keys)}}
-	b.store.WriteMail(2 * time.Minute)
+	b := &bench{pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), keys: email.NewKeys(keys), server: &server{keys: email.NewKeys(keys)}}
 	port, err := b.server.listen(ctx)
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func run(ctx context.Context) error {
 
 type bench struct {
 	pool   *pgxpool.Pool
-	store  *postgres.Store
+	store  *postgres.DB
 	keys   *email.Keys
 	config email.Config
 	server *server
@@ -149,7 +148,7 @@ func (b *bench) claims(ctx context.Context, n int) (perSecond float64, doubled i
 		g.Go(func() error {
 			for more := true; more; {
 				err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
-					claimed, err := b.store.ClaimDigests(ctx, tx, email.Half(half), batch, 30*time.Minute)
+					claimed, err := b.store.Digests.Claim(ctx, tx, email.Half(half), batch, 30*time.Minute)
 					all[half] += claimed
 					more = claimed == batch
 					return err
@@ -187,9 +186,9 @@ func (b *bench) long(ctx context.Context, sql string, args ...any) error {
 func (b *bench) register(ctx context.Context) error {
 	for i := range readers {
 		address := fmt.Sprintf("reader%d@%s", i, name(i%hosts))
-		c := email.Contact{ID: uuid.New(), Lane: b.keys.Lane(address), Language: email.Indonesian, Zone: "Asia/Jakarta"}
+		c := email.Contact{ID: uuid.New(), Lane: b.keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
 		c.Address = b.keys.SealAddress(c.ID, address)
-		if _, err := b.store.SetContact(ctx, reader(i), c, b.keys.AddressHashes(address)); err != nil {
+		if _, err := b.store.Contacts.Set(ctx, reader(i), c, b.keys.AddressHashes(address)); err != nil {
 			return err
 		}
 	}
@@ -207,7 +206,7 @@ func (b *bench) tell(ctx context.Context, i int) (id int64, err error) {
 		NewStatus: event.InProgress, Note: "A crew comes tomorrow.",
 	}
 	effect := notification.Of(m, user)
-	if _, err := b.store.Apply(ctx, "bench", []consumer.Message{{ID: uuid.NewString(), Value: effect}}); err != nil {
+	if _, err := b.store.Effects.Apply(ctx, "bench", []postgres.Message{{ID: uuid.NewString(), Value: effect}}); err != nil {
 		return 0, err
 	}
 	err = b.pool.QueryRow(ctx, `
@@ -220,8 +219,8 @@ func (b *bench) tell(ctx context.Context, i int) (id int64, err error) {
 // start starts a worker.
 func (b *bench) start(ctx context.Context) (stop func()) {
 	relay := email.NewRelay(&b.config, nil)
-	sender := email.NewSender(&b.config, b.store, b.keys, relay, prometheus.NewRegistry(), zerolog.Nop())
-	d := ledger.New(b.config.Ledger(), sender, postgres.Ledger{Store: b.store}, prometheus.NewRegistry(), zerolog.Nop())
+	sender := email.NewSender(&b.config, b.store.Mails, b.keys, relay, prometheus.NewRegistry(), zerolog.Nop())
+	d := ledger.New(b.config.Ledger(), sender, b.store.Ledger, prometheus.NewRegistry(), zerolog.Nop())
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

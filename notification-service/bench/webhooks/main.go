@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer r.close()
-	b := &bench{pool: pool, store: postgres.NewStore(pool), keys: keys, receivers: r}
+	b := &bench{pool: pool, store: postgres.New(pool, postgres.Options{}), keys: keys, receivers: r}
 	if err := b.register(ctx); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func median(values []float64) float64 {
 
 type bench struct {
 	pool      *pgxpool.Pool
-	store     *postgres.Store
+	store     *postgres.DB
 	keys      *event.Keyring
 	receivers *receivers
 }
@@ -148,7 +148,7 @@ func (b *bench) expansion(ctx context.Context) (perSecond float64, err error) {
 				for i := range events {
 					events[i] = newEvent(0)
 				}
-				if _, _, err := b.store.Expand(ctx, webhook.Queue, events); err != nil {
+				if _, _, err := b.store.Endpoints.Expand(ctx, webhook.Queue, events); err != nil {
 					return err
 				}
 			}
@@ -190,10 +190,10 @@ func (b *bench) throughput(ctx context.Context) (perSecond, claimMS float64, err
 // start starts a worker with the settings that are shipped, but for its size.
 func (b *bench) start(ctx context.Context) (registry *prometheus.Registry, stop func()) {
 	registry = prometheus.NewRegistry()
-	sender := webhook.NewSender(b.store, b.keys, client(), registry, zerolog.Nop())
+	sender := webhook.NewSender(b.store.Endpoints, b.keys, client(), registry, zerolog.Nop())
 	d := ledger.New(ledger.Config{
 		Concurrency: workers, Timeout: timeout, Schedule: ledger.Schedule{5 * time.Second, 5 * time.Minute}, DisableAfter: 120 * time.Hour,
-	}, sender, postgres.Ledger{Store: b.store}, registry, zerolog.Nop())
+	}, sender, b.store.Ledger, registry, zerolog.Nop())
 	b.receivers.wake(d.Wake)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -217,7 +217,7 @@ func (b *bench) lanes(ctx context.Context, what string, hanging int) (latencies,
 	b.receivers.hang(hanging)
 	_, stop := b.start(ctx)
 	err := b.tell(ctx, func(e webhook.Event) error {
-		_, lanes, err := b.store.Expand(ctx, webhook.Queue, []webhook.Event{e})
+		_, lanes, err := b.store.Endpoints.Expand(ctx, webhook.Queue, []webhook.Event{e})
 		b.receivers.committed(e)
 		b.receivers.woken(lanes)
 		return err
@@ -247,7 +247,7 @@ func (b *bench) fifo(ctx context.Context, what string, hanging int) (latencies, 
 		})
 	}
 	err := b.tell(ctx, func(e webhook.Event) error {
-		_, _, err := b.store.Expand(ctx, webhook.Queue, []webhook.Event{e})
+		_, _, err := b.store.Endpoints.Expand(ctx, webhook.Queue, []webhook.Event{e})
 		b.receivers.committed(e)
 		queue <- e
 		return err

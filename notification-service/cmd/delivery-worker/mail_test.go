@@ -17,7 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -36,14 +36,13 @@ func TestKillsWhileMailing(t *testing.T) {
 		"MAIL_URL=smtp+insecure://" + box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
 		"MAIL_RATE=10000", "MAIL_RETRY_DELAYS=" + atOnce,
 	}
-	store, keys := postgres.NewStore(s.pool), email.NewKeys(s.keys)
-	store.WriteMail(2 * time.Minute)
+	store, keys := postgres.New(s.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), email.NewKeys(s.keys)
 	const readers = 10
 	for i := range readers {
 		address := fmt.Sprintf("reader%d@host%d.example.org", i, i%4)
-		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: email.Indonesian, Zone: "Asia/Jakarta"}
+		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
 		c.Address = keys.SealAddress(c.ID, address)
-		if _, err := store.SetContact(t.Context(), reader(i), c, keys.AddressHashes(address)); err != nil {
+		if _, err := store.Contacts.Set(t.Context(), reader(i), c, keys.AddressHashes(address)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +63,7 @@ func TestKillsWhileMailing(t *testing.T) {
 				Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
 				VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 			}
-			if _, err := store.Apply(t.Context(), "test", []consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
+			if _, err := store.Effects.Apply(t.Context(), "test", []postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
 				t.Fatal(err)
 			}
 			sent++

@@ -52,41 +52,42 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
-	store := postgres.NewStore(pool)
+	var options postgres.Options
+	if cfg.Mail.Enabled() && cfg.Mail.OperatorsAddress != "" {
+		options.Notices = []string{email.Operators}
+	}
+	db := postgres.New(pool, options)
 	client := webhook.NewClient(cfg.Webhook.Rules, cfg.Webhook.Proxy, nil)
-	sender := webhook.NewSender(store, cfg.Keys, client, metrics, log)
-	dispatcher := ledger.New(cfg.Webhook.Ledger(), sender, postgres.Ledger{Store: store}, metrics, log)
+	sender := webhook.NewSender(db.Endpoints, cfg.Keys, client, metrics, log)
+	dispatcher := ledger.New(cfg.Webhook.Ledger(), sender, db.Ledger, metrics, log)
 	groups, err := group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Before: []topology.Group{notifier.Queues()},
-	}, webhook.Group(store, webhook.NewEffect(store, dispatcher.Wake)))
+	}, webhook.Group(db.Endpoints, webhook.NewEffect(db.Endpoints, dispatcher.Wake)))
 	if err != nil {
 		return err
 	}
 	background := []func(context.Context) error{
 		groups.Run, dispatcher.Run,
-		func(ctx context.Context) error { return store.RunDeliveryUpkeep(ctx, cfg.Retention, log) },
+		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
 	}
 	if cfg.Mail.Enabled() {
 		if cfg.Mail.Server.TLS == email.NoTLS {
 			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
 				Msg("no TLS: whoever is in between can read and change mails; see docs/mail.md")
 		}
-		if cfg.Mail.OperatorsAddress != "" {
-			store.WriteNotices(email.Operators)
-		}
 		relay := email.NewRelay(&cfg.Mail, nil)
 		defer relay.Close()
-		mails := email.NewSender(&cfg.Mail, store, email.NewKeys(cfg.Keys), relay, metrics, log)
-		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJobs(store, cfg.Mail.DigestSpread)...)
+		mails := email.NewSender(&cfg.Mail, db.Mails, email.NewKeys(cfg.Keys), relay, metrics, log)
+		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJobs(db.Digests, cfg.Mail.DigestSpread)...)
 		if err != nil {
 			return fmt.Errorf("set up digests: %w", err)
 		}
-		background = append(background, ledger.New(cfg.Mail.Ledger(), mails, postgres.Ledger{Store: store}, metrics, log).Run, digests.Run)
+		background = append(background, ledger.New(cfg.Mail.Ledger(), mails, db.Ledger, metrics, log).Run, digests.Run)
 	}
 	if cfg.Push.Enabled() {
-		pushes := push.NewSender(&cfg.Push, store, push.NewKeys(cfg.Keys), client, metrics, log)
-		background = append(background, ledger.New(cfg.Push.Ledger(), pushes, postgres.Ledger{Store: store}, metrics, log).Run)
+		pushes := push.NewSender(&cfg.Push, db.Devices, push.NewKeys(cfg.Keys), client, metrics, log)
+		background = append(background, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log).Run)
 	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},

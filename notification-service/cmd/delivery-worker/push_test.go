@@ -10,12 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -39,8 +38,7 @@ func TestKillsWhilePushing(t *testing.T) {
 	s.env = []string{
 		"PUSH_VAPID_KEY=" + key, "PUSH_CONTACT=mailto:operations@city.example.org", "PUSH_ALLOW_HOSTS=" + service.Host, "SSL_CERT_FILE=" + certificate,
 	}
-	store := postgres.NewStore(s.pool)
-	store.WritePush()
+	store := postgres.New(s.pool, postgres.Options{Push: true})
 	const readers = 10
 	for i := range readers {
 		addDevice(t, store, push.NewKeys(s.keys), service, reader(i))
@@ -63,7 +61,7 @@ func TestKillsWhilePushing(t *testing.T) {
 				},
 				NewStatus: event.Resolved,
 			}
-			if _, err := store.Apply(t.Context(), "test", []consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
+			if _, err := store.Effects.Apply(t.Context(), "test", []postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}}); err != nil {
 				t.Fatal(err)
 			}
 			sent++
@@ -107,12 +105,12 @@ func TestKillsWhilePushing(t *testing.T) {
 }
 
 // addDevice makes one that service knows a device of a reader.
-func addDevice(t *testing.T, store *postgres.Store, keys *push.Keys, service *pushtest.Service, of notification.Reader) {
+func addDevice(t *testing.T, store *postgres.DB, keys *push.Keys, service *pushtest.Service, of notification.Reader) {
 	t.Helper()
 	said := service.Subscribe()
-	d := push.Device{ID: uuid.New(), Lane: service.Host, Language: email.English, Label: "Firefox"}
+	d := push.Device{ID: uuid.New(), Lane: service.Host, Language: wording.English, Label: "Firefox"}
 	d.Endpoint, d.Keys = keys.Seal(d.ID, push.Subscription{Endpoint: said.Endpoint, P256DH: said.P256DH, Auth: said.Auth})
-	if _, _, err := store.AddDevice(t.Context(), of, d, keys.EndpointHashes(said.Endpoint)); err != nil {
+	if _, _, err := store.Devices.Add(t.Context(), of, d, keys.EndpointHashes(said.Endpoint)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,6 +34,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -61,85 +64,106 @@ type app struct {
 
 // build joins the parts and opens the ports.
 func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) (*app, error) {
-	metrics := service.NewRegistry()
-	store := postgres.NewStore(pool)
-	a := &app{log: log, metrics: metrics, hub: sse.New(cfg.Stream, store, log, metrics)}
-	a.bus = broadcast.New(broadcast.Config{
-		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: metrics,
-		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: log},
-	})
-	a.restored = restore.New(pool, store.StartOver, log)
-	a.eraser = erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
-	store.RefuseErased(a.eraser, cfg.Keys)
-	mail := api.Mail{}
-	if cfg.Mail.Enabled() {
-		store.WriteMail(cfg.Mail.ReadFirst)
-		if cfg.Mail.Officials != "" {
-			store.WriteNotices(email.Officials)
-		}
-		mail = api.Mail{Store: store, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret}
-	}
-	pushes := api.Push{}
-	if cfg.Push.Enabled() {
-		store.WritePush()
-		pushes = api.Push{Store: store, Keys: push.NewKeys(cfg.Keys), Config: &cfg.Push}
-	}
-	var err error
-	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: log, Metrics: metrics},
-		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics))
-	if err != nil {
-		return nil, fmt.Errorf("set up schedules: %w", err)
-	}
-	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
-		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
-		Await: a.awaitDatabase, Scrub: store.ScrubLetters,
-	}, notifier.New(store, a.bus, cfg.Keys).Group(), webhook.Group(store, nil)) // which delivery-worker reads
+	a := &app{log: log, metrics: service.NewRegistry()}
+	db, err := a.addStorage(cfg, pool)
 	if err != nil {
 		return nil, err
 	}
-	a.history = history.NewRecorder(pool, func(context.Context) history.Figures { return admin.PoolFigures(a.groups.Consumer) }, log)
-	verifier, err := auth.New(ctx, cfg.Auth, log)
-	if err != nil {
-		return nil, fmt.Errorf("set up sign-in: %w", err)
+	if err := a.addChannels(cfg, pool, db); err != nil {
+		return nil, err
 	}
-	verifier.RefuseErased(a.eraser.Erased)
-	a.health = service.NewHealth(log, append(verifier.Checks(),
-		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
-		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
-		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
-	cfg.Page.Mails, cfg.Page.Push = cfg.Mail.Enabled(), cfg.Push.Enabled()
-	var places api.Geocoder
-	if cfg.Geocoder.URL != nil {
-		places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
-		cfg.Page.Geocoder = true
-	}
-	page, err := web.New(cfg.Page, cfg.Auth)
-	if err != nil {
-		return nil, fmt.Errorf("set up the page: %w", err)
-	}
-	operations := admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Handlers()
-	maps.Copy(operations, admin.NewWebhooks(store, a.groups.Checker, cfg.Webhooks, cfg.Keys).Handlers())
-	maps.Copy(operations, admin.ErasureHandlers(a.eraser))
-	maps.Copy(operations, admin.ScheduleHandlers(a.schedule))
-	maps.Copy(operations, admin.EmailHandlers(store, crowd.NewRounding(cfg.Keys)))
-	maps.Copy(operations, admin.HistoryHandlers(pool))
-	problems := maps.Clone(admin.WebhookProblems)
-	maps.Copy(problems, api.MailProblems)
-	a.handler, err = api.New(api.Config{
-		Store: store, Streams: a.hub, Auth: verifier, Health: a.health, Metrics: metrics, Page: page, Mail: mail, Push: pushes, Places: places, Log: log,
-		Admin: operations, Problems: problems,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up API: %w", err)
-	}
-	streams := net.ListenConfig{Control: transport.Control} // bounds the send buffers, as streams need it
-	if a.listener, err = streams.Listen(ctx, "tcp", cfg.Addr); err != nil {
-		return nil, fmt.Errorf("listen for HTTP: %w", err)
-	}
-	if a.operations, err = service.Listen(ctx, cfg.Operations); err != nil {
+	if err := a.addEdge(ctx, cfg, pool, db); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// addStorage adds the parts that keep the database in order, and returns it.
+func (a *app) addStorage(cfg config.Config, pool *pgxpool.Pool) (*postgres.DB, error) {
+	a.eraser = erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), a.log)
+	options := postgres.Options{
+		Mail: cfg.Mail.Enabled(), MailDue: cfg.Mail.ReadFirst, Push: cfg.Push.Enabled(), Erased: a.eraser, Keys: cfg.Keys,
+	}
+	if cfg.Mail.Officials != "" {
+		options.Notices = []string{email.Officials}
+	}
+	db := postgres.New(pool, options)
+	a.restored = restore.New(pool, db.Streams.StartOver, a.log)
+	var err error
+	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: a.log, Metrics: a.metrics},
+		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), a.metrics))
+	if err != nil {
+		return nil, fmt.Errorf("set up schedules: %w", err)
+	}
+	return db, nil
+}
+
+// addChannels adds the parts through which messages reach the streams.
+func (a *app) addChannels(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) error {
+	a.hub = sse.New(cfg.Stream, db.Streams, a.log, a.metrics)
+	a.bus = broadcast.New(broadcast.Config{
+		Hub: a.hub, Keyring: cfg.Keys, Topology: cfg.Topology, Metrics: a.metrics,
+		Rabbit: rabbit.Config{URL: cfg.RabbitURL, Log: a.log},
+	})
+	var err error
+	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
+		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: a.log, Metrics: a.metrics,
+		Await: a.awaitDatabase, Scrub: db.Erased.Scrub,
+	}, notifier.New(db.Effects, a.bus, cfg.Keys).Group(), webhook.Group(db.Endpoints, nil)) // which delivery-worker reads
+	if err != nil {
+		return err
+	}
+	a.history = history.NewRecorder(pool, func(context.Context) history.Figures { return admin.PoolFigures(a.groups.Consumer) }, a.log)
+	return nil
+}
+
+// addEdge adds what answers over HTTP, and opens the ports.
+func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) error {
+	verifier, err := auth.New(ctx, cfg.Auth, a.log)
+	if err != nil {
+		return fmt.Errorf("set up sign-in: %w", err)
+	}
+	verifier.RefuseErased(a.eraser.Erased)
+	a.health = service.NewHealth(a.log, append(verifier.Checks(),
+		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
+		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
+		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
+	edge := api.Config{
+		Notifications: db.Streams, Follows: db.Follows, Consents: db.Contacts, Streams: a.hub,
+		Auth: verifier, Health: a.health, Metrics: a.metrics, Log: a.log,
+		Problems: maps.Clone(admin.WebhookProblems),
+	}
+	maps.Copy(edge.Problems, api.MailProblems)
+	if cfg.Page.Mails = cfg.Mail.Enabled(); cfg.Page.Mails {
+		edge.Mail = api.Mail{
+			Contacts: db.Contacts, Digests: db.Digests, Bounces: db.Mails, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret,
+		}
+	}
+	if cfg.Page.Push = cfg.Push.Enabled(); cfg.Page.Push {
+		edge.Push = api.Push{Devices: db.Devices, Keys: push.NewKeys(cfg.Keys), Config: &cfg.Push}
+	}
+	if cfg.Page.Geocoder = cfg.Geocoder.URL != nil; cfg.Page.Geocoder {
+		edge.Places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
+	}
+	if edge.Page, err = web.New(cfg.Page, cfg.Auth); err != nil {
+		return fmt.Errorf("set up the page: %w", err)
+	}
+	past := func(ctx context.Context, span time.Duration) (history.History, error) {
+		return history.Read(ctx, pool, span)
+	}
+	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
+		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),
+		admin.EmailOperations(db.Mails, crowd.NewRounding(cfg.Keys)), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
+		openapi.Operations{"workerPoolHistory": operators.History(past)})
+	if a.handler, err = api.New(edge); err != nil {
+		return fmt.Errorf("set up API: %w", err)
+	}
+	streams := net.ListenConfig{Control: transport.Control} // bounds the send buffers, as streams need it
+	if a.listener, err = streams.Listen(ctx, "tcp", cfg.Addr); err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
+	}
+	a.operations, err = service.Listen(ctx, cfg.Operations)
+	return err
 }
 
 // cityOf returns where places are looked for.

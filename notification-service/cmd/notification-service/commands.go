@@ -39,7 +39,7 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 		return errors.New("usage: notification-service restored")
 	}
 	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		n, err := restore.New(pool, postgres.NewStore(pool).StartOver, log).Declare(ctx)
+		n, err := restore.New(pool, postgres.New(pool, postgres.Options{}).Streams.StartOver, log).Declare(ctx)
 		if err == nil {
 			fmt.Fprintf(out, "restore %d: every stream has another epoch\n", n)
 		}

@@ -2,10 +2,10 @@ package admin_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,8 +22,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -68,10 +70,12 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 			})
 		})
 		g.HandleFunc("/*", service.NotFoundHandler) // what is not the operators'
-		handlers := admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Handlers()
-		maps.Copy(handlers, webhooks(t, r, webhookBroker).Handlers())
-		maps.Copy(handlers, admin.HistoryHandlers(r.Pool))
-		err = doc.Mount(g, handlers, service.Errors{Log: r.Log, Problems: admin.WebhookProblems})
+		past := func(ctx context.Context, span time.Duration) (history.History, error) {
+			return history.Read(ctx, r.Pool, span)
+		}
+		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.WebhookProblems},
+			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
+				webhooks(t, r, webhookBroker).Operations(), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -443,7 +447,7 @@ func TestDelayedMessages(t *testing.T) {
 	c.call(http.MethodDelete, path(0)+"?reason=test+data", "", http.StatusNotFound, nil)
 	votes[0].Headers[event.NotBeforeHeader] = time.Now().UnixMilli()
 	c.Publish(votes[0]) // another copy, which would be handled now
-	c.EventuallyEqual("duplicates", 1, func() int { return c.Metric("rabbitmq_messages_duplicate_total") })
+	c.EventuallyEqual("duplicates", 1, func() int { return c.Metric("consumer_messages_duplicate_total") })
 	c.CheckEffects(1)
 	for action, want := range map[string]int{"release_delayed": 1, "cancel_delayed": 1} {
 		if got := c.Count(`select count(*) from operations_audit where actor = 'operator-1' and action = $1 and detail ->> 'message_id' is not null`, action); got != want {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -11,35 +12,49 @@ import (
 	"unicode/utf8"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// Delayed are the messages that wait until a time.
+type Delayed interface {
+	Entries(ctx context.Context, s delay.Selection, after *delay.Position, limit int) ([]delay.Entry, error)
+	Release(ctx context.Context, actor, queue, messageID string) error
+	Cancel(ctx context.Context, actor, queue, messageID, reason string) error
+}
+
+// delayedOperations are those on messages that wait until a time.
+func (a *API) delayedOperations() openapi.Operations {
+	return openapi.Operations{
+		"listDelayedMessages":   {Handler: a.listDelayed, Timeout: service.DefaultTimeout},
+		"releaseDelayedMessage": {Handler: a.releaseDelayed, Timeout: service.DefaultTimeout},
+		"cancelDelayedMessage":  {Handler: a.cancelDelayed, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listDelayed handles GET /admin/delayed.
 func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	limit, err := number(q.Get("limit"), 50)
-	if err != nil {
-		return err
-	}
+	limit := int(service.Number(q.Get("limit")))
 	selection := delay.Selection{Queue: q.Get("queue")}
-	if selection.From, selection.To, err = period(q); err != nil {
-		return err
-	}
+	selection.From, selection.To = period(q)
 	var after *delay.Position
 	if cursor := q.Get("cursor"); cursor != "" {
+		var err error
 		if after, err = readPosition(cursor); err != nil {
 			return fault.NewInvalid("/cursor", "want the next_cursor of another page")
 		}
 	}
-	entries, err := a.delayed.Entries(r.Context(), selection, after, int(limit)+1) // one more tells whether there is a next page
+	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return err
 	}
-	answer := api.DelayedMessagePage{Items: each(entries[:min(int(limit), len(entries))], delayedOf)}
-	if len(entries) > int(limit) {
+	answer := api.DelayedMessagePage{Items: each(entries[:min(limit, len(entries))], delayedOf)}
+	if len(entries) > limit {
 		answer.NextCursor = writePosition(entries[limit-1])
 	}
 	return service.Encode(w, http.StatusOK, answer)
@@ -80,7 +95,7 @@ func (a *API) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Release(r.Context(), actor(r), queue, id); err != nil {
+	if err := a.delayed.Release(r.Context(), auth.Must(r).ID, queue, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -93,7 +108,7 @@ func (a *API) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Cancel(r.Context(), actor(r), queue, id, r.URL.Query().Get("reason")); err != nil {
+	if err := a.delayed.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

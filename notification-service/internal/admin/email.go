@@ -16,13 +16,13 @@ type EmailStore interface {
 	MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error)
 }
 
-// EmailHandlers has a handler for each of the operators' operations on mails,
-// whose figures are rounded.
-func EmailHandlers(store EmailStore, rounding *crowd.Rounding) openapi.Handlers {
-	return openapi.Handlers{
-		"readEmail": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error {
-			return readEmail(store, rounding, w, r)
-		}),
+// EmailOperations are those on mails, whose figures are rounded.
+func EmailOperations(store EmailStore, rounding *crowd.Rounding) openapi.Operations {
+	return openapi.Operations{
+		"readEmail": {
+			Handler: func(w http.ResponseWriter, r *http.Request) error { return readEmail(store, rounding, w, r) },
+			Timeout: service.DefaultTimeout,
+		},
 	}
 }
 

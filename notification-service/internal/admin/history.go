@@ -1,19 +1,8 @@
 package admin
 
 import (
-	"context"
-	"net/http"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/history"
-	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // PoolFigures reads what the history keeps of the worker pools. The name of a
@@ -37,38 +26,4 @@ func PoolFigures(c *consumer.Consumer) history.Figures {
 		}
 	}
 	return f
-}
-
-// HistoryHandlers has a handler for each operation about the past.
-func HistoryHandlers(pool *pgxpool.Pool) openapi.Handlers {
-	return openapi.Handlers{"workerPoolHistory": service.Timeout(service.DefaultTimeout, func(w http.ResponseWriter, r *http.Request) error {
-		return poolHistory(r.Context(), pool, w, r)
-	})}
-}
-
-// poolHistory handles GET /admin/workers/history.
-func poolHistory(ctx context.Context, pool *pgxpool.Pool, w http.ResponseWriter, r *http.Request) error {
-	minutes, err := number(r.URL.Query().Get("minutes"), 60)
-	if err != nil {
-		return err
-	}
-	h, err := history.Read(ctx, pool, time.Duration(minutes)*time.Minute)
-	if err != nil {
-		return err
-	}
-	out := api.PoolHistory{Since: h.Since, StepSeconds: int32(h.Step.Seconds()), Replicas: h.Replicas, Series: []api.PoolSeries{}}
-	for _, all := range []map[string][]float64{h.Counters, h.Levels} {
-		for key, values := range all {
-			name, queue, _ := strings.Cut(key, " ")
-			out.Series = append(out.Series, api.PoolSeries{Name: api.PoolSeriesName(name), Queue: queue, Runs: each(history.Runs(values), runOf)})
-		}
-	}
-	slices.SortFunc(out.Series, func(a, b api.PoolSeries) int {
-		return strings.Compare(a.Queue+" "+string(a.Name), b.Queue+" "+string(b.Name))
-	})
-	return service.Encode(w, http.StatusOK, out)
-}
-
-func runOf(r history.Run) api.HistoryRun {
-	return api.HistoryRun{From: int32(r.From), Values: r.Values}
 }

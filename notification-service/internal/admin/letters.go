@@ -1,14 +1,51 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// A Store keeps dead letters and replays.
+type Store interface {
+	Stats(ctx context.Context) ([]deadletter.Stat, error)
+	Groups(ctx context.Context, s deadletter.Selection) ([]deadletter.Group, error)
+	Count(ctx context.Context, s deadletter.Selection) (int, error)
+	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
+	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
+	CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error)
+	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
+	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
+	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
+	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
+	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
+}
+
+// letterOperations are those on dead letters.
+func (a *API) letterOperations() openapi.Operations {
+	return openapi.Operations{
+		"deadLetterStats":    {Handler: a.stats, Timeout: service.DefaultTimeout},
+		"deadLetterGroups":   {Handler: a.groups, Timeout: service.DefaultTimeout},
+		"listDeadLetters":    {Handler: a.list, Timeout: service.DefaultTimeout},
+		"readDeadLetter":     {Handler: a.read, Timeout: service.DefaultTimeout},
+		"exportDeadLetters":  {Handler: a.export, Timeout: service.Unlimited},
+		"editDeadLetter":     {Handler: a.edit, Timeout: service.DefaultTimeout},
+		"discardDeadLetter":  {Handler: a.discardOne, Timeout: service.DefaultTimeout},
+		"discardDeadLetters": {Handler: a.discardMany, Timeout: service.DefaultTimeout},
+		"listAudit":          {Handler: a.audit, Timeout: service.DefaultTimeout},
+	}
+}
 
 // stats handles GET /admin/dlq/stats.
 func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
@@ -21,10 +58,7 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 
 // groups handles GET /admin/dlq/groups.
 func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
-	selected, err := selection(r)
-	if err != nil {
-		return err
-	}
+	selected := selection(r)
 	groups, err := a.store.Groups(r.Context(), selected)
 	if err != nil {
 		return err
@@ -34,14 +68,8 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 
 // list handles GET /admin/dlq/messages.
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {
-	limit, before, err := page(r)
-	if err != nil {
-		return err
-	}
-	selected, err := selection(r)
-	if err != nil {
-		return err
-	}
+	limit, before := page(r)
+	selected := selection(r)
 	entries, err := a.store.Entries(r.Context(), selected, before, limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return err
@@ -65,11 +93,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) entry(r *http.Request) (deadletter.Entry, []deadletter.Attempt, error) {
-	id, err := number(r.PathValue("id"), 0)
-	if err != nil {
-		return deadletter.Entry{}, nil, err
-	}
-	return a.store.Entry(r.Context(), id)
+	return a.store.Entry(r.Context(), service.Number(r.PathValue("id")))
 }
 
 // exportPage is how many dead letters an export reads at once.
@@ -77,10 +101,7 @@ const exportPage = 500
 
 // export handles GET /admin/dlq/export: one JSON object a line.
 func (a *API) export(w http.ResponseWriter, r *http.Request) error {
-	s, err := selection(r)
-	if err != nil {
-		return err
-	}
+	s := selection(r)
 	entries, err := a.store.Entries(r.Context(), s, 0, exportPage)
 	if err != nil {
 		return err
@@ -120,7 +141,7 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 	if request.DryRun {
 		return service.Encode(w, http.StatusOK, api.DeadLetterEdited{Changes: each(edit.Changes, changeOf)})
 	}
-	id, err := a.store.Edit(r.Context(), actor(r), entry.ID, edit)
+	id, err := a.store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
 	if err != nil {
 		return err
 	}
@@ -153,7 +174,7 @@ func (a *API) discardMany(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selection, reason string) error {
-	n, err := a.store.Discard(r.Context(), actor(r), s, reason)
+	n, err := a.store.Discard(r.Context(), auth.Must(r).ID, s, reason)
 	if err != nil {
 		return err
 	}
@@ -162,10 +183,7 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selec
 
 // audit handles GET /admin/dlq/audit.
 func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
-	limit, before, err := page(r)
-	if err != nil {
-		return err
-	}
+	limit, before := page(r)
 	entries, err := a.store.AuditLog(r.Context(), before, limit+1)
 	if err != nil {
 		return err

@@ -1,12 +1,37 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
+
+// Pools are the worker pools.
+type Pools interface {
+	Pools() []consumer.Pool
+	Waiting() []consumer.WaitingQueue
+	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
+}
+
+// A Checker compares the broker with what it should be.
+type Checker interface {
+	Findings() []topology.Finding
+	Copies(queue string) *topology.Copies
+}
+
+// poolOperations are those on worker pools.
+func (a *API) poolOperations() openapi.Operations {
+	return openapi.Operations{
+		"listWorkerPools":  {Handler: a.listPools, Timeout: service.DefaultTimeout},
+		"changeWorkerPool": {Handler: a.changePool, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
@@ -23,7 +48,7 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
-	pool, err := a.pools.ChangePool(r.Context(), actor(r), r.PathValue("queue"), change)
+	pool, err := a.pools.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
 	if err != nil {
 		return err
 	}

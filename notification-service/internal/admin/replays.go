@@ -7,9 +7,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// replayOperations are those on replays.
+func (a *API) replayOperations() openapi.Operations {
+	return openapi.Operations{
+		"createReplay":     {Handler: a.createReplay, Timeout: service.DefaultTimeout},
+		"replayDeadLetter": {Handler: a.replayOne, Timeout: service.DefaultTimeout},
+		"listReplays":      {Handler: a.replays, Timeout: service.DefaultTimeout},
+		"readReplay":       {Handler: a.readReplay, Timeout: service.DefaultTimeout},
+		"setReplayState":   {Handler: a.setReplayState, Timeout: service.DefaultTimeout},
+	}
+}
 
 // createReplay handles POST /admin/dlq/replays.
 func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
@@ -52,7 +65,7 @@ func (a *API) replayOne(w http.ResponseWriter, r *http.Request) error {
 
 // replay begins a replay and answers with it.
 func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.ReplayRequest) error {
-	replay, err := a.store.CreateReplay(r.Context(), actor(r), o)
+	replay, err := a.store.CreateReplay(r.Context(), auth.Must(r).ID, o)
 	if err != nil {
 		return err
 	}
@@ -74,10 +87,7 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 
 // readReplay handles GET /admin/dlq/replays/{id}.
 func (a *API) readReplay(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return fmt.Errorf("id that the document let pass: %w", err)
-	}
+	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
 	replay, err := a.store.Replay(r.Context(), id)
 	if err != nil {
 		return err
@@ -92,15 +102,12 @@ var replayActions = map[string]deadletter.ReplayState{
 
 // setReplayState handles POST /admin/dlq/replays/{id}/{action}.
 func (a *API) setReplayState(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return fmt.Errorf("id that the document let pass: %w", err)
-	}
+	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
 	state, ok := replayActions[r.PathValue("action")]
 	if !ok {
 		return fmt.Errorf("action that the document let pass")
 	}
-	replay, err := a.store.SetReplayState(r.Context(), actor(r), id, state)
+	replay, err := a.store.SetReplayState(r.Context(), auth.Must(r).ID, id, state)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func copiesOf(c topology.Copies) api.QueueCopies {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Mend: f.Remedy} }
+func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Remedy: f.Remedy} }
 
 // valueOf returns what p leads to, or the zero value, which is left out of the
 // answer.

@@ -12,28 +12,33 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A WebhookStore keeps endpoints and their deliveries.
-type WebhookStore interface {
-	Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error)
-	Webhook(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error)
-	WebhookSummaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error)
-	CreateWebhook(ctx context.Context, actor string, e *webhook.Endpoint) error
-	ChangeWebhook(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error)
-	DeleteWebhook(ctx context.Context, actor string, id uuid.UUID, version int64) error
-	RotateWebhook(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error)
-	EnableWebhook(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error)
-	DisableWebhook(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error)
-	AddWebhookTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error)
-	RecoverWebhook(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
-	WebhookDeliveries(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
-	WebhookDelivery(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
-	ResendDelivery(ctx context.Context, actor string, id int64) (webhook.Record, error)
+// An EndpointStore keeps the endpoints of webhooks.
+type EndpointStore interface {
+	List(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error)
+	Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error)
+	Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error)
+	Create(ctx context.Context, actor string, e *webhook.Endpoint) error
+	Change(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error)
+	Delete(ctx context.Context, actor string, id uuid.UUID, version int64) error
+	Rotate(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error)
+	Enable(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error)
+	Disable(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error)
+}
+
+// A DeliveryStore keeps the log of what endpoints were sent, and will be.
+type DeliveryStore interface {
+	AddTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error)
+	Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
+	List(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
+	Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
+	Resend(ctx context.Context, actor string, id int64) (webhook.Record, error)
 }
 
 // bindTimeout is how long a registration waits for the queue. It leaves the
@@ -48,39 +53,36 @@ type WebhookQueue interface {
 
 // Webhooks answers the operators' operations on endpoints and deliveries.
 type Webhooks struct {
-	store WebhookStore
-	queue WebhookQueue
-	rules webhook.Rules
-	keys  *event.Keyring
+	endpoints  EndpointStore
+	deliveries DeliveryStore
+	queue      WebhookQueue
+	rules      webhook.Rules
+	keys       *event.Keyring
 }
 
-// NewWebhooks returns Webhooks on store. The rules say which addresses may be
-// registered; the keys seal secrets.
-func NewWebhooks(store WebhookStore, queue WebhookQueue, rules webhook.Rules, keys *event.Keyring) *Webhooks {
-	return &Webhooks{store, queue, rules, keys}
+// NewWebhooks returns Webhooks on these endpoints and deliveries. The rules say which
+// addresses may be registered; the keys seal secrets.
+func NewWebhooks(endpoints EndpointStore, deliveries DeliveryStore, queue WebhookQueue, rules webhook.Rules, keys *event.Keyring) *Webhooks {
+	return &Webhooks{endpoints, deliveries, queue, rules, keys}
 }
 
-// Handlers has a handler for each operation on webhooks.
-func (a *Webhooks) Handlers() openapi.Handlers {
-	handlers := openapi.Handlers{
-		"listWebhooks":        a.list,
-		"createWebhook":       a.create,
-		"readWebhook":         a.read,
-		"changeWebhook":       a.change,
-		"deleteWebhook":       a.delete,
-		"rotateWebhookSecret": a.rotate,
-		"enableWebhook":       a.enable,
-		"disableWebhook":      a.disable,
-		"testWebhook":         a.test,
-		"recoverWebhook":      a.recover,
-		"listDeliveries":      a.deliveries,
-		"readDelivery":        a.readDelivery,
-		"resendDelivery":      a.resend,
+// Operations are those on webhooks.
+func (a *Webhooks) Operations() openapi.Operations {
+	return openapi.Operations{
+		"listWebhooks":        {Handler: a.list, Timeout: service.DefaultTimeout},
+		"createWebhook":       {Handler: a.create, Timeout: service.DefaultTimeout},
+		"readWebhook":         {Handler: a.read, Timeout: service.DefaultTimeout},
+		"changeWebhook":       {Handler: a.change, Timeout: service.DefaultTimeout},
+		"deleteWebhook":       {Handler: a.delete, Timeout: service.DefaultTimeout},
+		"rotateWebhookSecret": {Handler: a.rotate, Timeout: service.DefaultTimeout},
+		"enableWebhook":       {Handler: a.enable, Timeout: service.DefaultTimeout},
+		"disableWebhook":      {Handler: a.disable, Timeout: service.DefaultTimeout},
+		"testWebhook":         {Handler: a.test, Timeout: service.DefaultTimeout},
+		"recoverWebhook":      {Handler: a.recover, Timeout: service.DefaultTimeout},
+		"listDeliveries":      {Handler: a.listDeliveries, Timeout: service.DefaultTimeout},
+		"readDelivery":        {Handler: a.readDelivery, Timeout: service.DefaultTimeout},
+		"resendDelivery":      {Handler: a.resend, Timeout: service.DefaultTimeout},
 	}
-	for name, h := range handlers {
-		handlers[name] = service.Timeout(service.DefaultTimeout, h)
-	}
-	return handlers
 }
 
 // WebhookProblems are the kinds of failures that only these operations have, as
@@ -94,27 +96,24 @@ func endpointID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("
 
 // ifMatch returns the version in If-Match, which the document let pass; 0 is
 // any.
-func ifMatch(r *http.Request) (int64, error) {
-	return number(strings.Trim(r.Header.Get("If-Match"), `"*`), 0)
+func ifMatch(r *http.Request) int64 {
+	return service.Number(strings.Trim(r.Header.Get("If-Match"), `"*`))
 }
 
 // list handles GET /admin/webhooks.
 func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
-	limit, err := number(r.URL.Query().Get("limit"), 50)
-	if err != nil {
-		return err
-	}
+	limit := int(service.Number(r.URL.Query().Get("limit")))
 	var before uuid.UUID
 	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
 		before = uuid.MustParse(cursor)
 	}
-	endpoints, err := a.store.Webhooks(r.Context(), before, int(limit)+1)
+	endpoints, err := a.endpoints.List(r.Context(), before, limit+1)
 	if err != nil {
 		return err
 	}
-	page := endpoints[:min(int(limit), len(endpoints))]
+	page := endpoints[:min(limit, len(endpoints))]
 	ids := each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
-	summaries, err := a.store.WebhookSummaries(r.Context(), ids)
+	summaries, err := a.endpoints.Summaries(r.Context(), ids)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	e, secret := webhook.NewEndpoint(reg, a.keys)
-	if err := a.store.CreateWebhook(r.Context(), actor(r), &e); err != nil {
+	if err := a.endpoints.Create(r.Context(), auth.Must(r).ID, &e); err != nil {
 		return err
 	}
 	setETag(w, e.Version)
@@ -186,7 +185,7 @@ func setETag(w http.ResponseWriter, version int64) {
 
 // answer answers with an endpoint and its summary.
 func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint) error {
-	summaries, err := a.store.WebhookSummaries(r.Context(), []uuid.UUID{e.ID})
+	summaries, err := a.endpoints.Summaries(r.Context(), []uuid.UUID{e.ID})
 	if err != nil {
 		return err
 	}
@@ -196,7 +195,7 @@ func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endp
 
 // read handles GET /admin/webhooks/{id}.
 func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.store.Webhook(r.Context(), endpointID(r))
+	e, err := a.endpoints.Get(r.Context(), endpointID(r))
 	if err != nil {
 		return err
 	}
@@ -205,10 +204,6 @@ func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 
 // change handles PATCH /admin/webhooks/{id}.
 func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
-	version, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
 	request, err := service.Decode[api.WebhookChange](r)
 	if err != nil {
 		return err
@@ -230,7 +225,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Area = &area
 	}
-	e, err := a.store.ChangeWebhook(r.Context(), actor(r), endpointID(r), version, change, a.rules)
+	e, err := a.endpoints.Change(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r), change, a.rules)
 	if err != nil {
 		return err
 	}
@@ -239,11 +234,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 
 // delete handles DELETE /admin/webhooks/{id}.
 func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
-	version, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	if err := a.store.DeleteWebhook(r.Context(), actor(r), endpointID(r), version); err != nil {
+	if err := a.endpoints.Delete(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -261,7 +252,7 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 		keep = time.Duration(*request.KeepOldForS) * time.Second
 	}
 	id, secret := endpointID(r), webhook.NewSecret()
-	e, err := a.store.RotateWebhook(r.Context(), actor(r), id, webhook.SealSecret(a.keys, id, secret), keep)
+	e, err := a.endpoints.Rotate(r.Context(), auth.Must(r).ID, id, webhook.SealSecret(a.keys, id, secret), keep)
 	if err != nil {
 		return err
 	}
@@ -275,7 +266,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.store.EnableWebhook(r.Context(), actor(r), endpointID(r), request.Held == "send")
+	e, err := a.endpoints.Enable(r.Context(), auth.Must(r).ID, endpointID(r), request.Held == "send")
 	if err != nil {
 		return err
 	}
@@ -284,7 +275,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 
 // disable handles POST /admin/webhooks/{id}/disable.
 func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.store.DisableWebhook(r.Context(), actor(r), endpointID(r))
+	e, err := a.endpoints.Disable(r.Context(), auth.Must(r).ID, endpointID(r))
 	if err != nil {
 		return err
 	}
@@ -297,7 +288,7 @@ func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.store.AddWebhookTest(r.Context(), actor(r), endpointID(r), e)
+	record, err := a.deliveries.AddTest(r.Context(), auth.Must(r).ID, endpointID(r), e)
 	if err != nil {
 		return err
 	}
@@ -314,25 +305,22 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	if !request.Since.Before(request.Until) {
 		return fault.NewInvalid("/until", "want a time after since")
 	}
-	recovery, err := a.store.RecoverWebhook(r.Context(), actor(r), endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
+	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
 	if err != nil {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, api.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created})
 }
 
-// deliveries handles GET /admin/webhooks/{id}/deliveries.
-func (a *Webhooks) deliveries(w http.ResponseWriter, r *http.Request) error {
-	limit, before, err := page(r)
-	if err != nil {
-		return err
-	}
-	e, err := a.store.Webhook(r.Context(), endpointID(r))
+// listDeliveries handles GET /admin/webhooks/{id}/deliveries.
+func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
+	limit, before := page(r)
+	e, err := a.endpoints.Get(r.Context(), endpointID(r))
 	if err != nil {
 		return err
 	}
 	q := r.URL.Query()
-	records, err := a.store.WebhookDeliveries(r.Context(), e.ID, webhook.RecordQuery{
+	records, err := a.deliveries.List(r.Context(), e.ID, webhook.RecordQuery{
 		State: webhook.DeliveryState(q.Get("state")), Type: q.Get("type"), Before: before, Limit: limit + 1,
 	})
 	if err != nil {
@@ -347,11 +335,8 @@ func (a *Webhooks) deliveries(w http.ResponseWriter, r *http.Request) error {
 
 // readDelivery handles GET /admin/deliveries/{id}.
 func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
-	id, err := number(r.PathValue("id"), 0)
-	if err != nil {
-		return err
-	}
-	record, attempts, err := a.store.WebhookDelivery(r.Context(), id)
+	id := service.Number(r.PathValue("id"))
+	record, attempts, err := a.deliveries.Get(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -363,11 +348,8 @@ func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 
 // resend handles POST /admin/deliveries/{id}/resend.
 func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
-	id, err := number(r.PathValue("id"), 0)
-	if err != nil {
-		return err
-	}
-	record, err := a.store.ResendDelivery(r.Context(), actor(r), id)
+	id := service.Number(r.PathValue("id"))
+	record, err := a.deliveries.Resend(r.Context(), auth.Must(r).ID, id)
 	if err != nil {
 		return err
 	}
@@ -384,7 +366,7 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Summary: api.WebhookSummary{
 			Succeeded: s.Succeeded, Failed: s.Failed, Waiting: s.Waiting, Held: s.Held,
-			OldestWaitingAt: valueOf(s.OldestWaiting), PausedUntil: valueOf(s.OpenUntil),
+			OldestWaitingAt: valueOf(s.OldestWaiting), OpenUntil: valueOf(s.OpenUntil),
 		},
 	}
 	if e.Filter.Area != nil {

@@ -28,13 +28,14 @@ func webhooks(t *testing.T, r *consumertest.Harness, broker string) *admin.Webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	return admin.NewWebhooks(postgres.NewStore(r.Pool), webhookQueue(t, r.Pool, broker), webhook.Rules{}, keys)
+	db := postgres.New(r.Pool, postgres.Options{})
+	return admin.NewWebhooks(db.Endpoints, db.Deliveries, webhookQueue(t, r.Pool, broker), webhook.Rules{}, keys)
 }
 
 // webhookQueue keeps the queue at the broker, as notification-service does.
 func webhookQueue(t *testing.T, pool *pgxpool.Pool, url string) *topology.Checker {
 	t.Helper()
-	group := webhook.Group(postgres.NewStore(pool), nil)
+	group := webhook.Group(postgres.New(pool, postgres.Options{}).Endpoints, nil)
 	broker := topology.New(event.Topology{}, nil, topology.Group{Name: group.Name, Queues: group.Queues, Elsewhere: true})
 	checker, err := topology.NewChecker(broker, "", rabbit.Config{URL: url, Log: zerolog.Nop()})
 	if err != nil {

@@ -1,18 +1,35 @@
 package api
 
 import (
-	"fmt"
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
+// A FollowStore keeps which reports readers follow.
+type FollowStore interface {
+	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
+	List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
+}
+
+// followOperations are those about follows.
+func (s *server) followOperations() openapi.Operations {
+	return openapi.Operations{
+		"listFollows": {Handler: s.listFollows, Timeout: service.DefaultTimeout},
+		"follow":      {Handler: s.follow, Timeout: service.DefaultTimeout},
+		"unfollow":    {Handler: s.unfollow, Timeout: service.DefaultTimeout},
+	}
+}
+
 // listFollows handles GET /me/follows.
 func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	list, err := s.Store.Follows(r.Context(), who)
+	list, err := s.Follows.List(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -25,12 +42,7 @@ func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 
 // follow handles PUT /me/follows/{report_id}.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
-	report, err := followed(r)
-	if err != nil {
-		return err
-	}
-	who, _ := reader(r)
-	if err := s.Store.Follow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Follow(r.Context(), reader(r), followed(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -39,23 +51,12 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
 
 // unfollow handles DELETE /me/follows/{report_id}.
 func (s *server) unfollow(w http.ResponseWriter, r *http.Request) error {
-	report, err := followed(r)
-	if err != nil {
-		return err
-	}
-	who, _ := reader(r)
-	if err := s.Store.Unfollow(r.Context(), who, report); err != nil {
+	if err := s.Follows.Unfollow(r.Context(), reader(r), followed(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// followed returns the report that the request names.
-func followed(r *http.Request) (uuid.UUID, error) {
-	id, err := uuid.Parse(r.PathValue("report_id"))
-	if err != nil {
-		return id, fmt.Errorf("id that the document let pass: %w", err)
-	}
-	return id, nil
-}
+// followed returns the report that the request names, which the document let pass.
+func followed(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("report_id")) }

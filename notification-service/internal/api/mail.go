@@ -15,31 +15,43 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A MailStore keeps where and when readers want to be written to.
-type MailStore interface {
-	Contact(ctx context.Context, reader notification.Reader) (email.Contact, error)
-	SetContact(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error)
-	RemoveContact(ctx context.Context, reader notification.Reader) error
+// A ContactStore keeps the addresses of readers who want mails.
+type ContactStore interface {
+	Get(ctx context.Context, reader notification.Reader) (email.Contact, error)
+	Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error)
+	Remove(ctx context.Context, reader notification.Reader) error
 	SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error
 	VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error)
-	SetMailPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error)
-	DigestSettings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error)
-	SetDigest(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error
+	SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error)
 	Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error)
 	Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error)
+}
+
+// A DigestStore keeps when readers want digests.
+type DigestStore interface {
+	Settings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error)
+	Set(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error
+}
+
+// A BounceStore takes the bounces of mails.
+type BounceStore interface {
 	MailBounced(ctx context.Context, b email.Bounce) error
 }
 
-// A Mail is what the API does about mails; it sends none. Without a Store the city
-// has no mail server.
+// A Mail is what the API does about mails; it sends none. The zero Mail is that of a
+// city without a mail server.
 type Mail struct {
-	Store        MailStore
+	Contacts     ContactStore
+	Digests      DigestStore
+	Bounces      BounceStore
 	Keys         *email.Keys
 	BounceSecret string // of whoever passes bounces on; without it none are taken
 }
@@ -56,24 +68,21 @@ var tooManyCodes = service.ProblemType{
 // errNoMail answers everything about mails where there are none.
 var errNoMail = fault.New(fault.NotFound, "this city sends no mails")
 
-// mailHandlers has a handler for each operation about mails.
-func (s *server) mailHandlers() openapi.Handlers {
-	handlers := openapi.Handlers{
-		"readContact":     s.readContact,
-		"setContact":      s.setContact,
-		"removeContact":   s.removeContact,
-		"sendContactCode": s.sendContactCode,
-		"verifyContact":   s.verifyContact,
-		"readDigest":      s.readDigest,
-		"setDigest":       s.setDigest,
+// mailOperations are those about mails.
+func (s *server) mailOperations() openapi.Operations {
+	operations := openapi.Operations{
+		"readContact":     {Handler: s.readContact, Timeout: service.DefaultTimeout},
+		"setContact":      {Handler: s.setContact, Timeout: service.DefaultTimeout},
+		"removeContact":   {Handler: s.removeContact, Timeout: service.DefaultTimeout},
+		"sendContactCode": {Handler: s.sendContactCode, Timeout: service.DefaultTimeout},
+		"verifyContact":   {Handler: s.verifyContact, Timeout: service.DefaultTimeout},
+		"readDigest":      {Handler: s.readDigest, Timeout: service.DefaultTimeout},
+		"setDigest":       {Handler: s.setDigest, Timeout: service.DefaultTimeout},
 	}
-	for name, h := range handlers {
-		if s.Mail.Store == nil {
-			h = func(http.ResponseWriter, *http.Request) error { return errNoMail }
-		}
-		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	if s.Mail.Contacts == nil {
+		refuse(operations, errNoMail)
 	}
-	return handlers
+	return operations
 }
 
 // answerContact answers with a contact as its reader sees it.
@@ -89,8 +98,7 @@ func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
 
 // readContact handles GET /me/contact.
 func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	c, err := s.Mail.Store.Contact(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -112,10 +120,9 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Ids are ordered by time, so that what is written to millions at once lies side
 	// by side in the index of the ledger's targets.
-	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: email.Language(request.Language), Zone: request.Zone}
+	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
-	who, _ := reader(r)
-	if c, err = s.Mail.Store.SetContact(r.Context(), who, c, s.Mail.Keys.AddressHashes(address)); err != nil {
+	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
@@ -123,8 +130,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 
 // removeContact handles DELETE /me/contact.
 func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	if err := s.Mail.Store.RemoveContact(r.Context(), who); err != nil {
+	if err := s.Mail.Contacts.Remove(r.Context(), reader(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -133,8 +139,7 @@ func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
 
 // sendContactCode handles POST /me/contact/code.
 func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	c, err := s.Mail.Store.Contact(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode code: %w", err)
 	}
-	if err := s.Mail.Store.SendCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
+	if err := s.Mail.Contacts.SendCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -156,12 +161,11 @@ func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	c, err := s.Mail.Store.Contact(r.Context(), who)
+	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
-	if c, err = s.Mail.Store.VerifyCode(r.Context(), who, c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
+	if c, err = s.Mail.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
@@ -181,8 +185,7 @@ func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
 
 // readDigest handles GET /me/digest.
 func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	d, err := s.Mail.Store.DigestSettings(r.Context(), who)
+	d, err := s.Mail.Digests.Settings(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -204,8 +207,7 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 	if request.Weekday != "" {
 		d.Weekday = time.Weekday(slices.Index(weekdays, request.Weekday))
 	}
-	who, _ := reader(r)
-	if err := s.Mail.Store.SetDigest(r.Context(), who, d); err != nil {
+	if err := s.Mail.Digests.Set(r.Context(), reader(r), d); err != nil {
 		return err
 	}
 	return answerDigest(w, d)
@@ -219,7 +221,7 @@ const bounceHeader = "X-Mail-Secret"
 // comes to the addresses of bounces. What is no bounce is accepted and dropped: a
 // mail server would only send it once more.
 func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
-	if s.Mail.Store == nil || s.Mail.BounceSecret == "" {
+	if s.Mail.Contacts == nil || s.Mail.BounceSecret == "" {
 		return errNoMail
 	}
 	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.Mail.BounceSecret))
@@ -231,7 +233,7 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err == nil {
-		if err := s.Mail.Store.MailBounced(r.Context(), bounce); err != nil {
+		if err := s.Mail.Bounces.MailBounced(r.Context(), bounce); err != nil {
 			return err
 		}
 	}
@@ -245,13 +247,13 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 // button of that page or from a mail provider's (RFC 8058), whose body is
 // List-Unsubscribe=One-Click, and which follows no redirect.
 func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	if s.Mail.Store == nil {
+	if s.Mail.Contacts == nil {
 		return errNoMail
 	}
 	hash := email.TokenHash(strings.TrimSpace(r.PathValue("token")))
-	act := s.Mail.Store.Unsubscription
+	act := s.Mail.Contacts.Unsubscription
 	if r.Method == http.MethodPost {
-		act = s.Mail.Store.Unsubscribe
+		act = s.Mail.Contacts.Unsubscribe
 	}
 	u, err := act(r.Context(), hash)
 	if err != nil {

@@ -205,7 +205,7 @@ func TestUnsubscribe(t *testing.T) {
 	left := s.number(wanted)
 	for _, kind := range []string{"report.status.updated", "report.vote.received", email.Digest, email.Anonymous} {
 		token := email.NewToken()
-		if _, err := s.store.UnsubscribeToken(t.Context(), contact, kind, email.TokenHash(token), s.mailKeys.SealToken(contact, token)); err != nil {
+		if _, err := s.store.Mails.UnsubscribeToken(t.Context(), contact, kind, email.TokenHash(token), s.mailKeys.SealToken(contact, token)); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

@@ -1,31 +1,46 @@
 package api
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// A NotificationStore keeps notifications, and what readers have read of them.
+type NotificationStore interface {
+	View(ctx context.Context, reader notification.Reader) (notification.View, error)
+	List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error)
+	Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error)
+	MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error)
+	SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error)
+}
+
+// notificationOperations are those about notifications.
+func (s *server) notificationOperations() openapi.Operations {
+	return openapi.Operations{
+		"listNotifications": {Handler: s.listNotifications, Timeout: service.DefaultTimeout},
+		"countUnread":       {Handler: s.countUnread, Timeout: service.DefaultTimeout},
+		"markNotification":  {Handler: s.markNotification, Timeout: service.DefaultTimeout},
+		"markAllRead":       {Handler: s.markAllRead, Timeout: service.DefaultTimeout},
+		"setScope":          {Handler: s.setScope, Timeout: service.DefaultTimeout},
+	}
+}
 
 // listNotifications handles GET /notifications.
 func (s *server) listNotifications(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query() // the document has filled in the defaults
-	limit, err := strconv.Atoi(query.Get("limit"))
-	if err != nil {
-		return fmt.Errorf("limit that the document let pass: %w", err)
-	}
 	cursor, err := parseCursor("cursor", query.Get("cursor"))
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	page, err := s.Store.List(r.Context(), who, cursor, query.Get("unread") == "true", limit)
+	page, err := s.Notifications.List(r.Context(), reader(r), cursor, query.Get("unread") == "true", int(service.Number(query.Get("limit"))))
 	if err != nil {
 		return blame("cursor", err)
 	}
@@ -41,8 +56,7 @@ func (s *server) listNotifications(w http.ResponseWriter, r *http.Request) error
 
 // countUnread handles GET /notifications/unread-count.
 func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	view, err := s.Store.View(r.Context(), who)
+	view, err := s.Notifications.View(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -51,16 +65,12 @@ func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
 
 // markNotification handles PATCH /notifications/{id}.
 func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return fmt.Errorf("id that the document let pass: %w", err)
-	}
+	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
 	mark, err := service.Decode[ReadMark](r)
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	item, err := s.Store.Mark(r.Context(), who, id, mark.Read)
+	item, err := s.Notifications.Mark(r.Context(), reader(r), id, mark.Read)
 	if err != nil {
 		return err
 	}
@@ -81,8 +91,7 @@ func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	view, err := s.Store.MarkAll(r.Context(), who, cursor)
+	view, err := s.Notifications.MarkAll(r.Context(), reader(r), cursor)
 	if err != nil {
 		return blame("/last_event_id", err)
 	}
@@ -95,8 +104,7 @@ func (s *server) setScope(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	view, err := s.Store.SetOnlyOwn(r.Context(), who, scope.OnlyOwn)
+	view, err := s.Notifications.SetOnlyOwn(r.Context(), reader(r), scope.OnlyOwn)
 	if err != nil {
 		return err
 	}

@@ -26,18 +26,16 @@ var geocoderBusy = service.ProblemType{
 	RetryAfter: time.Second,
 }
 
-// placeHandlers has a handler for each operation about addresses.
-func (s *server) placeHandlers() openapi.Handlers {
-	handlers := openapi.Handlers{"findPlaces": s.findPlaces, "namePlace": s.namePlace}
-	for name, h := range handlers {
-		if s.Places == nil {
-			h = func(http.ResponseWriter, *http.Request) error {
-				return fault.New(fault.NotFound, "this city has no geocoder")
-			}
-		}
-		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+// placeOperations are those about addresses.
+func (s *server) placeOperations() openapi.Operations {
+	operations := openapi.Operations{
+		"findPlaces": {Handler: s.findPlaces, Timeout: service.DefaultTimeout},
+		"namePlace":  {Handler: s.namePlace, Timeout: service.DefaultTimeout},
 	}
-	return handlers
+	if s.Places == nil {
+		refuse(operations, fault.New(fault.NotFound, "this city has no geocoder"))
+	}
+	return operations
 }
 
 // findPlaces handles GET /map/places.

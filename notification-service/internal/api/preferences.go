@@ -1,39 +1,46 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// preferenceHandlers has a handler for each operation about what readers want to be
-// told, by mail and on their devices alike.
-func (s *server) preferenceHandlers() openapi.Handlers {
-	handlers := openapi.Handlers{
-		"readPreferences": s.readPreferences,
-		"setPreferences":  s.setPreferences,
-		"setMailConsent":  s.setMailConsent,
+// A ConsentStore keeps which anonymous reports readers want to be told about off the
+// page.
+type ConsentStore interface {
+	SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
+}
+
+// preferenceOperations are those about what readers want to be told, by mail and on
+// their devices alike.
+func (s *server) preferenceOperations() openapi.Operations {
+	operations := openapi.Operations{
+		"readPreferences": {Handler: s.readPreferences, Timeout: service.DefaultTimeout},
+		"setPreferences":  {Handler: s.setPreferences, Timeout: service.DefaultTimeout},
+		"setMailConsent":  {Handler: s.setMailConsent, Timeout: service.DefaultTimeout},
 	}
-	for name, h := range handlers {
-		if s.Mail.Store == nil && s.Push.Store == nil {
-			h = func(http.ResponseWriter, *http.Request) error { return errNoMail }
-		}
-		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	if s.Mail.Contacts == nil && s.Push.Devices == nil {
+		refuse(operations, errNoMail)
 	}
-	return handlers
+	return operations
 }
 
 // answerPreferences answers with what a reader is told at once.
 func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
 	answer := Preferences{Email: mailKinds(c.Kinds)}
-	if s.Push.Store != nil {
-		who, _ := reader(r)
-		kinds, err := s.Push.Store.PushKinds(r.Context(), who)
+	if s.Push.Devices != nil {
+		kinds, err := s.Push.Devices.Kinds(r.Context(), reader(r))
 		if err != nil {
 			return err
 		}
@@ -57,10 +64,9 @@ func mailKinds(kinds []string) []MailKind {
 // readPreferences handles GET /me/preferences.
 func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
 	var c email.Contact
-	if s.Mail.Store != nil {
-		who, _ := reader(r)
+	if s.Mail.Contacts != nil {
 		var err error
-		if c, err = s.Mail.Store.Contact(r.Context(), who); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
+		if c, err = s.Mail.Contacts.Get(r.Context(), reader(r)); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
 			return err
 		}
 	}
@@ -73,7 +79,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var quiet *email.Quiet
+	var quiet *ledger.Quiet
 	if request.QuietHours != (QuietHours{}) {
 		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
 		if err != nil {
@@ -86,20 +92,19 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 		if from == to {
 			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be told nothing at once, leave email and push empty")
 		}
-		quiet = &email.Quiet{From: int(from), To: int(to)}
+		quiet = &ledger.Quiet{From: int(from), To: int(to)}
 	}
-	who, _ := reader(r)
 	var c email.Contact
 	err = errNoMail
-	if s.Mail.Store != nil {
-		c, err = s.Mail.Store.SetMailPreferences(r.Context(), who, names(request.Email), quiet)
+	if s.Mail.Contacts != nil {
+		c, err = s.Mail.Contacts.SetPreferences(r.Context(), reader(r), names(request.Email), quiet)
 	}
-	pushed := s.Push.Store != nil && request.Push != nil
+	pushed := s.Push.Devices != nil && request.Push != nil
 	if err != nil && !(pushed && len(request.Email) == 0 && quiet == nil && fault.KindOf(err) == fault.NotFound) { // he wants no mails
 		return err
 	}
 	if pushed {
-		if err := s.Push.Store.SetPushKinds(r.Context(), who, names(request.Push)); err != nil {
+		if err := s.Push.Devices.SetKinds(r.Context(), reader(r), names(request.Push)); err != nil {
 			return err
 		}
 	}
@@ -131,8 +136,7 @@ func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := reader(r)
-	if err := s.Store.SetMailConsent(r.Context(), who, request.ReportID, request.Mail); err != nil {
+	if err := s.Consents.SetConsent(r.Context(), reader(r), request.ReportID, request.Mail); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -2,54 +2,50 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A PushStore keeps on which devices readers are told what.
-type PushStore interface {
-	Devices(ctx context.Context, reader notification.Reader) ([]push.Device, error)
-	AddDevice(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error)
-	RemoveDevice(ctx context.Context, reader notification.Reader, id uuid.UUID) error
-	PushKinds(ctx context.Context, reader notification.Reader) ([]string, error)
-	SetPushKinds(ctx context.Context, reader notification.Reader, kinds []string) error
+// A DeviceStore keeps the browsers of readers who want pushes.
+type DeviceStore interface {
+	List(ctx context.Context, reader notification.Reader) ([]push.Device, error)
+	Add(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error)
+	Remove(ctx context.Context, reader notification.Reader, id uuid.UUID) error
+	Kinds(ctx context.Context, reader notification.Reader) ([]string, error)
+	SetKinds(ctx context.Context, reader notification.Reader, kinds []string) error
 }
 
-// A Push is what the API does about devices; it pushes nothing. Without a Store the
-// city has no key to push with.
+// A Push is what the API does about devices; it pushes nothing. The zero Push is
+// that of a city without a key to push with.
 type Push struct {
-	Store  PushStore
-	Keys   *push.Keys
-	Config *push.Config
+	Devices DeviceStore
+	Keys    *push.Keys
+	Config  *push.Config
 }
 
 // errNoPush answers everything about devices where nothing is pushed.
 var errNoPush = fault.New(fault.NotFound, "this city sends nothing to devices")
 
-// pushHandlers has a handler for each operation about devices.
-func (s *server) pushHandlers() openapi.Handlers {
-	handlers := openapi.Handlers{
-		"readPushKey":  s.readPushKey,
-		"listDevices":  s.listDevices,
-		"addDevice":    s.addDevice,
-		"removeDevice": s.removeDevice,
+// pushOperations are those about devices.
+func (s *server) pushOperations() openapi.Operations {
+	operations := openapi.Operations{
+		"readPushKey":  {Handler: s.readPushKey, Timeout: service.DefaultTimeout},
+		"listDevices":  {Handler: s.listDevices, Timeout: service.DefaultTimeout},
+		"addDevice":    {Handler: s.addDevice, Timeout: service.DefaultTimeout},
+		"removeDevice": {Handler: s.removeDevice, Timeout: service.DefaultTimeout},
 	}
-	for name, h := range handlers {
-		if s.Push.Store == nil {
-			h = func(http.ResponseWriter, *http.Request) error { return errNoPush }
-		}
-		handlers[name] = service.Timeout(service.DefaultTimeout, h)
+	if s.Push.Devices == nil {
+		refuse(operations, errNoPush)
 	}
-	return handlers
+	return operations
 }
 
 // readPushKey handles GET /push/key.
@@ -59,8 +55,7 @@ func (s *server) readPushKey(w http.ResponseWriter, _ *http.Request) error {
 
 // listDevices handles GET /me/push.
 func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
-	who, _ := reader(r)
-	list, err := s.Push.Store.Devices(r.Context(), who)
+	list, err := s.Push.Devices.List(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -94,10 +89,9 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 	if err := subscription.Check(); err != nil {
 		return err
 	}
-	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: email.Language(request.Language), Label: push.Label(r.UserAgent())}
+	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: wording.Language(request.Language), Label: push.Label(r.UserAgent())}
 	d.Endpoint, d.Keys = s.Push.Keys.Seal(d.ID, subscription)
-	who, _ := reader(r)
-	kept, added, err := s.Push.Store.AddDevice(r.Context(), who, d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
+	kept, added, err := s.Push.Devices.Add(r.Context(), reader(r), d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
 	if err != nil {
 		return err
 	}
@@ -110,12 +104,8 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 
 // removeDevice handles DELETE /me/push/{id}.
 func (s *server) removeDevice(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return fmt.Errorf("id that the document let pass: %w", err)
-	}
-	who, _ := reader(r)
-	if err := s.Push.Store.RemoveDevice(r.Context(), who, id); err != nil {
+	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
+	if err := s.Push.Devices.Remove(r.Context(), reader(r), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -27,7 +27,7 @@ func pushing(t *testing.T) (func(*api.Config), *push.Config) {
 		t.Fatal(err)
 	}
 	return func(c *api.Config) {
-		c.Push = api.Push{Store: c.Mail.Store.(api.PushStore), Keys: push.NewKeys(ring), Config: cfg}
+		c.Push = api.Push{Keys: push.NewKeys(ring), Config: cfg}
 	}, cfg
 }
 

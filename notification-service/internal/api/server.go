@@ -6,15 +6,10 @@
 package api
 
 import (
-	"context"
 	_ "embed"
-	"fmt"
-	"maps"
 	"net/http"
-	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -32,34 +27,17 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// A Store keeps notifications and what has been read of them.
-type Store interface {
-	View(ctx context.Context, reader notification.Reader) (notification.View, error)
-	List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error)
-	Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error)
-	MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error)
-	SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error)
-	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
-	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
-	Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
-	SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
-}
-
-// Streams answers with live streams.
-type Streams interface {
-	ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time)
-	ServeFeed(w http.ResponseWriter, r *http.Request)
-}
-
 // A Config is what the API works with.
 type Config struct {
-	Store   Store
-	Streams Streams
-	Auth    *auth.Verifier
-	Health  *service.Health
-	Metrics *prometheus.Registry
-	Page    http.Handler     // what a browser gets
-	Admin   openapi.Handlers // for operators, by operationId
+	Notifications NotificationStore
+	Follows       FollowStore
+	Consents      ConsentStore
+	Streams       Streams
+	Auth          *auth.Verifier
+	Health        *service.Health
+	Metrics       *prometheus.Registry
+	Page          http.Handler         // what a browser gets
+	Admin         []openapi.Operations // for operators
 	// Problems has the kinds of failures that only the operators' operations
 	// have, as the client sees them.
 	Problems map[fault.Kind]service.ProblemType
@@ -88,15 +66,12 @@ func New(cfg Config) (http.Handler, error) {
 	r.Post("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
 	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
 
-	handlers := s.handlers()
-	maps.Copy(handlers, s.mailHandlers())
-	maps.Copy(handlers, s.pushHandlers())
-	maps.Copy(handlers, s.preferenceHandlers())
-	maps.Copy(handlers, s.placeHandlers())
-	maps.Copy(handlers, cfg.Admin)
+	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],
+		s.notificationOperations(), s.followOperations(), s.streamOperations(), s.mailOperations(), s.pushOperations(),
+		s.preferenceOperations(), s.placeOperations(), s.sessionOperations())
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, handlers, errs)
+		err = doc.Mount(r, errs, operations...)
 	})
 	if cfg.Page != nil {
 		// The page gets what no operation serves.
@@ -111,32 +86,27 @@ func New(cfg Config) (http.Handler, error) {
 	return r, err
 }
 
-// handlers has a handler for each operation of the document.
-func (s *server) handlers() openapi.Handlers {
-	return openapi.Handlers{
-		"listNotifications":   service.Timeout(service.DefaultTimeout, s.listNotifications),
-		"countUnread":         service.Timeout(service.DefaultTimeout, s.countUnread),
-		"markNotification":    service.Timeout(service.DefaultTimeout, s.markNotification),
-		"markAllRead":         service.Timeout(service.DefaultTimeout, s.markAllRead),
-		"setScope":            service.Timeout(service.DefaultTimeout, s.setScope),
-		"listFollows":         service.Timeout(service.DefaultTimeout, s.listFollows),
-		"follow":              service.Timeout(service.DefaultTimeout, s.follow),
-		"unfollow":            service.Timeout(service.DefaultTimeout, s.unfollow),
-		"streamNotifications": s.streamNotifications,
-		"streamFeed":          s.streamFeed,
-		"openSession":         s.Auth.CreateSession,
-		"readSession":         s.Auth.ReadSession,
-		"closeSession":        s.Auth.DeleteSession,
-		"createDevToken":      s.Auth.IssueDevToken,
+// sessionOperations are those about who is signed in.
+func (s *server) sessionOperations() openapi.Operations {
+	return openapi.Operations{
+		"openSession":    {Handler: s.Auth.CreateSession, Timeout: service.DefaultTimeout},
+		"readSession":    {Handler: s.Auth.ReadSession, Timeout: service.DefaultTimeout},
+		"closeSession":   {Handler: s.Auth.DeleteSession, Timeout: service.DefaultTimeout},
+		"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout},
 	}
 }
 
-// reader returns on whose behalf the request is made. The document lets only
-// those pass who signed in.
-func reader(r *http.Request) (notification.Reader, auth.Principal) {
-	p, ok := auth.From(r.Context())
-	if !ok {
-		panic(fmt.Sprintf("api: %s reached its handler without a principal", r.Pattern))
+// refuse has the operations answered with err, in a city that has not got what they
+// are about.
+func refuse(operations openapi.Operations, err error) {
+	for id, o := range operations {
+		o.Handler = func(http.ResponseWriter, *http.Request) error { return err }
+		operations[id] = o
 	}
-	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}, p
+}
+
+// reader returns on whose behalf the request is made.
+func reader(r *http.Request) notification.Reader {
+	p := auth.Must(r)
+	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}
 }

@@ -26,10 +26,11 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -41,7 +42,7 @@ type testServer struct {
 	t        *testing.T
 	url      string
 	pool     *pgxpool.Pool
-	store    *postgres.Store
+	store    *postgres.DB
 	mailKeys *email.Keys
 }
 
@@ -59,32 +60,31 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{t: t, pool: pool, store: postgres.NewStore(pool), mailKeys: email.NewKeys(ring)}
-	s.store.WriteMail(2 * time.Minute)
+	s := &testServer{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), mailKeys: email.NewKeys(ring)}
 	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
 		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := sse.New(sse.Defaults(), s.store, log, metrics)
+	hub := sse.New(sse.Defaults(), s.store.Streams, log, metrics)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
-	operations := admin.New(deadletter.NewStore(pool), nil, nil, nil).Handlers()
-	maps.Copy(operations, admin.NewWebhooks(nil, nil, webhook.Rules{}, nil).Handlers())
-	maps.Copy(operations, admin.ErasureHandlers(nil))
-	maps.Copy(operations, admin.ScheduleHandlers(nil))
-	maps.Copy(operations, admin.EmailHandlers(s.store, crowd.NewRounding(ring)))
-	maps.Copy(operations, admin.HistoryHandlers(nil))
+	operations := append(admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations(),
+		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
+		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)})
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
-	cfg := api.Config{Store: s.store, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
+	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Mail:   api.Mail{Store: s.store, Keys: s.mailKeys, BounceSecret: bounceSecret},
+		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, BounceSecret: bounceSecret},
 		Admin:  operations, Problems: problems}
 	for _, set := range settings {
 		set(&cfg)
+	}
+	if cfg.Push.Config != nil {
+		cfg.Push.Devices = s.store.Devices
 	}
 	handler, err := api.New(cfg)
 	if err != nil {
@@ -156,13 +156,13 @@ func (s *testServer) token(sub string, role auth.Role) string {
 // votes writes notifications for the user.
 func (s *testServer) votes(user string, n int) {
 	s.t.Helper()
-	var batch []consumer.Message
+	var batch []postgres.Message
 	for range n {
 		m := &event.VoteReceived{
 			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 			VoterID: "canary-voter", VoteType: event.Upvote, NewScore: new(int64(0)),
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+		batch = append(batch, postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 	}
 	s.apply(batch)
 }
@@ -174,12 +174,12 @@ func (s *testServer) report() {
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	s.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
+	s.apply([]postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
 }
 
-func (s *testServer) apply(batch []consumer.Message) {
+func (s *testServer) apply(batch []postgres.Message) {
 	s.t.Helper()
-	if _, err := s.store.Apply(s.t.Context(), "test", batch); err != nil {
+	if _, err := s.store.Effects.Apply(s.t.Context(), "test", batch); err != nil {
 		s.t.Fatal(err)
 	}
 }

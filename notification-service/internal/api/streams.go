@@ -5,22 +5,39 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
+
+// Streams answers with live streams.
+type Streams interface {
+	ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time)
+	ServeFeed(w http.ResponseWriter, r *http.Request)
+}
+
+// streamOperations are those that answer with a stream.
+func (s *server) streamOperations() openapi.Operations {
+	return openapi.Operations{
+		"streamNotifications": {Handler: s.streamNotifications, Timeout: service.Unlimited},
+		"streamFeed":          {Handler: s.streamFeed, Timeout: service.Unlimited},
+	}
+}
 
 // streamNotifications handles GET /notifications/stream.
 func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) error {
 	if !sameOrigin(r) {
 		return service.CrossSite.New("streams are for pages of this site")
 	}
-	who, principal := reader(r)
+	principal := auth.Must(r)
 	// A token is accepted for some seconds after its end, because clocks differ.
 	// Its stream would end at once, and its client come back all that time.
 	if !principal.Expires.After(time.Now()) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		return service.InvalidToken.New("token not accepted: it has expired")
 	}
-	s.Streams.ServeNotifications(w, r, who, principal.Expires)
+	s.Streams.ServeNotifications(w, r, reader(r), principal.Expires)
 	return nil
 }
 

@@ -679,8 +679,8 @@ type FeedEventVoteType string
 
 // Finding What differs at the broker, and what an operator can do about it.
 type Finding struct {
-	Mend string `json:"mend"`
-	What string `json:"what"`
+	Remedy string `json:"remedy"`
+	What   string `json:"what"`
 }
 
 // Follow defines model for Follow.
@@ -1484,11 +1484,11 @@ type WebhookSummary struct {
 	Held            int64     `json:"held"`
 	OldestWaitingAt time.Time `json:"oldest_waiting_at,omitempty,omitzero"`
 
+	// OpenUntil The endpoint fails again and again, and is left alone until then.
+	OpenUntil time.Time `json:"open_until,omitempty,omitzero"`
+
 	// P95Ms Within how long 95 in 100 of those that are done were answered; absent when none is.
 	P95Ms *float64 `json:"p95_ms,omitempty"`
-
-	// PausedUntil The endpoint fails again and again, and is left alone until then.
-	PausedUntil time.Time `json:"paused_until,omitempty,omitzero"`
 
 	// Succeeded Deliveries that are done.
 	Succeeded int64 `json:"succeeded"`

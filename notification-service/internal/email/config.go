@@ -14,6 +14,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
 
@@ -96,7 +97,7 @@ func (c *Config) Validate() []config.Fault {
 	faults.Check(c.DigestSpread >= 0 && c.DigestSpread <= maxSpread, "DIGEST_SPREAD", "0s to 6h, such as 30m")
 	faults.Check(noneOrAddress(c.OfficialsAddress), "MAIL_OFFICIALS", wantMailbox)
 	faults.Check(noneOrAddress(c.OperatorsAddress), "MAIL_OPERATORS", wantMailbox)
-	faults.Check(slices.Contains([]Language{English, Indonesian}, Language(c.NoticesLanguage)), "MAIL_NOTICES_LANGUAGE", "en or id")
+	faults.Check(slices.Contains(wording.Languages, wording.Language(c.NoticesLanguage)), "MAIL_NOTICES_LANGUAGE", "en or id")
 	if !c.Enabled() {
 		return faults
 	}

@@ -69,12 +69,12 @@ const (
 
 // A DigestStore claims the digests that are due.
 type DigestStore interface {
-	// CountDigests returns how many of a half are due.
-	CountDigests(ctx context.Context, tx pgx.Tx, half Half) (int64, error)
-	// ClaimDigests writes a delivery for up to limit due digests of a half that
+	// Count returns how many of a half are due.
+	Count(ctx context.Context, tx pgx.Tx, half Half) (int64, error)
+	// Claim writes a delivery for up to limit due digests of a half that
 	// are not empty, each due at a moment of its own within spread, and sets when
 	// the next ones are. It returns how many it claimed, empty ones included.
-	ClaimDigests(ctx context.Context, tx pgx.Tx, half Half, limit int, spread time.Duration) (claimed int, err error)
+	Claim(ctx context.Context, tx pgx.Tx, half Half, limit int, spread time.Duration) (claimed int, err error)
 }
 
 // DigestJobs returns the jobs that claim due digests. Each step is one transaction:
@@ -93,13 +93,13 @@ func digestJob(name string, half Half, store DigestStore, spread time.Duration) 
 			progress := schedule.Progress{Cursor: json.RawMessage(`{}`)}
 			if run.Cursor == nil { // the first step
 				var err error
-				if progress.Total, err = store.CountDigests(ctx, tx, half); err != nil {
+				if progress.Total, err = store.Count(ctx, tx, half); err != nil {
 					return progress, err
 				}
 			}
 			// A step that failed, perhaps for its time, takes less.
 			limit := max(1, digestBatch>>min(run.Failures, 10))
-			claimed, err := store.ClaimDigests(ctx, tx, half, limit, spread)
+			claimed, err := store.Claim(ctx, tx, half, limit, spread)
 			if err != nil {
 				return progress, fmt.Errorf("claim digests: %w", err)
 			}

@@ -17,12 +17,13 @@
 package email
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
@@ -90,15 +91,6 @@ const (
 	MaxItems = 20
 )
 
-// A Language is one that mails are written in.
-type Language string
-
-// The languages.
-const (
-	English    Language = "en"
-	Indonesian Language = "id"
-)
-
 // A State says whether a Contact is written to.
 type State string
 
@@ -115,11 +107,11 @@ type Contact struct {
 	ID       uuid.UUID
 	Address  string // sealed, see Keys
 	Lane     string
-	Language Language
+	Language wording.Language
 	Zone     string // the name of a time zone (IANA)
 	State    State
-	Kinds    []string // of notifications that he is written about at once
-	Quiet    *Quiet   // nil is none
+	Kinds    []string      // of notifications that he is written about at once
+	Quiet    *ledger.Quiet // nil is none
 }
 
 // Wants reports whether the reader is written to about notifications of kind.
@@ -130,26 +122,6 @@ func (c *Contact) Wants(kind string) bool {
 		}
 	}
 	return false
-}
-
-// Quiet is the part of the day in which a reader is not written to, in minutes
-// after midnight. It may pass midnight; From is in it, and To is not.
-type Quiet struct{ From, To int }
-
-// Until returns how long the quiet hours go on that now, in the reader's zone,
-// is in; 0 outside of them. Where a clock is changed in between it is up to an
-// hour more or less.
-func (q *Quiet) Until(now time.Time) time.Duration {
-	if q == nil || q.From == q.To {
-		return 0
-	}
-	const day = 24 * 60
-	minute := now.Hour()*60 + now.Minute()
-	if since := (minute - q.From + day) % day; since >= (q.To-q.From+day)%day {
-		return 0
-	}
-	left := (q.To - minute + day) % day
-	return time.Duration(left)*time.Minute - time.Duration(now.Second())*time.Second
 }
 
 // A Window is the part of a stream that a digest is about: the numbers above
@@ -184,35 +156,20 @@ type OverdueCount struct {
 	Count      int64
 }
 
-// An Item is a notification as a mail tells it.
-type Item struct {
-	Data     json.RawMessage // a notification.Data
-	Withheld bool
-	Read     bool
-}
-
 // A Draft is what a delivery is about at the moment of sending.
 type Draft struct {
 	Contact     Contact
-	Now         time.Time // by the database
-	Items       []Item    // what is unread comes first; none with a code
-	Total       int64     // how many there are in all
-	Withheld    int64     // of them, about anonymous reports
-	Unsubscribe string    // the token, sealed; empty if there is none yet
-	Notice      *Notice   // nil but for notices, which have no Contact
+	Now         time.Time      // by the database
+	Items       []wording.Item // what is unread comes first; none with a code
+	Total       int64          // how many there are in all
+	Withheld    int64          // of them, about anonymous reports
+	Unsubscribe string         // the token, sealed; empty if there is none yet
+	Notice      *Notice        // nil but for notices, which have no Contact
 }
 
-// Reasons not to send what waits.
-var (
-	// ErrNoContact: the reader gave another address, or none any more.
-	ErrNoContact = errors.New("there is no such contact any more")
-	// ErrUnwanted: he does not want mails of this kind any more.
-	ErrUnwanted = errors.New("the reader does not want it any more")
-	// ErrRead: he has read it on the page.
-	ErrRead = errors.New("the reader has read it")
-	// ErrEmpty: what it was about is not there any more.
-	ErrEmpty = errors.New("there is nothing to tell any more")
-)
+// ErrNoContact says that the reader gave another address, or removed theirs. It is a
+// reason not to send what waits, beside those of package ledger.
+var ErrNoContact = errors.New("there is no such contact any more")
 
 // Failures that a client may be told about.
 var (

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -47,32 +48,6 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-func TestQuietHours(t *testing.T) {
-	t.Parallel()
-	at := func(hour, minute int) time.Time { return time.Date(2026, 3, 1, hour, minute, 0, 0, time.UTC) }
-	night, noon := &Quiet{From: 22 * 60, To: 6*60 + 30}, &Quiet{From: 12 * 60, To: 13 * 60}
-	for _, tt := range []struct {
-		quiet *Quiet
-		now   time.Time
-		want  time.Duration
-	}{
-		{nil, at(3, 0), 0},
-		{night, at(21, 59), 0},
-		{night, at(22, 0), 8*time.Hour + 30*time.Minute},
-		{night, at(0, 0), 6*time.Hour + 30*time.Minute},
-		{night, at(6, 29), time.Minute},
-		{night, at(6, 29).Add(40 * time.Second), 20 * time.Second},
-		{night, at(6, 30), 0},
-		{noon, at(12, 15), 45 * time.Minute},
-		{noon, at(13, 0), 0},
-		{noon, at(0, 0), 0},
-	} {
-		if got := tt.quiet.Until(tt.now); got != tt.want {
-			t.Errorf("%+v at %s: quiet for %s, want %s", tt.quiet, tt.now.Format(time.TimeOnly), got, tt.want)
-		}
-	}
-}
-
 // linkPattern finds addresses in both parts of a mail.
 var linkPattern = regexp.MustCompile(`https?://[^\s"<>]+`)
 
@@ -95,8 +70,8 @@ func TestMailsAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for language := range words() {
-		for kind, items := range map[string][]Item{
+	for _, language := range wording.Languages {
+		for kind, items := range map[string][]wording.Item{
 			Code:                           nil,
 			Anonymous:                      {{Data: data(event.StatusUpdatedKey), Withheld: true}},
 			string(event.StatusUpdatedKey): {{Data: data(event.StatusUpdatedKey)}},
@@ -151,24 +126,11 @@ func TestMailsAreWritten(t *testing.T) {
 	}
 }
 
-// Both languages have the same words.
-func TestWordsAreComplete(t *testing.T) {
-	t.Parallel()
-	for _, entry := range words()[English].Templates() {
-		if words()[Indonesian].Lookup(entry.Name()) == nil && entry.Name() != string(English) {
-			t.Errorf("no %q in Indonesian", entry.Name())
-		}
-	}
-	if a, b := len(words()[English].Templates()), len(words()[Indonesian].Templates()); a != b {
-		t.Errorf("%d words in English, %d in Indonesian", a, b)
-	}
-}
-
 // Notices to the city's own people name the category of what is overdue, and
 // operators' name of an endpoint; they are not unsubscribed from by a link.
 func TestNoticesAreWritten(t *testing.T) {
 	t.Parallel()
-	for language := range words() {
+	for _, language := range wording.Languages {
 		for kind, tt := range map[string]struct {
 			notice Notice
 			wants  []string

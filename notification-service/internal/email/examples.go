@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // Examples returns every mail in a language as HTML, by its kind, filled as it may
 // be in a city, and the page that ends mails.
-func Examples(language Language) (map[string]string, error) {
+func Examples(language wording.Language) (map[string]string, error) {
 	jakarta, err := time.LoadLocation("Asia/Jakarta")
 	if err != nil {
 		return nil, fmt.Errorf("load zone: %w", err)
@@ -54,7 +55,7 @@ func Examples(language Language) (map[string]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("encode notification: %w", err)
 			}
-			if err := t.add(Item{Data: encoded}); err != nil {
+			if err := t.add(wording.Item{Data: encoded}); err != nil {
 				return nil, err
 			}
 		}

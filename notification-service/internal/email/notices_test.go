@@ -10,30 +10,30 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // notices has the city name addresses of its own people.
 func (w *world) notices() {
 	w.config.OfficialsAddress, w.config.OperatorsAddress, w.config.NoticesLanguage = "workbench@city.example.org", "operations@city.example.org", "en"
-	w.store.WriteNotices(email.Officials, email.Operators)
+	w.store = postgres.New(w.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute, Notices: []string{email.Officials, email.Operators}})
 }
 
 // overdue tells officials of reports that are overdue at a level, in one batch.
 func (w *world) overdue(level int32, category string, n int) {
 	w.t.Helper()
-	var batch []consumer.Message
+	var batch []postgres.Message
 	for range n {
 		m := &event.ReportOverdue{
 			Subject: subject(uuid.New(), "ann", "Canary title", false), CategoryID: int32(len(category)), CategoryName: category,
 			DueAt: time.Now().Unix(), Level: level,
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, "")})
+		batch = append(batch, postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, "")})
 	}
 	for range 2 { // the broker delivers them twice
-		if _, err := w.store.Apply(w.t.Context(), "test", batch); err != nil {
+		if _, err := w.store.Effects.Apply(w.t.Context(), "test", batch); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestDisabledEndpointNotice(t *testing.T) {
 	disabled, mended := w.endpoint("https://tickets.example.org/hook?key=secret"), w.endpoint("https://other.example.org/")
 	for id, reason := range map[uuid.UUID]webhook.Reason{disabled: webhook.Gone, mended: webhook.Failing} {
 		for range 2 { // two workers see it
-			if _, err := w.store.DisableEndpoint(t.Context(), id, reason); err != nil {
+			if _, err := w.store.Endpoints.GiveUp(t.Context(), id, reason); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,13 +107,13 @@ func TestNoticesToNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.overdue(3, "Lights", 1)
-	if _, err := w.store.DisableEndpoint(t.Context(), w.endpoint("https://tickets.example.org/"), webhook.Failing); err != nil {
+	if _, err := w.store.Endpoints.GiveUp(t.Context(), w.endpoint("https://tickets.example.org/"), webhook.Failing); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.number(`select count(*) from deliveries`); got != 0 {
 		t.Fatalf("%d notices, want none", got)
 	}
-	w.store.WriteNotices(email.Officials)
+	w.store = postgres.New(w.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute, Notices: []string{email.Officials}})
 	w.overdue(3, "Lights", 1)
 	w.start()
 	w.due()

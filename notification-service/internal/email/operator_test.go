@@ -20,7 +20,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -87,7 +87,7 @@ func TestOperatorLooksForReporter(t *testing.T) {
 				o.waitFor(`select count(*) from deliveries where attempts = 1 and state in ('waiting', 'done', 'dead')`, acts)
 				if tt.bounce != "" {
 					b := email.Bounce{Delivery: o.number(`select max(id) from deliveries`), Code: tt.bounce}
-					if err := o.store.MailBounced(t.Context(), b); err != nil {
+					if err := o.store.Mails.MailBounced(t.Context(), b); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -164,7 +164,7 @@ func newOperator(t *testing.T) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.figures = admin.EmailHandlers(o.store, crowd.NewRounding(ring))["readEmail"]
+	o.figures = admin.EmailOperations(o.store.Mails, crowd.NewRounding(ring))["readEmail"].Handler
 	for _, s := range suspects {
 		o.contact(s.name, s.address, event.VoteReceivedKey)
 	}
@@ -184,12 +184,12 @@ func (o *operator) vote(user string, public bool) {
 	o.t.Helper()
 	report := uuid.New()
 	if !public {
-		if err := o.store.SetMailConsent(o.t.Context(), notification.Reader{UserID: user}, report, true); err != nil {
+		if err := o.store.Contacts.SetConsent(o.t.Context(), notification.Reader{UserID: user}, report, true); err != nil {
 			o.t.Fatal(err)
 		}
 	}
 	m := &event.VoteReceived{Subject: subject(report, user, "Pothole", public), VoterID: "operator", VoteType: event.Upvote, NewScore: new(int64(1))}
-	o.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	o.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 // waitDays has all that happened be two days ago.

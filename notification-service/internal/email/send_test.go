@@ -35,7 +35,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -331,11 +331,11 @@ func TestAnonymousReport(t *testing.T) {
 		w.contact(user, "inbox-"+user[:5]+"@example.org", event.StatusUpdatedKey, event.VoteReceivedKey)
 	}
 	chosen, silent := uuid.New(), uuid.New()
-	if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: "canary-user"}, chosen, true); err != nil {
+	if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: "canary-user"}, chosen, true); err != nil {
 		t.Fatal(err)
 	}
 	// Consent for a report of somebody else opens nothing.
-	if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: "other-user"}, chosen, true); err != nil {
+	if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: "other-user"}, chosen, true); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
@@ -378,7 +378,7 @@ func TestFollowers(t *testing.T) {
 		w.contact(user, user+"@example.org", event.StatusUpdatedKey)
 	}
 	for _, report := range []uuid.UUID{public, anonymous} {
-		if err := w.store.Follow(t.Context(), notification.Reader{UserID: "bob"}, report); err != nil {
+		if err := w.store.Follows.Follow(t.Context(), notification.Reader{UserID: "bob"}, report); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -409,7 +409,7 @@ func TestDigests(t *testing.T) {
 	reader := notification.Reader{UserID: "ann"}
 	w.contact("ann", "ann@example.org", event.VoteReceivedKey)
 	w.status("ann", "Before the digest", true)
-	if err := w.store.SetDigest(t.Context(), reader, email.DigestSettings{Frequency: email.Daily, At: email.DefaultDigestAt}); err != nil {
+	if err := w.store.Digests.Set(t.Context(), reader, email.DigestSettings{Frequency: email.Daily, At: email.DefaultDigestAt}); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
@@ -420,7 +420,7 @@ func TestDigests(t *testing.T) {
 		for i := range 4 { // two replicas at once
 			claimers.Go(func() {
 				err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
-					_, err := w.store.ClaimDigests(t.Context(), tx, email.Half(i%2), 100, time.Hour)
+					_, err := w.store.Digests.Claim(t.Context(), tx, email.Half(i%2), 100, time.Hour)
 					return err
 				})
 				if err != nil {
@@ -485,7 +485,7 @@ func TestBounces(t *testing.T) {
 		w.waitFor(`select count(*) from deliveries where state = 'done'`, i+1)
 		id := w.number(`select max(id) from deliveries`)
 		for range 2 { // it comes twice, and counts once
-			if err := w.store.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "4.2.2"}); err != nil {
+			if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "4.2.2"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -496,11 +496,11 @@ func TestBounces(t *testing.T) {
 		t.Errorf("%d mails, want none to an address that takes nothing", got)
 	}
 	complaint := email.Bounce{Delivery: w.number(`select max(id) from deliveries`), Code: "complaint", Hard: true}
-	if err := w.store.MailBounced(t.Context(), complaint); err != nil {
+	if err := w.store.Mails.MailBounced(t.Context(), complaint); err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor(`select count(*) from contacts where state = 'complained'`, 1)
-	if err := w.store.MailBounced(t.Context(), email.Bounce{Delivery: 1 << 40, Code: "5.1.1", Hard: true}); err != nil {
+	if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: 1 << 40, Code: "5.1.1", Hard: true}); err != nil {
 		t.Errorf("a bounce of a mail that is gone: %v", err)
 	}
 }
@@ -607,7 +607,7 @@ func messageID(mail []byte) string {
 type world struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
-	store  *postgres.Store
+	store  *postgres.DB
 	keys   *email.Keys
 	dkim   ed25519.PrivateKey
 	config email.Config
@@ -627,8 +627,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
-	w.store.WriteMail(2 * time.Minute)
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
 	port := w.server.listen("127.0.0.1:0").Port
 	w.config = email.Config{
 		MailURL: "set", MailBounceDomain: "bounces.city.example.org", MailRate: 10_000, MailConnections: 4, MailTimeout: 5 * time.Second,
@@ -655,8 +654,8 @@ func (w *world) startMeasured(reg prometheus.Registerer) (stop func()) {
 	w.t.Helper()
 	relay := email.NewRelay(&w.config, w.roots)
 	log := zerolog.New(&w.log)
-	sender := email.NewSender(&w.config, w.store, w.keys, relay, reg, log)
-	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, reg, log)
+	sender := email.NewSender(&w.config, w.store.Mails, w.keys, relay, reg, log)
+	d := ledger.New(w.config.Ledger(), sender, w.store.Ledger, reg, log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan struct{})
 	go func() {
@@ -675,9 +674,9 @@ func (w *world) startMeasured(reg prometheus.Registerer) (stop func()) {
 func (w *world) contact(user, address string, kinds ...event.Key) {
 	w.t.Helper()
 	reader := notification.Reader{UserID: user}
-	c := email.Contact{ID: uuid.New(), Lane: w.keys.Lane(address), Language: email.English, Zone: "Asia/Jakarta"}
+	c := email.Contact{ID: uuid.New(), Lane: w.keys.Lane(address), Language: wording.English, Zone: "Asia/Jakarta"}
 	c.Address = w.keys.SealAddress(c.ID, address)
-	if _, err := w.store.SetContact(w.t.Context(), reader, c, w.keys.AddressHashes(address)); err != nil {
+	if _, err := w.store.Contacts.Set(w.t.Context(), reader, c, w.keys.AddressHashes(address)); err != nil {
 		w.t.Fatal(err)
 	}
 	wanted := make([]string, len(kinds))
@@ -698,13 +697,13 @@ func (w *world) status(user, title string, public bool) uuid.UUID {
 func (w *world) statusOf(report uuid.UUID, user, title string, public bool) {
 	w.t.Helper()
 	m := &event.StatusUpdate{Subject: subject(report, user, title, public), NewStatus: event.InProgress, Note: "Canary note"}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func (w *world) vote(user, title string) {
 	w.t.Helper()
 	m := &event.VoteReceived{Subject: subject(uuid.New(), user, title, true), VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(3))}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func subject(report uuid.UUID, user, title string, public bool) event.Subject {
@@ -715,10 +714,10 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 	return s
 }
 
-func (w *world) apply(m consumer.Message) {
+func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []consumer.Message{m}); err != nil {
+		if _, err := w.store.Effects.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -25,7 +26,7 @@ const localPause = time.Minute
 // A DraftStore is what a Sender asks of the database.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
-	// ErrUnwanted, ErrRead or ErrEmpty if it is not to be sent.
+	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// UnsubscribeToken keeps a sealed token and its hash for the contact and
 	// kind, unless there is one, and returns the one that is kept.
@@ -54,7 +55,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, relay: relay, log: log}
 	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_cancelled_total", Help: "Mails that nobody wants any more, counted once those of 20 people or more are, by the reason: read on the page, ended, no such contact, or nothing left to tell.",
+		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason; counted once those of 20 people or more are.",
 	}, []string{"reason"})
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "mails_refused_total", Help: "Mails that the mail server refused for good, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
@@ -70,7 +71,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 }
 
 // reasons are the words for why a mail is cancelled.
-var reasons = map[error]string{ErrNoContact: "no_contact", ErrUnwanted: "unwanted", ErrRead: "read", ErrEmpty: "empty"}
+var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty"}
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
@@ -206,7 +207,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	}
 	switch d.Kind {
 	case Overdue, EndpointDisabled:
-		t.Language = Language(s.config.NoticesLanguage)
+		t.Language = wording.Language(s.config.NoticesLanguage)
 		if err := t.addNotice(draft.Notice); err != nil {
 			return nil, err
 		}

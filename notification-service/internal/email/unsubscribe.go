@@ -5,12 +5,14 @@ import (
 	"fmt"
 	htmltemplate "html/template"
 	"sync"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 )
 
 // An Unsubscription is what a token ends.
 type Unsubscription struct {
 	Kind     string
-	Language Language
+	Language wording.Language
 	Ended    bool // already
 }
 
@@ -25,16 +27,15 @@ var unsubscribeLayout = sync.OnceValue(func() *htmltemplate.Template {
 // UnsubscribePage returns the page that says what ends, with the button that ends
 // it, or that it has ended.
 func UnsubscribePage(u Unsubscription) ([]byte, error) {
-	t := mailText{Language: u.Language}
 	var err error
 	say := func(key string) (text string) {
 		if err == nil {
-			text, err = t.say(key, nil)
+			text, err = u.Language.Say(key, nil)
 		}
 		return text
 	}
 	view := struct {
-		Language              Language
+		Language              wording.Language
 		Heading, What, Button string
 		Ended                 bool
 	}{Language: u.Language, Heading: say("ending.heading"), What: say("ending." + u.Kind), Button: say("ending.button"), Ended: u.Ended}

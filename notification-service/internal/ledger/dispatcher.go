@@ -258,7 +258,15 @@ func (d *Dispatcher) answered(a attempt) {
 	if a.suspect {
 		d.suspects--
 	}
+	wasOpen := a.lane.isOpen()
 	a.lane.answered(a.answer, now, d.config.DisableAfter)
+	switch isOpen := a.lane.isOpen(); {
+	case isOpen && !wasOpen:
+		d.log.Warn().Str("lane", a.lane.name).Str("class", a.answer.Class).
+			Msg("the target fails, circuit opened: its deliveries wait until a probe succeeds")
+	case wasOpen && !isOpen:
+		d.log.Info().Str("lane", a.lane.name).Msg("the target answers again, circuit closed")
+	}
 	if a.lane.disable || now.Before(a.lane.openUntil) {
 		a.lane.drop()
 	}

@@ -91,9 +91,12 @@ func (l *lane) adopt(leased LeasedLane, now time.Time) {
 	l.openUntil = now.Add(leased.OpenFor)
 }
 
+// isOpen reports whether the circuit is open, or only a probe closes it.
+func (l *lane) isOpen() bool { return l.failures >= circuitAfter }
+
 // limit returns how many requests the lane may have at once.
 func (l *lane) limit() int {
-	if l.failures >= circuitAfter {
+	if l.isOpen() {
 		return 1
 	}
 	return max(1, min(l.window, l.is.InFlight))
@@ -137,7 +140,7 @@ func (l *lane) take(now time.Time) claimed {
 // answered notes how an attempt went. Failing for disableAfter disables it.
 func (l *lane) answered(a Answer, now time.Time, disableAfter time.Duration) {
 	l.sending--
-	wasOpen := l.failures >= circuitAfter
+	wasOpen := l.isOpen()
 	switch a.Verdict {
 	case Unsent, Expired:
 		return // the target had no part in it
@@ -145,7 +148,7 @@ func (l *lane) answered(a Answer, now time.Time, disableAfter time.Duration) {
 		l.failures++
 		l.window = 1
 		l.fails(now, disableAfter)
-		if l.failures >= circuitAfter && !now.Before(l.openUntil) {
+		if l.isOpen() && !now.Before(l.openUntil) {
 			l.openUntil = now.Add(backoff.Delay(minOpen, maxOpen, l.failures-circuitAfter+1))
 		}
 		return

@@ -42,7 +42,7 @@ func newMetrics(reg prometheus.Registerer, c Channel) *metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
 		}),
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "deliveries_ended_total", Help: "Deliveries that came to an end: done, or dead, which wants an operator.",
+			Name: "deliveries_ended_total", Help: "Deliveries finished, by final state (done or dead).",
 		}, []string{"state"}),
 		claim: targets.NewHistogram(prometheus.HistogramOpts{
 			Name: "delivery_claim_duration_seconds", Help: "Time that the database takes to find what is due in the leased lanes.",
@@ -55,7 +55,7 @@ func newMetrics(reg prometheus.Registerer, c Channel) *metrics {
 			Name: "delivery_lanes_leased", Help: "Lanes that this worker leases.",
 		}),
 		open: targets.NewGauge(prometheus.GaugeOpts{
-			Name: "delivery_lanes_open", Help: "Of those, the ones whose circuit is open: nothing is sent there.",
+			Name: "delivery_circuits_open", Help: "Leased lanes whose circuit is open.",
 		}),
 	}
 	for _, state := range []State{Done, Dead} {

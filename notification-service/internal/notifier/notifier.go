@@ -24,7 +24,7 @@ type Announcer interface {
 
 // A Notifier writes notifications, and announces them once they are committed.
 type Notifier struct {
-	store     *postgres.Store
+	effects   *postgres.Effects
 	announcer Announcer
 	keyring   *event.Keyring // opens recipients
 }
@@ -32,15 +32,15 @@ type Notifier struct {
 // groupName is also that of the metrics and policies.
 const groupName = "notifications"
 
-// New returns a Notifier on store.
-func New(store *postgres.Store, announcer Announcer, keyring *event.Keyring) *Notifier {
-	return &Notifier{store, announcer, keyring}
+// New returns a Notifier on effects.
+func New(effects *postgres.Effects, announcer Announcer, keyring *event.Keyring) *Notifier {
+	return &Notifier{effects, announcer, keyring}
 }
 
 // Group is the group of consumers whose effect n is. It reads the queues of the
 // contract.
 func (n *Notifier) Group() consumer.Group {
-	return consumer.Group{Name: groupName, Queues: topology.ContractQueues(), Effect: n}
+	return consumer.Group{Name: groupName, Queues: topology.ContractQueues(), Effect: consumer.Typed(n)}
 }
 
 // Queues are those of the group, for a process that does not read them.
@@ -48,9 +48,9 @@ func Queues() topology.Group {
 	return topology.Group{Name: groupName, Queues: topology.ContractQueues(), Elsewhere: true}
 }
 
-// Read returns the *notification.Effect of m. It refuses a message whose
-// recipient is missing or does not open.
-func (n *Notifier) Read(m consumer.Message) (any, error) {
+// Read returns the effect of m. It refuses a message whose recipient is missing or
+// does not open.
+func (n *Notifier) Read(m consumer.Message) (*notification.Effect, error) {
 	recipient, err := n.recipient(m.Event.About().ReportID, m.Headers)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, erro
 
 // Apply writes the notifications of the batch in one statement, and announces
 // them.
-func (n *Notifier) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
-	applied, err := n.store.Apply(ctx, queue, batch)
+func (n *Notifier) Apply(ctx context.Context, queue string, batch []postgres.Message) (seen int, err error) {
+	applied, err := n.effects.Apply(ctx, queue, batch)
 	if err != nil {
 		return 0, err
 	}

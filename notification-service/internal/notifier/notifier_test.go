@@ -69,7 +69,7 @@ func TestReadWantsARecipient(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
-		} else if drafts := value.(*notification.Effect).Drafts; len(drafts) != 1 || drafts[0].Stream != notification.UserStream("ann") {
+		} else if drafts := value.Drafts; len(drafts) != 1 || drafts[0].Stream != notification.UserStream("ann") {
 			t.Errorf("%s: drafts %+v, want one for ann", tt.name, drafts)
 		}
 	}
@@ -79,15 +79,15 @@ func TestReadWantsARecipient(t *testing.T) {
 func TestApplyAnnouncesOnce(t *testing.T) {
 	t.Parallel()
 	keyring, heard := newKeyring(t), new(announced)
-	n := notifier.New(postgres.NewStore(pgtest.Notification(t)), heard, keyring)
+	n := notifier.New(postgres.New(pgtest.Notification(t), postgres.Options{}).Effects, heard, keyring)
 	report := uuid.New()
 	m := vote(amqp.Table{event.RecipientHeader: keyring.Seal(report, "ann")}, report)
-	var err error
-	if m.Value, err = n.Read(m); err != nil {
+	effect, err := n.Read(m)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{0, 1} {
-		seen, err := n.Apply(t.Context(), queue, []consumer.Message{m})
+		seen, err := n.Apply(t.Context(), queue, []postgres.Message{{ID: m.ID, Value: effect}})
 		if err != nil || seen != want {
 			t.Errorf("%d seen (error %v), want %d", seen, err, want)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 )
 
 // Each stream has numbers of its own, 1, 2, 3 …, in the order of the batch.
@@ -18,7 +17,7 @@ func TestApplyNumbersEachStream(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	own := notification.UserStream("ann")
-	first := []consumer.Message{message(own), message(notification.Officials), message(own), message(), message(own, notification.Officials)}
+	first := []postgres.Message{message(own), message(notification.Officials), message(own), message(), message(own, notification.Officials)}
 	applied := mustApply(t, store, first...)
 	want := []string{"user:ann:1", "role:official:1", "user:ann:2", "user:ann:3", "role:official:2"}
 	if got := places(applied.Batch.Notifications); !slices.Equal(got, want) {
@@ -33,7 +32,7 @@ func TestApplyNumbersEachStream(t *testing.T) {
 	}
 
 	// What Apply returns is what the database has.
-	stored, err := store.Since(t.Context(), []notification.Head{{Stream: own, Position: notification.Position{Seq: 3}}}, 10)
+	stored, err := store.Streams.Since(t.Context(), []notification.Head{{Stream: own, Position: notification.Position{Seq: 3}}}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +59,7 @@ func TestApplyOnce(t *testing.T) {
 	if len(applied.Batch.Feed) != 1 {
 		t.Errorf("%d feed events, want that of the new message", len(applied.Batch.Feed))
 	}
-	if _, err := store.Apply(t.Context(), "another queue", []consumer.Message{message(), {ID: old.ID, Value: new(notification.Effect)}}); err != nil {
+	if _, err := store.Effects.Apply(t.Context(), "another queue", []postgres.Message{message(), {ID: old.ID, Value: new(notification.Effect)}}); err != nil {
 		t.Errorf("the same id in another queue: %v", err)
 	}
 	if n := count(t, pool, `select count(*) from processed_messages`); n != 4 {
@@ -73,8 +72,8 @@ func TestApplyIsAtomic(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	good, bad := message(ann.Own()), message(ann.Own())
-	bad.Value.(*notification.Effect).Drafts[0].ID = good.Value.(*notification.Effect).Drafts[0].ID
-	if _, err := store.Apply(t.Context(), votes, []consumer.Message{good, bad}); err == nil {
+	bad.Value.Drafts[0].ID = good.Value.Drafts[0].ID
+	if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{good, bad}); err == nil {
 		t.Fatal("two notifications of one id: no error, want one")
 	}
 	if n := count(t, pool, `select (select count(*) from processed_messages) + (select count(*) from notifications) + (select count(*) from streams)`); n != 0 {
@@ -114,7 +113,7 @@ func TestApplyWaitsForTheOther(t *testing.T) {
 			}
 			done := make(chan result, 1)
 			go func() {
-				applied, err := store.Apply(t.Context(), votes, []consumer.Message{m})
+				applied, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{m})
 				done <- result{applied, err}
 			}()
 			waitForLock(t, pool)
@@ -135,7 +134,7 @@ func TestApplyConcurrently(t *testing.T) {
 	t.Parallel()
 	const workers, rounds, users = 6, 25, 4
 	store, pool := newStore(t)
-	batches := make([][]consumer.Message, rounds)
+	batches := make([][]postgres.Message, rounds)
 	for i := range batches {
 		for range 8 {
 			m := message(notification.UserStream(fmt.Sprint(rand.N(users))), notification.Officials)
@@ -147,7 +146,7 @@ func TestApplyConcurrently(t *testing.T) {
 	var reading, writing sync.WaitGroup
 	reading.Go(func() {
 		for last := int64(0); ctx.Err() == nil; {
-			page, err := store.Since(t.Context(), []notification.Head{{Stream: notification.Officials, Position: notification.Position{Seq: last}}}, 1000)
+			page, err := store.Streams.Since(t.Context(), []notification.Head{{Stream: notification.Officials, Position: notification.Position{Seq: last}}}, 1000)
 			if err != nil {
 				t.Errorf("read: %v", err)
 				return
@@ -165,7 +164,7 @@ func TestApplyConcurrently(t *testing.T) {
 			for _, b := range batches {
 				b = slices.Clone(b)
 				rand.Shuffle(len(b), func(i, j int) { b[i], b[j] = b[j], b[i] })
-				if _, err := store.Apply(t.Context(), votes, b); err != nil {
+				if _, err := store.Effects.Apply(t.Context(), votes, b); err != nil {
 					t.Errorf("apply: %v", err)
 				}
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -27,18 +26,18 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 	heard := webhook.Event{MessageID: uuid.NewString(), Type: string(event.VoteReceivedKey), ReportID: uuid.New(), ReportVersion: 1, Body: []byte("{}")}
 	for _, tt := range []struct {
 		name   string
-		handle func(store *postgres.Store) error
+		handle func(store *postgres.DB) error
 	}{
-		{"notification", func(store *postgres.Store) error {
-			_, err := store.Apply(t.Context(), votes, []consumer.Message{own})
+		{"notification", func(store *postgres.DB) error {
+			_, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{own})
 			return err
 		}},
-		{"webhook", func(store *postgres.Store) error {
-			_, _, err := store.Expand(t.Context(), "queue.webhooks", []webhook.Event{heard})
+		{"webhook", func(store *postgres.DB) error {
+			_, _, err := store.Endpoints.Expand(t.Context(), "queue.webhooks", []webhook.Event{heard})
 			return err
 		}},
-		{"follow", func(store *postgres.Store) error {
-			return store.Follow(t.Context(), ann, heard.ReportID)
+		{"follow", func(store *postgres.DB) error {
+			return store.Follows.Follow(t.Context(), ann, heard.ReportID)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestSeenMessageWaitsForAStandby(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(pool.Close)
-			store := postgres.NewStore(pool)
+			store := postgres.New(pool, postgres.Options{})
 			standby := server.AwaitStandby()
 			defer standby.Release()
 

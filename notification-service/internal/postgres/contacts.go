@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
-	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
 const contactColumns = `c.id, c.address, c.lane, c.language, c.zone, c.state, c.kinds, c.quiet_from, c.quiet_to`
@@ -24,7 +24,7 @@ func scanContact(row pgx.CollectableRow, more ...any) (c email.Contact, err erro
 	var from, to *int
 	err = row.Scan(append([]any{&c.ID, &c.Address, &c.Lane, &c.Language, &c.Zone, &c.State, &c.Kinds, &from, &to}, more...)...)
 	if from != nil && to != nil {
-		c.Quiet = &email.Quiet{From: *from, To: *to}
+		c.Quiet = &ledger.Quiet{From: *from, To: *to}
 	}
 	return c, err
 }
@@ -43,18 +43,24 @@ func oneContact(rows pgx.Rows, err error) (email.Contact, error) {
 	return c, nil
 }
 
-// Contact returns where reader wants to be written to, or email.ErrNoAddress.
-func (s *Store) Contact(ctx context.Context, reader notification.Reader) (email.Contact, error) {
+// Contacts are the addresses of readers who want mails, and what they want.
+type Contacts struct {
+	pool    *pgxpool.Pool
+	streams *Streams
+}
+
+// Get returns where reader wants to be written to, or email.ErrNoAddress.
+func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.Contact, error) {
 	return oneContact(s.pool.Query(ctx, `
 		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own()))
 }
 
-// SetContact keeps c as where reader wants to be written to. With the address of
+// Set keeps c as where reader wants to be written to. With the address of
 // before, known by one of the hashes, only its language and zone change. With
 // another one it is a new contact, which has to be proven and ends what waits for
 // the old one; what he wants to be told stays.
-func (s *Store) SetContact(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
-	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
+	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return email.Contact{}, err
 	}
 	var kept email.Contact
@@ -108,10 +114,10 @@ func lockStream(ctx context.Context, tx pgx.Tx, reader notification.Reader) (id 
 // contactLock keeps the advisory locks of contacts apart from others.
 const contactLock int32 = 0x6d61696c
 
-// RemoveContact forgets where reader wants to be written to, and that he wanted
+// Remove forgets where reader wants to be written to, and that he wanted
 // digests and mails about anonymous reports. What waits for him is cancelled
 // when it is due.
-func (s *Store) RemoveContact(ctx context.Context, reader notification.Reader) error {
+func (s *Contacts) Remove(ctx context.Context, reader notification.Reader) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		for _, table := range []string{"contacts", "digests", "mail_consents"} {
 			_, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, reader.Own())
@@ -123,9 +129,9 @@ func (s *Store) RemoveContact(ctx context.Context, reader notification.Reader) e
 	})
 }
 
-// SetMailPreferences keeps which notifications reader is mailed at once, and when
+// SetPreferences keeps which notifications reader is mailed at once, and when
 // not. It returns email.ErrNoAddress if he has given none.
-func (s *Store) SetMailPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *email.Quiet) (email.Contact, error) {
+func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error) {
 	var from, to *int
 	if quiet != nil {
 		from, to = &quiet.From, &quiet.To
@@ -140,7 +146,7 @@ func (s *Store) SetMailPreferences(ctx context.Context, reader notification.Read
 // the delivery. It returns email.ErrTooManyCodes if he has had too many. If others
 // have had too many sent to the same address nothing is sent, and nobody is told:
 // that the address is known is nobody's business.
-func (s *Store) SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error {
+func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		stream, err := lockStream(ctx, tx, reader)
 		if err != nil {
@@ -206,7 +212,7 @@ func (s *Store) SendCode(ctx context.Context, reader notification.Reader, contac
 // VerifyCode makes reader's contact active if one of the hashes is that of the
 // code which was sent last. Otherwise it returns email.ErrCode, and the code has
 // one try less.
-func (s *Store) VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error) {
+func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error) {
 	right := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var mac []byte
@@ -242,13 +248,13 @@ func (s *Store) VerifyCode(ctx context.Context, reader notification.Reader, cont
 	if !right {
 		return email.Contact{}, email.ErrCode
 	}
-	return s.Contact(ctx, reader)
+	return s.Get(ctx, reader)
 }
 
-// SetMailConsent keeps whether reader wants mails about a report that he filed
+// SetConsent keeps whether reader wants mails about a report that he filed
 // anonymously.
-func (s *Store) SetMailConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error {
-	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+func (s *Contacts) SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error {
+	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
 	}
 	sql := `insert into mail_consents (stream_id, report_id) select id, $2 from streams where name = $1 on conflict do nothing`
@@ -270,7 +276,7 @@ from unsubscribe_tokens u join contacts c on c.id = u.contact_id where u.hash = 
 
 // Unsubscription returns what the token of that hash ends, or email.ErrToken. It
 // changes nothing.
-func (s *Store) Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error) {
+func (s *Contacts) Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error) {
 	u, _, _, err := readUnsubscription(ctx, s.pool, hash)
 	return u, err
 }
@@ -294,7 +300,7 @@ func readUnsubscription(ctx context.Context, q querier, hash []byte) (u email.Un
 
 // Unsubscribe ends the mails that the token of that hash is for. It may be called
 // again.
-func (s *Store) Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error) {
+func (s *Contacts) Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error) {
 	var u email.Unsubscription
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var contact uuid.UUID
@@ -318,82 +324,4 @@ func (s *Store) Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscript
 		return nil
 	})
 	return u, err
-}
-
-// DigestSettings returns when reader wants digests.
-func (s *Store) DigestSettings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error) {
-	settings := email.DigestSettings{Frequency: email.Off, Weekday: time.Monday, At: email.DefaultDigestAt}
-	var weekday, at int
-	err := s.pool.QueryRow(ctx, `
-		select d.frequency, d.weekday, d.at from digests d join streams s on s.id = d.stream_id where s.name = $1`, reader.Own()).
-		Scan(&settings.Frequency, &weekday, &at)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return settings, nil
-	}
-	if err != nil {
-		return settings, fmt.Errorf("read digest: %w", err)
-	}
-	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
-	return settings, nil
-}
-
-// SetDigest keeps when reader wants digests. The first is about what comes in from
-// now on. It returns email.ErrNoAddress if he has given none.
-func (s *Store) SetDigest(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error {
-	if _, err := s.View(ctx, reader); err != nil {
-		return err
-	}
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		stream, err := lockStream(ctx, tx, reader)
-		if err != nil {
-			return err
-		}
-		if settings.Frequency == email.Off {
-			if _, err := tx.Exec(ctx, `delete from digests where stream_id = $1`, stream); err != nil {
-				return fmt.Errorf("end digest: %w", err)
-			}
-			return nil
-		}
-		tag, err := tx.Exec(ctx, `
-			insert into digests as d (stream_id, frequency, weekday, at, next_at, sent_seq)
-			select s.id, $2, $3, $4, 'infinity', s.last_seq from streams s join contacts c on c.stream_id = s.id where s.id = $1
-			on conflict (stream_id) do update set frequency = excluded.frequency, weekday = excluded.weekday, at = excluded.at`,
-			stream, settings.Frequency, int(settings.Weekday), int(settings.At))
-		if err != nil {
-			return fmt.Errorf("keep digest: %w", err)
-		}
-		if tag.RowsAffected() == 0 {
-			return email.ErrNoAddress
-		}
-		return moveDigest(ctx, tx, stream)
-	})
-}
-
-// moveDigest sets when the reader's next digest is due, by the clock of his zone. One
-// that is due already is left to whoever claims it.
-func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
-	var settings email.DigestSettings
-	var weekday, at int
-	var name string
-	var now time.Time
-	err := tx.QueryRow(ctx, `
-		select d.frequency, d.weekday, d.at, c.zone, now()
-		from digests d join contacts c on c.stream_id = d.stream_id where d.stream_id = $1`, stream).
-		Scan(&settings.Frequency, &weekday, &at, &name, &now)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // he wants none
-	}
-	if err != nil {
-		return fmt.Errorf("read digest: %w", err)
-	}
-	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
-	zone, err := email.Zone(name)
-	if err != nil {
-		return err
-	}
-	next, _ := settings.Next(now, zone)
-	if _, err := tx.Exec(ctx, `update digests set next_at = $2 where stream_id = $1 and next_at > now()`, stream, next); err != nil {
-		return fmt.Errorf("move digest: %w", err)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -38,13 +39,17 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	}
 }
 
-// RefuseErased has the store write nothing for those whom e has erased.
-func (s *Store) RefuseErased(e *erasure.Eraser, keys *event.Keyring) { s.erased, s.keys = e, keys }
+// Erased knows who was erased: nothing is written for them.
+type Erased struct {
+	pool   *pgxpool.Pool
+	eraser *erasure.Eraser // may be nil
+	keys   *event.Keyring
+}
 
 // hashes returns by which hashes the owners of streams would be known if they
 // were erased, and the stream of each.
-func (s *Store) hashes(streams ...string) (names []string, hashes [][]byte) {
-	if s.erased == nil {
+func (s *Erased) hashes(streams ...string) (names []string, hashes [][]byte) {
+	if s.eraser == nil {
 		return nil, nil
 	}
 	seen := make(map[string]bool, len(streams)) // a report may have thousands of followers
@@ -54,7 +59,7 @@ func (s *Store) hashes(streams ...string) (names []string, hashes [][]byte) {
 			continue
 		}
 		seen[name] = true
-		for _, hash := range s.erased.Hashes(user) {
+		for _, hash := range s.eraser.Hashes(user) {
 			names, hashes = append(names, name), append(hashes, hash)
 		}
 	}
@@ -271,10 +276,10 @@ func scrubLetter(keys *event.Keyring, body []byte, headers json.RawMessage, eras
 	return body, headers, changed || named || mentioned
 }
 
-// ScrubLetters takes from dead letters that were on their way whoever was erased
+// Scrub takes from dead letters that were on their way whoever was erased
 // meanwhile.
-func (s *Store) ScrubLetters(ctx context.Context, letters []deadletter.Letter) error {
-	if s.erased == nil {
+func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
+	if s.eraser == nil {
 		return nil
 	}
 	rows, err := s.pool.Query(ctx, `select user_mac from erasures where user_mac is not null`)
@@ -286,7 +291,7 @@ func (s *Store) ScrubLetters(ctx context.Context, letters []deadletter.Letter) e
 		return err
 	}
 	erased := func(userID string) bool {
-		return slices.ContainsFunc(s.erased.Hashes(userID), func(hash []byte) bool {
+		return slices.ContainsFunc(s.eraser.Hashes(userID), func(hash []byte) bool {
 			return slices.ContainsFunc(hashes, func(h []byte) bool { return bytes.Equal(h, hash) })
 		})
 	}

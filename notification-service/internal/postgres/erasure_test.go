@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -28,22 +28,32 @@ const hisAddress = "burung@surel.test"
 
 // An erasing is a store that honours erasures, and what it works with.
 type erasing struct {
-	*postgres.Store
+	*postgres.DB
 	t      *testing.T
 	pool   *pgxpool.Pool
 	keys   *event.Keyring
 	eraser *erasure.Eraser
 }
 
-func newErasing(t *testing.T) *erasing {
+func newErasing(t *testing.T, options ...postgres.Options) *erasing {
 	t.Helper()
-	store, pool := newStore(t)
+	pool := pgtest.Notification(t)
 	keys, err := event.ParseKeyring(event.NewKey("k2") + "," + event.NewKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &erasing{store, t, pool, keys, erasure.New(pool, keys, postgres.ErasureSteps(keys), zerolog.Nop())}
-	store.RefuseErased(e.eraser, keys)
+	return openErasing(t, pool, keys, options...)
+}
+
+// openErasing returns an erasing on pool.
+func openErasing(t *testing.T, pool *pgxpool.Pool, keys *event.Keyring, options ...postgres.Options) *erasing {
+	t.Helper()
+	e := &erasing{t: t, pool: pool, keys: keys, eraser: erasure.New(pool, keys, postgres.ErasureSteps(keys), zerolog.Nop())}
+	o := postgres.Options{Erased: e.eraser, Keys: keys}
+	for _, more := range options {
+		o.Mail, o.MailDue, o.Push = more.Mail, more.MailDue, more.Push
+	}
+	e.DB = postgres.New(pool, o)
 	return e
 }
 
@@ -134,7 +144,7 @@ func (e *erasing) addContact(reader notification.Reader, address string) {
 // archive keeps letters as the service does.
 func (e *erasing) archive(letters []deadletter.Letter) error {
 	store := deadletter.NewStore(e.pool)
-	store.BeforeArchive(e.ScrubLetters)
+	store.BeforeArchive(e.Erased.Scrub)
 	return store.Archive(e.t.Context(), letters)
 }
 
@@ -196,15 +206,15 @@ func (e *erasing) wantNoRecipient() {
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
-	mustApply(t, e.Store, append(messages(5, kanari.Own()), messages(3, notification.Officials)...)...)
-	mustApply(t, e.Store, messages(2, ann.Own())...)
+	mustApply(t, e.DB, append(messages(5, kanari.Own()), messages(3, notification.Officials)...)...)
+	mustApply(t, e.DB, messages(2, ann.Own())...)
 	for _, r := range []notification.Reader{kanari, olga, ann} {
-		page, err := e.List(t.Context(), r, nil, false, 10)
+		page, err := e.Streams.List(t.Context(), r, nil, false, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, item := range page.Items[:1] {
-			if _, err := e.Mark(t.Context(), r, item.ID, false); err != nil {
+			if _, err := e.Streams.Mark(t.Context(), r, item.ID, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -239,7 +249,7 @@ func TestErasure(t *testing.T) {
 		}
 	}
 	for _, other := range []notification.Reader{olga, ann} {
-		if v, err := e.View(t.Context(), other); err != nil || len(v.Heads) != len(other.Streams()) {
+		if v, err := e.Streams.View(t.Context(), other); err != nil || len(v.Heads) != len(other.Streams()) {
 			t.Errorf("%s: view %+v, error %v", other.UserID, v, err)
 		}
 	}
@@ -255,27 +265,27 @@ func TestErasure(t *testing.T) {
 func TestErasedStaysErased(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
-	mustApply(t, e.Store, messages(2, kanari.Own())...)
+	mustApply(t, e.DB, messages(2, kanari.Own())...)
 	e.erase()
 
 	late := message(kanari.Own(), notification.Officials)
-	applied := mustApply(t, e.Store, late, message(ann.Own()))
+	applied := mustApply(t, e.DB, late, message(ann.Own()))
 	if len(applied.Batch.Notifications) != 2 || len(applied.Batch.Feed) != 2 || applied.Seen != 0 {
 		t.Errorf("%v and %d feed events, want what is for others", places(applied.Batch.Notifications), len(applied.Batch.Feed))
 	}
-	if again := mustApply(t, e.Store, late); again.Seen != 1 {
+	if again := mustApply(t, e.DB, late); again.Seen != 1 {
 		t.Error("the message is not known when it comes again")
 	}
 	if err := e.archive(e.letters()); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := e.View(t.Context(), kanari); err == nil {
+	if v, err := e.Streams.View(t.Context(), kanari); err == nil {
 		t.Errorf("his page sees %+v, want an error", v)
 	}
 	e.wantNoTraces()
 
 	// Nor after the key of the hash was moved behind another one.
-	if _, err := e.Apply(t.Context(), votes, []consumer.Message{message(kanari.Own())}); err != nil {
+	if _, err := e.Effects.Apply(t.Context(), votes, []postgres.Message{message(kanari.Own())}); err != nil {
 		t.Fatal(err)
 	}
 	e.wantNoTraces()
@@ -286,7 +296,7 @@ func TestErasedStaysErased(t *testing.T) {
 func TestErasureBesideTheConsumer(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
-	mustApply(t, e.Store, message(kanari.Own()))
+	mustApply(t, e.DB, message(kanari.Own()))
 	writer, err := e.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -337,15 +347,13 @@ func TestErasureOutlivesItsKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &erasing{postgres.NewStore(pool), t, pool, keys, erasure.New(pool, keys, postgres.ErasureSteps(keys), zerolog.Nop())}
-		e.RefuseErased(e.eraser, keys)
-		all = append(all, e)
+		all = append(all, openErasing(t, pool, keys))
 	}
 	all[0].erase()
-	mustApply(t, all[1].Store, message(kanari.Own()))
+	mustApply(t, all[1].DB, message(kanari.Own()))
 	all[1].wantNoTraces()
 	all[1].erase()
-	mustApply(t, all[1].Store, message(kanari.Own()))
+	mustApply(t, all[1].DB, message(kanari.Own()))
 	all[1].wantNoTraces()
 	if n := count(t, pool, `select count(*) from erasures where user_mac is not null`); n != 1 {
 		t.Errorf("%d hashes of him, want one", n)

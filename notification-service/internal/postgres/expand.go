@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -65,7 +66,7 @@ select (select count(*) from fresh), array(select distinct lane from written whe
 // Expand writes the deliveries of the events, which came from queue and whose
 // ids are distinct, in one transaction, unless their messages were seen before.
 // It returns how many were, and the lanes in which something is due now.
-func (s *Store) Expand(ctx context.Context, queue string, events []webhook.Event) (seen int, lanes []string, err error) {
+func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.Event) (seen int, lanes []string, err error) {
 	var (
 		ids, types           = make([]string, len(events)), make([]string, len(events))
 		reports              = make(pgtype.FlatArray[pgtype.UUID], len(events))
@@ -95,9 +96,9 @@ func (s *Store) Expand(ctx context.Context, queue string, events []webhook.Event
 	return len(events) - fresh, lanes, nil
 }
 
-// Endpoints returns those of the endpoints that exist, as whoever sends to them
+// Targets returns those of the endpoints that exist, as whoever sends to them
 // needs them: a secret that has signed before is there only while it still does.
-func (s *Store) Endpoints(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpoint, error) {
+func (s *Endpoints) Targets(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpoint, error) {
 	rows, err := s.pool.Query(ctx, `
 		select id, url, state, secret, case when previous_secret_until > now() then previous_secret end, order_policy, in_flight
 		from webhook_endpoints where id = any($1)`, ids)
@@ -113,9 +114,9 @@ func (s *Store) Endpoints(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpo
 	return endpoints, nil
 }
 
-// DisableEndpoint disables an enabled endpoint, holds what waits for it, has the
+// GiveUp disables an enabled endpoint, holds what waits for it, has the
 // operators mailed and writes the audit log. It reports whether it did.
-func (s *Store) DisableEndpoint(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
+func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
 	disabled := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
@@ -132,7 +133,7 @@ func (s *Store) DisableEndpoint(ctx context.Context, id uuid.UUID, reason webhoo
 		if err != nil {
 			return fmt.Errorf("hold deliveries: %w", err)
 		}
-		if s.notices[email.Operators] {
+		if slices.Contains(s.notices, email.Operators) {
 			if err := noticeDisabled(ctx, tx, id); err != nil {
 				return err
 			}

@@ -7,18 +7,24 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
+// Follows are the reports that readers follow.
+type Follows struct {
+	pool    *pgxpool.Pool
+	streams *Streams
+}
+
 // Follow has reader hear of the report's changes of status from now on. To
 // follow it again changes nothing. Whether there is such a report is not
 // asked: it is in another database.
-func (s *Store) Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
-	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
+	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
 	}
 	// Two requests at once may both find room: the limits keep the work small, and
@@ -52,7 +58,7 @@ func (s *Store) Follow(ctx context.Context, reader notification.Reader, report u
 }
 
 // Unfollow undoes Follow.
-func (s *Store) Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
+func (s *Follows) Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
 	_, err := s.pool.Exec(ctx, `
 		delete from follows where report_id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), report)
 	if err != nil {
@@ -61,9 +67,9 @@ func (s *Store) Unfollow(ctx context.Context, reader notification.Reader, report
 	return nil
 }
 
-// Follows lists the reports that reader follows, the latest first. While one is
+// List lists the reports that reader follows, the latest first. While one is
 // hidden it is not among them.
-func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
+func (s *Follows) List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
 	rows, err := s.pool.Query(ctx, `
 		select f.report_id, f.followed_at from follows f join streams s on s.id = f.stream_id
 		where s.name = $1 and not exists (select from moderated_reports m where m.report_id = f.report_id and m.hidden)
@@ -81,10 +87,10 @@ func (s *Store) Follows(ctx context.Context, reader notification.Reader) ([]noti
 // followers returns the streams of those who follow the reports whose status
 // the batch changes. For other batches it asks nothing: votes are many, and
 // followers do not hear of them.
-func (s *Store) followers(ctx context.Context, batch []consumer.Message) (map[uuid.UUID][]notification.Stream, error) {
+func followers(ctx context.Context, pool *pgxpool.Pool, batch []Message) (map[uuid.UUID][]notification.Stream, error) {
 	var reports []uuid.UUID
 	for _, m := range batch {
-		if data := effectOf(m).Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
+		if data := m.Value.Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
 			reports = append(reports, data.ReportID)
 		}
 	}
@@ -93,7 +99,7 @@ func (s *Store) followers(ctx context.Context, batch []consumer.Message) (map[uu
 	}
 	// PostgreSQL plans "= any" of an array anew each time, which costs more than
 	// to answer it.
-	rows, err := s.pool.Query(ctx, `
+	rows, err := pool.Query(ctx, `
 		select f.report_id, s.name
 		from unnest($1::uuid[]) as wanted (id) join follows f on f.report_id = wanted.id join streams s on s.id = f.stream_id`, reports)
 	if err != nil {

@@ -11,23 +11,22 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // moved returns the message of a change of status.
-func moved(report uuid.UUID, recipient string) consumer.Message {
+func moved(report uuid.UUID, recipient string) postgres.Message {
 	m := &event.StatusUpdate{
 		Subject:   event.Subject{ReportID: report, ReportVersion: 2, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.InProgress,
 	}
-	return consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, recipient)}
+	return postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, recipient)}
 }
 
-func mustFollow(t *testing.T, store *postgres.Store, reader notification.Reader, report uuid.UUID) {
+func mustFollow(t *testing.T, store *postgres.DB, reader notification.Reader, report uuid.UUID) {
 	t.Helper()
-	if err := store.Follow(t.Context(), reader, report); err != nil {
+	if err := store.Follows.Follow(t.Context(), reader, report); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,13 +44,13 @@ func TestFollowersAreTold(t *testing.T) {
 	mustFollow(t, store, bob, report) // again
 	mustFollow(t, store, ann, other)
 	mustFollow(t, store, olga, other)
-	if err := store.Unfollow(t.Context(), olga, other); err != nil {
+	if err := store.Follows.Unfollow(t.Context(), olga, other); err != nil {
 		t.Fatal(err)
 	}
 
 	first, second := moved(report, "ann"), moved(other, "")
 	vote := message(ann.Own())
-	vote.Value.(*notification.Effect).Feed.ReportID = report
+	vote.Value.Feed.ReportID = report
 	applied := mustApply(t, store, first, second, vote)
 	got := places(applied.Batch.Notifications)
 	slices.Sort(got)
@@ -68,11 +67,11 @@ func TestFollowersAreTold(t *testing.T) {
 	if want := []string{"user:ann:4", "user:ann:5", "user:bob:2", "user:bob:3", "user:olga:2", "user:olga:3"}; !slices.Equal(got, want) {
 		t.Errorf("of two changes at once, told were %v, want %v", got, want)
 	}
-	page, err := store.List(t.Context(), bob, nil, true, 10)
+	page, err := store.Streams.List(t.Context(), bob, nil, true, 10)
 	if err != nil || len(page.Items) != 3 || page.View.Unread != 3 {
 		t.Errorf("bob's list is %+v (error %v), want three that are unread", page, err)
 	}
-	list, err := store.Follows(t.Context(), ann)
+	list, err := store.Follows.List(t.Context(), ann)
 	if err != nil || len(list) != 2 || list[0].ReportID != other || list[1].ReportID != report {
 		t.Errorf("ann follows %v (error %v), want the latest first", list, err)
 	}
@@ -89,12 +88,12 @@ func TestFollowsHaveLimits(t *testing.T) {
 	}
 	mustFollow(t, store, ann, report)
 	mustFollow(t, store, ann, report) // which she does
-	if err := store.Follow(t.Context(), ann, uuid.New()); fault.KindOf(err) != fault.Conflict {
+	if err := store.Follows.Follow(t.Context(), ann, uuid.New()); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("one too many: %v, want a conflict", err)
 	}
 	mustExec(t, pool, `insert into streams (name) select 'user:f' || n from generate_series(2, $1) n`, notification.MaxFollowers)
 	mustExec(t, pool, `insert into follows (stream_id, report_id) select id, $1 from streams where name like 'user:f%'`, report)
-	if err := store.Follow(t.Context(), olga, report); fault.KindOf(err) != fault.Conflict {
+	if err := store.Follows.Follow(t.Context(), olga, report); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("one follower too many: %v, want a conflict", err)
 	}
 	if applied := mustApply(t, store, moved(report, "")); len(applied.Batch.Notifications) != notification.MaxFollowers {
@@ -110,13 +109,13 @@ func TestFollowsGoWithTheirReader(t *testing.T) {
 		t.Parallel()
 		e := newErasing(t)
 		report := uuid.New()
-		mustFollow(t, e.Store, kanari, report)
-		mustFollow(t, e.Store, ann, report)
+		mustFollow(t, e.DB, kanari, report)
+		mustFollow(t, e.DB, ann, report)
 		e.erase()
-		if got := places(mustApply(t, e.Store, moved(report, "")).Batch.Notifications); !slices.Equal(got, []string{"user:ann:1"}) {
+		if got := places(mustApply(t, e.DB, moved(report, "")).Batch.Notifications); !slices.Equal(got, []string{"user:ann:1"}) {
 			t.Errorf("told were %v, want ann alone", got)
 		}
-		if err := e.Follow(t.Context(), kanari, report); err == nil {
+		if err := e.Follows.Follow(t.Context(), kanari, report); err == nil {
 			t.Error("he follows a report after he was erased")
 		}
 		wantFollows(t, e.pool, 1)
@@ -150,7 +149,7 @@ func TestOnlyOwn(t *testing.T) {
 	other := notification.Reader{UserID: "oskar", Official: true}
 	view := func(reader notification.Reader) string {
 		t.Helper()
-		page, err := store.List(t.Context(), reader, nil, false, 10)
+		page, err := store.Streams.List(t.Context(), reader, nil, false, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +157,7 @@ func TestOnlyOwn(t *testing.T) {
 	}
 	set := func(only bool) {
 		t.Helper()
-		if _, err := store.SetOnlyOwn(t.Context(), olga, only); err != nil {
+		if _, err := store.Streams.SetOnlyOwn(t.Context(), olga, only); err != nil {
 			t.Fatal(err)
 		}
 	}

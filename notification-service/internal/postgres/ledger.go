@@ -7,12 +7,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 )
 
 // A Ledger keeps deliveries and lanes. It is a ledger.Store.
-type Ledger struct{ *Store }
+type Ledger struct{ pool *pgxpool.Pool }
 
 // freshPlan lets the server plan a statement each time. What waits may be nothing
 // now and a million rows in a minute: a plan that was made for the empty table
@@ -36,7 +37,7 @@ with recursive first as (
 select lane from first where due_at <= now()`
 
 // DueLanes returns the lanes of the channel in which something is due.
-func (s Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
+func (s *Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
 	rows, err := s.pool.Query(ctx, dueLanesSQL, freshPlan, channel)
 	if err != nil {
 		return nil, fmt.Errorf("find due lanes: %w", err)
@@ -51,7 +52,7 @@ func (s Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) 
 // Lease leases those of the lanes that no other worker does, and makes the rows
 // of new ones. All do so in the same order, so that two never wait for one
 // another.
-func (s Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
+func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
 	rows, err := s.pool.Query(ctx, `
 		insert into lanes as l (channel, lane, owner, lease_until)
 		select $1, name, $2, now() + $4 from unnest($3::text[]) as n (name) order by name collate "C"
@@ -73,7 +74,7 @@ func (s Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lane
 }
 
 // Release gives lanes back.
-func (s Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, lanes []string) error {
+func (s *Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, lanes []string) error {
 	_, err := s.pool.Exec(ctx, `
 		update lanes set owner = null, lease_until = null
 		where channel = $1 and owner = $2 and lane = any($3)`, channel, owner, lanes)
@@ -98,7 +99,7 @@ cross join lateral (
   order by d.due_at, d.id limit w.amount) d`
 
 // Claim returns due deliveries of leased lanes, without those in hand.
-func (s Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim, inHand []int64) ([]ledger.Delivery, error) {
+func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim, inHand []int64) ([]ledger.Delivery, error) {
 	lanes, amounts, byReport := make([]string, len(claims)), make([]int, len(claims)), make([]bool, len(claims))
 	for i, c := range claims {
 		lanes[i], amounts[i], byReport[i] = c.Lane, c.Limit, c.ByReport
@@ -153,7 +154,7 @@ from changed join o using (id) where o.sent
 on conflict do nothing`
 
 // Record writes outcomes and lanes down, in one transaction.
-func (s Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []ledger.Outcome, lanes []ledger.LaneState) error {
+func (s *Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []ledger.Outcome, lanes []ledger.LaneState) error {
 	var o outcomeColumns
 	for _, outcome := range outcomes {
 		o.add(outcome)
@@ -216,7 +217,7 @@ func (c *laneColumns) add(l ledger.LaneState) {
 }
 
 // Withdraw holds or cancels what waits in the lanes.
-func (s Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) error {
+func (s *Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) error {
 	_, err := s.pool.Exec(ctx, `
 		update deliveries set state = $3, done_at = case when $3 = 'cancelled' then now() end
 		where channel = $1 and lane = any($2) and state = 'waiting'`,

@@ -19,7 +19,7 @@ const channel = "webhook"
 func TestRecordTwice(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	store := postgres.Ledger{Store: postgres.NewStore(pool)}
+	store := postgres.New(pool, postgres.Options{}).Ledger
 	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body) values ('webhook', 'a', 'a', 'm', 'k', '')`)
 	claimed, err := store.Claim(t.Context(), channel, []ledger.Claim{{Lane: "a", Limit: 1}}, nil)
 	if err != nil || len(claimed) != 1 {
@@ -49,7 +49,7 @@ func TestRecordTwice(t *testing.T) {
 func TestRecordOfWithdrawn(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	store := postgres.Ledger{Store: postgres.NewStore(pool)}
+	store := postgres.New(pool, postgres.Options{}).Ledger
 	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state) values
 		('webhook', 'a', 'a', 'arrived', 'k', '', 'held'), ('webhook', 'a', 'a', 'failed', 'k', '', 'held'), ('webhook', 'a', 'a', 'cancelled', 'k', '', 'cancelled')`)
 	rows, err := pool.Query(t.Context(), `select id from deliveries order by id`)
@@ -84,7 +84,7 @@ func TestRecordOfWithdrawn(t *testing.T) {
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	store := postgres.Ledger{Store: postgres.NewStore(pool)}
+	store := postgres.New(pool, postgres.Options{}).Ledger
 	one, other := uuid.New(), uuid.New()
 	lease := func(owner uuid.UUID, want ...string) []ledger.LeasedLane {
 		t.Helper()
@@ -127,7 +127,7 @@ func TestLeases(t *testing.T) {
 func TestDueLanes(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	store := postgres.Ledger{Store: postgres.NewStore(pool)}
+	store := postgres.New(pool, postgres.Options{}).Ledger
 	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state, due_at)
 		select case when n % 7 = 0 then 'email' else 'webhook' end, 'lane ' || n % 50, 'a', 'm' || n, 'k', '',
 		  (array['waiting', 'held', 'done', 'dead'])[1 + n % 4], now() + (n % 3 - 1) * interval '1 hour'
@@ -154,7 +154,7 @@ func TestDueLanes(t *testing.T) {
 func TestOldDeliveriesGo(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	store := postgres.NewStore(pool)
+	store := postgres.New(pool, postgres.Options{})
 	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state, done_at)
 		select 'webhook', 'a', 'a', 'old ' || n, 'k', '', 'done', now() - interval '31 days' from generate_series(1, 6000) n`)
 	mustExec(t, pool, `insert into deliveries (channel, lane, target, message_id, kind, body, state, created_at, done_at) values
@@ -164,7 +164,7 @@ func TestOldDeliveriesGo(t *testing.T) {
 	pieces := 0
 	for more := true; more; pieces++ {
 		var err error
-		if more, err = store.DeliveryUpkeep(t.Context(), 30*24*time.Hour); err != nil {
+		if more, err = store.Deliveries.Upkeep(t.Context(), 30*24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}

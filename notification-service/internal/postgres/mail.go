@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,16 +12,23 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
-	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 )
+
+// Mails are the deliveries by mail, and what came back of them.
+type Mails struct {
+	canceller
+	pool *pgxpool.Pool
+}
 
 // Draft returns what a delivery is about now: what its reader wants, what he has
 // read, and what is still there.
-func (s *Store) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
 	switch d.Kind {
 	case email.Overdue:
 		return s.draftOverdue(ctx, d)
@@ -41,7 +47,7 @@ func (s *Store) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 	case d.Kind == email.Code:
 		return draft, nil
 	case draft.Contact.State != email.Active:
-		return email.Draft{}, email.ErrUnwanted
+		return email.Draft{}, ledger.ErrUnwanted
 	case d.Kind == email.Digest:
 		err = s.addWindow(ctx, &draft, stream, d)
 	default:
@@ -52,7 +58,7 @@ func (s *Store) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 
 // draft returns a contact with its token for mails of that kind, and the number
 // of its reader's stream.
-func (s *Store) draft(ctx context.Context, contact uuid.UUID, kind string) (draft email.Draft, stream int64, err error) {
+func (s *Mails) draft(ctx context.Context, contact uuid.UUID, kind string) (draft email.Draft, stream int64, err error) {
 	rows, err := s.pool.Query(ctx, `
 		select `+contactColumns+`, c.stream_id, now(), coalesce(u.token, '')
 		from contacts c left join unsubscribe_tokens u on u.contact_id = c.id and u.kind = $2 where c.id = $1`, contact, kind)
@@ -84,33 +90,33 @@ left join notification_reads r on r.reader = n.stream_id and r.stream_id = n.str
 where n.stream_id = $1 and n.type not in ('report.moderated', 'report.commented') and `
 
 // addNotification adds the one notification that a mail is about.
-func (s *Store) addNotification(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
-	kind, item, err := s.item(ctx, stream, d)
+func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
+	kind, item, err := readItem(ctx, s.pool, stream, d)
 	switch {
 	case err != nil:
 		return err
 	case !item.Withheld && !draft.Contact.Wants(kind):
-		return email.ErrUnwanted
+		return ledger.ErrUnwanted
 	}
-	draft.Items, draft.Total = []email.Item{item}, 1
+	draft.Items, draft.Total = []wording.Item{item}, 1
 	return nil
 }
 
-// item returns the one notification that a delivery is about, unless its reader has
+// readItem returns the one notification that a delivery is about, unless its reader has
 // read it or does not allow for it any more.
-func (s *Store) item(ctx context.Context, stream int64, d *ledger.Delivery) (kind string, item email.Item, err error) {
+func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
-	err = s.pool.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
+	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
 		Scan(nil, &kind, &item.Data, &item.Withheld, &item.Read, nil, &allowed)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return "", item, email.ErrEmpty
+		return "", item, ledger.ErrEmpty
 	case err != nil:
 		return "", item, fmt.Errorf("read notification: %w", err)
 	case item.Read:
-		return "", item, email.ErrRead
+		return "", item, ledger.ErrRead
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
-		return "", item, email.ErrUnwanted
+		return "", item, ledger.ErrUnwanted
 	}
 	return kind, item, nil
 }
@@ -118,7 +124,7 @@ func (s *Store) item(ctx context.Context, stream int64, d *ledger.Delivery) (kin
 // addWindow adds what a digest is about: the notifications in its range of
 // numbers that are there and that no mail of their own is about, those that are
 // unread first. If all have been read, there is nothing to tell.
-func (s *Store) addWindow(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
+func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64, d *ledger.Delivery) error {
 	var window email.Window
 	if err := json.Unmarshal(d.Body, &window); err != nil {
 		return fmt.Errorf("read window of a digest: %w", err)
@@ -136,7 +142,7 @@ func (s *Store) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 	if err != nil {
 		return fmt.Errorf("read digest: %w", err)
 	}
-	var item email.Item
+	var item wording.Item
 	var unread int64
 	_, err = pgx.ForEachRow(rows, []any{&item.Data, &item.Withheld, &item.Read, &draft.Total, &draft.Withheld, &unread}, func() error {
 		draft.Items = append(draft.Items, item)
@@ -147,16 +153,16 @@ func (s *Store) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 	case err != nil:
 		return fmt.Errorf("read digest: %w", err)
 	case draft.Total == 0:
-		return email.ErrEmpty
+		return ledger.ErrEmpty
 	case unread == 0:
-		return email.ErrRead
+		return ledger.ErrRead
 	}
 	return nil
 }
 
 // UnsubscribeToken keeps a sealed token and its hash for the contact and kind,
 // unless there is one, and returns the one that is kept.
-func (s *Store) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error) {
+func (s *Mails) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error) {
 	var kept string
 	err := s.pool.QueryRow(ctx, `
 		insert into unsubscribe_tokens (hash, contact_id, kind, token) values ($1, $2, $3, $4)
@@ -168,21 +174,10 @@ func (s *Store) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind st
 	return kept, nil
 }
 
-// CancelDelivery cancels a delivery that waits, for the reason.
-func (s *Store) CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error {
-	_, err := s.pool.Exec(ctx, `
-		update deliveries set state = 'cancelled', last_class = $3, done_at = now()
-		where id = $1 and channel = $2 and state = 'waiting'`, delivery, channel, reason)
-	if err != nil {
-		return fmt.Errorf("cancel delivery: %w", err)
-	}
-	return nil
-}
-
 // MailBounced notes a bounce, once however often it comes. One that is hard, or so
 // many soft ones in their period, end what is sent to the contact; so does a
 // complaint.
-func (s *Store) MailBounced(ctx context.Context, b email.Bounce) error {
+func (s *Mails) MailBounced(ctx context.Context, b email.Bounce) error {
 	state := email.Bounced
 	if b.Complaint() {
 		state = email.Complained
@@ -206,118 +201,10 @@ func (s *Store) MailBounced(ctx context.Context, b email.Bounce) error {
 	return nil
 }
 
-// CountDigests returns how many of a half are due.
-func (s *Store) CountDigests(ctx context.Context, tx pgx.Tx, half email.Half) (n int64, err error) {
-	if err := tx.QueryRow(ctx, `select count(*) from digests where next_at <= now() and stream_id % 2 = $1`, half).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count due digests: %w", err)
-	}
-	return n, nil
-}
-
-// ClaimDigests writes a delivery for up to limit due digests of a half that are not
-// empty, each due at a moment of its own within spread, and sets when the next ones are.
-// What a digest is about are the numbers above those of the one before, up to the
-// head of the stream: they have no gaps and are in the order of the commits, so
-// that none is left out and none comes twice. It returns how many it claimed.
-func (s *Store) ClaimDigests(ctx context.Context, tx pgx.Tx, half email.Half, limit int, spread time.Duration) (claimed int, err error) {
-	rows, err := tx.Query(ctx, `
-		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),
-		  c.id, coalesce(c.lane, ''), coalesce(c.zone, 'UTC'), coalesce(c.state = 'active', false)
-		from digests d join streams s on s.id = d.stream_id left join contacts c on c.stream_id = d.stream_id
-		where d.next_at <= now() and d.stream_id % 2 = $2 order by d.next_at limit $1 for update of d skip locked`, limit, half)
-	if err != nil {
-		return 0, fmt.Errorf("read due digests: %w", err)
-	}
-	var (
-		stream, after, head int64
-		settings            email.DigestSettings
-		weekday, at         int
-		due, now            time.Time
-		contact             *uuid.UUID
-		lane, zoneName      string
-		active              bool
-
-		mails digestColumns
-		moved struct {
-			streams, seqs []int64
-			next          []time.Time
-		}
-		zones = make(map[string]*time.Location) // reading one takes longer than all the rest
-	)
-	columns := []any{&stream, &settings.Frequency, &weekday, &at, &due, &after, &head, &now, &contact, &lane, &zoneName, &active}
-	_, err = pgx.ForEachRow(rows, columns, func() error {
-		claimed++
-		zone := zones[zoneName]
-		if zone == nil {
-			var err error
-			if zone, err = schedule.Zone(zoneName); err != nil { // it was checked when it was given; lists of zones change
-				zone = time.UTC
-			}
-			zones[zoneName] = zone
-		}
-		settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
-		next, _ := settings.Next(now, zone)
-		moved.streams, moved.seqs, moved.next = append(moved.streams, stream), append(moved.seqs, head), append(moved.next, next)
-		if head == after || contact == nil || !active {
-			return nil // it only moves
-		}
-		window, err := json.Marshal(email.Window{After: after, To: head})
-		if err != nil {
-			return fmt.Errorf("encode window: %w", err)
-		}
-		place := time.Duration(binary.BigEndian.Uint64((*contact)[8:])>>1) % max(spread, 1) // the same each day
-		// The day and the head: who moves his hour has two on a day.
-		period := due.In(zone).Format(time.DateOnly) + "." + strconv.FormatInt(head, 10)
-		mails.add(*contact, lane, period, window, place, next)
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("read due digests: %w", err)
-	}
-	if claimed == 0 {
-		return 0, nil
-	}
-	_, err = tx.Exec(ctx, `
-		insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
-		select $1, lane, target, period, $2, body, now() + make_interval(secs => place_s), next
-		from unnest($3::text[], $4::text[], $5::text[], $6::bytea[], $7::double precision[], $8::timestamptz[])
-		  as m (lane, target, period, body, place_s, next)
-		on conflict (channel, target, message_id, kind) do nothing`,
-		email.Channel, email.Digest, mails.lanes, mails.targets, mails.periods, mails.bodies, mails.places, mails.next)
-	if err != nil {
-		return 0, fmt.Errorf("write digests: %w", err)
-	}
-	_, err = tx.Exec(ctx, `
-		update digests d set sent_seq = m.seq, next_at = m.next
-		from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as m (stream_id, seq, next) where d.stream_id = m.stream_id`,
-		moved.streams, moved.seqs, moved.next)
-	if err != nil {
-		return 0, fmt.Errorf("move digests: %w", err)
-	}
-	return claimed, nil
-}
-
-// digestColumns are the deliveries of digests.
-type digestColumns struct {
-	lanes, targets, periods []string
-	bodies                  [][]byte
-	places                  []float64 // in seconds from now
-	next                    []time.Time
-}
-
-func (c *digestColumns) add(contact uuid.UUID, lane, period string, window []byte, place time.Duration, next time.Time) {
-	c.lanes = append(c.lanes, lane)
-	c.targets = append(c.targets, contact.String())
-	c.periods = append(c.periods, period)
-	c.bodies = append(c.bodies, window)
-	c.places = append(c.places, place.Seconds())
-	c.next = append(c.next, next)
-}
-
 // MailFigures returns what operators may know of mails. Hosts where few people
 // have an address are counted together, and so are lanes of codes with those of
 // their hosts.
-func (s *Store) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {
+func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {
 	var now time.Time
 	var named []string
 	err := s.pool.QueryRow(ctx, `
@@ -341,7 +228,7 @@ func (s *Store) MailFigures(ctx context.Context, rounding *crowd.Rounding) (emai
 // stuckMails counts the people whose mails are stuck. One is stuck since it was
 // due, or since its first attempt. Since when a lane is, the person tells who is
 // the last in the smallest crowd that is shown: the oldest mail would tell of one.
-func (s *Store) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf time.Time, lanes []string) ([]email.LaneStatus, error) {
+func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf time.Time, lanes []string) ([]email.LaneStatus, error) {
 	offsets := make([]int, len(lanes))
 	for i, lane := range lanes {
 		offsets[i] = rounding.Offset("stuck", lane, asOf.Format(time.RFC3339))
@@ -381,7 +268,7 @@ func (s *Store) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 // host and code, the most frequent first. A bounce is in the figures of 30 days,
 // so that their boundaries stay for a month: if they moved each day, the days
 // together would tell the number.
-func (s *Store) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
+func (s *Mails) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
 	rows, err := s.pool.Query(ctx, `
 		select coalesce(n.lane, $2), b.code, b.hard, count(distinct coalesce(b.contact_id::text, b.delivery_id::text))
 		from mail_bounces b left join unnest($3::text[]) as n (lane) on b.lane in (n.lane, $4 || n.lane)

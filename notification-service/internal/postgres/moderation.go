@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/cityconnect/cityconnect/platform/consumer"
 )
 
 // moderatedData is what a notification d, or the draft of one, shows once
@@ -47,10 +45,10 @@ where m.report_id = any($1) and d.report_id = m.report_id and d.report_version <
 // which conflicts with the exclusive one here. What was on its way when the lock
 // was asked for is in the tables when it is granted; what comes later finds the
 // rows. Readers, and backups, take no lock that would be waited for.
-func (s *Store) moderate(ctx context.Context, batch []consumer.Message) error {
+func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	var reports []uuid.UUID
 	for _, m := range batch {
-		if moderated := effectOf(m).Moderated; moderated != nil {
+		if moderated := m.Value.Moderated; moderated != nil {
 			reports = append(reports, moderated.ReportID)
 		}
 	}
@@ -60,7 +58,7 @@ func (s *Store) moderate(ctx context.Context, batch []consumer.Message) error {
 	var replace pgx.Batch
 	replace.Queue(`lock table moderated_reports in exclusive mode`)
 	for _, m := range batch {
-		moderated := effectOf(m).Moderated
+		moderated := m.Value.Moderated
 		if moderated == nil {
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -47,8 +46,8 @@ func (z zebra) redacted(version int64, notes ...int64) event.Message {
 }
 
 // of returns m as it comes from a queue, for ann, who filed the report.
-func of(m event.Message) consumer.Message {
-	return consumer.Message{ID: uuid.NewString(), Event: m, Value: notification.Of(m, "ann")}
+func of(m event.Message) postgres.Message {
+	return postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, "ann")}
 }
 
 // zebras counts the rows that have the word, in whatever anybody is shown.
@@ -60,13 +59,13 @@ func zebras(t *testing.T, pool *pgxpool.Pool) int {
 }
 
 // mustExpand has the endpoints told of m.
-func mustExpand(t *testing.T, store *postgres.Store, m event.Message) {
+func mustExpand(t *testing.T, store *postgres.DB, m event.Message) {
 	t.Helper()
 	ev, err := webhook.EventOf(uuid.NewString(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
+	if _, _, err := store.Endpoints.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,7 +91,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	report, other := zebra(uuid.New()), message(ann.Own())
 	e := endpoint(t, store, webhook.Filter{})
 	expand := func(m event.Message) { mustExpand(t, store, m) }
-	if err := store.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
+	if err := store.Follows.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, store, of(report.created()), of(report.vote(2)), of(report.move(3)), other)
@@ -119,7 +118,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	if n := count(t, pool, `select count(*) from deliveries where state = 'waiting'`); n != 0 {
 		t.Errorf("%d deliveries wait that tell of it, want none", n)
 	}
-	if follows, err := store.Follows(t.Context(), notification.Reader{UserID: "carl"}); err != nil || len(follows) != 0 {
+	if follows, err := store.Follows.List(t.Context(), notification.Reader{UserID: "carl"}); err != nil || len(follows) != 0 {
 		t.Errorf("he follows %v (error %v), want nothing that is hidden", follows, err)
 	}
 
@@ -213,21 +212,21 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 						close(hidden)
 					}
 					m := report.vote(int64(2 + w*each + i))
-					if _, err := store.Apply(t.Context(), votes, []consumer.Message{of(m)}); err != nil {
+					if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{of(m)}); err != nil {
 						t.Error(err)
 					}
 					ev, err := webhook.EventOf(uuid.NewString(), m)
 					if err != nil {
 						t.Error(err)
 					}
-					if _, _, err := store.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
+					if _, _, err := store.Endpoints.Expand(t.Context(), "webhooks", []webhook.Event{ev}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		<-hidden
-		if _, err := store.Apply(t.Context(), "moderation", []consumer.Message{of(report.hidden(1000))}); err != nil {
+		if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(report.hidden(1000))}); err != nil {
 			t.Error(err)
 		}
 		if n := zebras(t, pool); n != 0 {

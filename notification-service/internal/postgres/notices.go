@@ -17,7 +17,7 @@ import (
 
 // draftOverdue returns how many reports of each category are overdue on the highest
 // level, of those that a notice is about.
-func (s *Store) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
 	var window email.Window
 	if err := json.Unmarshal(d.Body, &window); err != nil {
 		return draft, fmt.Errorf("read window of a notice: %w", err)
@@ -39,14 +39,14 @@ func (s *Store) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 		return draft, fmt.Errorf("count overdue reports: %w", err)
 	}
 	if len(counts) == 0 { // a restored database
-		return draft, email.ErrEmpty
+		return draft, ledger.ErrEmpty
 	}
 	draft.Notice = &email.Notice{Overdue: counts}
 	return draft, nil
 }
 
 // draftDisabled returns what operators call an endpoint, if it still is disabled.
-func (s *Store) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
+func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
 	var body email.DisabledEndpoint
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return draft, fmt.Errorf("read endpoint of a notice: %w", err)
@@ -58,7 +58,7 @@ func (s *Store) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft em
 		from webhook_endpoints where id = $1 and state = $2`, body.ID, webhook.Disabled).
 		Scan(&notice.Endpoint, &notice.Reason, &draft.Now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return draft, email.ErrEmpty
+		return draft, ledger.ErrEmpty
 	}
 	if err != nil {
 		return draft, fmt.Errorf("read disabled webhook: %w", err)

@@ -15,7 +15,7 @@ import (
 // List returns the notifications of reader before cursor, newest first; all of
 // them when cursor is nil. The page has everything that its view counts and
 // nothing that came later.
-func (s *Store) List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error) {
+func (s *Streams) List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error) {
 	view, err := s.View(ctx, reader)
 	if err != nil {
 		return notification.Page{}, err
@@ -67,7 +67,7 @@ func checkCursor(view notification.View, cursor notification.Cursor) error {
 // the page ends at a number in each, and all above it must be on the page. A
 // transaction that began later may have got the lower number, so that the time
 // alone would leave one out.
-func (s *Store) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
+func (s *Streams) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
 		from unnest($2::text[], $3::bigint[]) as want (name, before)
@@ -100,7 +100,7 @@ func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
 
 // Mark sets whether reader has read the notification, and returns it as it is
 // now. It returns notification.ErrNotFound for one that is not his.
-func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
+func (s *Streams) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.Item{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Store) Mark(ctx context.Context, reader notification.Reader, id uuid.UU
 
 // MarkAll marks everything up to cursor as read, or everything there is when
 // cursor is nil, and returns the view after that.
-func (s *Store) MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error) {
+func (s *Streams) MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error) {
 	view, err := s.View(ctx, reader)
 	if err != nil {
 		return notification.View{}, err

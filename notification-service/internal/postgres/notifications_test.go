@@ -20,13 +20,13 @@ func TestListPages(t *testing.T) {
 		mustApply(t, store, message(olga.Own()), message(notification.Officials))
 		mustApply(t, store, message(notification.Officials))
 	}
-	if _, err := store.View(t.Context(), olga); err != nil {
+	if _, err := store.Streams.View(t.Context(), olga); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	var cursor notification.Cursor
 	for {
-		page, err := store.List(t.Context(), olga, cursor, false, 4)
+		page, err := store.Streams.List(t.Context(), olga, cursor, false, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestListRefusesOtherCursors(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	mustApply(t, store, message(ann.Own()))
-	view, err := store.View(t.Context(), ann)
+	view, err := store.Streams.View(t.Context(), ann)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +70,10 @@ func TestListRefusesOtherCursors(t *testing.T) {
 		"of another stream": {{Epoch: "another", Seq: 1}},
 		"of no stream":      {},
 	} {
-		if _, err := store.List(t.Context(), ann, cursor, false, 10); fault.KindOf(err) != fault.Invalid {
+		if _, err := store.Streams.List(t.Context(), ann, cursor, false, 10); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("a cursor %s: error %v, want an invalid one", name, err)
 		}
-		if _, err := store.MarkAll(t.Context(), ann, cursor); fault.KindOf(err) != fault.Invalid {
+		if _, err := store.Streams.MarkAll(t.Context(), ann, cursor); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("marking up to a cursor %s: error %v, want an invalid one", name, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestMarks(t *testing.T) {
 	}
 	mark := func(i int, read bool) func() error {
 		return func() error {
-			item, err := store.Mark(t.Context(), ann, ids[i-1], read)
+			item, err := store.Streams.Mark(t.Context(), ann, ids[i-1], read)
 			if err == nil && (item.ID != ids[i-1] || item.Read != read) {
 				t.Errorf("Mark(%d, %t) returned %+v", i, read, item)
 			}
@@ -102,7 +102,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	markAll := func(c notification.Cursor) func() error {
-		return func() error { _, err := store.MarkAll(t.Context(), ann, c); return err }
+		return func() error { _, err := store.Streams.MarkAll(t.Context(), ann, c); return err }
 	}
 	for _, step := range []struct {
 		name   string
@@ -123,7 +123,7 @@ func TestMarks(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		unread, err := store.List(t.Context(), ann, nil, true, 10)
+		unread, err := store.Streams.List(t.Context(), ann, nil, true, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,20 +146,20 @@ func TestMarksAreTheReaders(t *testing.T) {
 	store, _ := newStore(t)
 	otto := notification.Reader{UserID: "otto", Official: true}
 	for _, r := range []notification.Reader{olga, otto} {
-		if _, err := store.View(t.Context(), r); err != nil {
+		if _, err := store.Streams.View(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n := mustApply(t, store, message(notification.Officials)).Batch.Notifications[0]
-	if _, err := store.Mark(t.Context(), olga, n.ID, true); err != nil {
+	if _, err := store.Streams.Mark(t.Context(), olga, n.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	for reader, want := range map[notification.Reader]int64{olga: 0, otto: 1} {
-		if view, err := store.View(t.Context(), reader); err != nil || view.Unread != want {
+		if view, err := store.Streams.View(t.Context(), reader); err != nil || view.Unread != want {
 			t.Errorf("%s has %d unread (error %v), want %d", reader.UserID, view.Unread, err, want)
 		}
 	}
-	if _, err := store.Mark(t.Context(), ann, n.ID, true); fault.KindOf(err) != fault.NotFound {
+	if _, err := store.Streams.Mark(t.Context(), ann, n.ID, true); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a resident marks a notification of the officials: error %v, want not found", err)
 	}
 }

@@ -15,7 +15,7 @@ const startOverRows = 1000
 // StartOver gives every stream another epoch, because the numbers that clients
 // have seen come again: a client with a cursor of before is told to read all
 // anew, whether its number is there again or not.
-func (s *Store) StartOver(ctx context.Context, _ int) error {
+func (s *Streams) StartOver(ctx context.Context, _ int) error {
 	for after := int64(0); ; {
 		next, err := s.startOver(ctx, after)
 		switch {
@@ -30,7 +30,7 @@ func (s *Store) StartOver(ctx context.Context, _ int) error {
 	}
 }
 
-func (s *Store) startOver(ctx context.Context, after int64) (next int64, err error) {
+func (s *Streams) startOver(ctx context.Context, after int64) (next int64, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `select id from streams where id > $1 order by id limit $2`, after, startOverRows)
 		if err != nil {

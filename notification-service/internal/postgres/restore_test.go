@@ -24,7 +24,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 	mustApply(t, store, message(ann.Own()), message(notification.Officials))
 	await := func(p *pgxpool.Pool) {
 		t.Helper()
-		w := restore.New(p, postgres.NewStore(p).StartOver, zerolog.Nop())
+		w := restore.New(p, postgres.New(p, postgres.Options{}).Streams.StartOver, zerolog.Nop())
 		if w.Probe(t.Context()) == nil {
 			t.Error("the service may go on before the database was looked at")
 		}
@@ -89,7 +89,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 	}
 
 	// And when it is said.
-	n, err := restore.New(pool, store.StartOver, zerolog.Nop()).Declare(t.Context())
+	n, err := restore.New(pool, store.Streams.StartOver, zerolog.Nop()).Declare(t.Context())
 	if err != nil || n != 1 || epochs(pool) == before {
 		t.Errorf("Declare: restore %d, error %v, epochs %s", n, err, epochs(pool))
 	}
@@ -113,7 +113,7 @@ func TestRestoreGoesOn(t *testing.T) {
 		}
 	}
 	read(&epoch)
-	if err := restore.New(pool, store.StartOver, zerolog.Nop()).Await(t.Context()); err != nil {
+	if err := restore.New(pool, store.Streams.StartOver, zerolog.Nop()).Await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	read(&after)

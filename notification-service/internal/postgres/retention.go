@@ -26,9 +26,30 @@ func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "notifications", Keep: r.Notifications, Remove: removeNotifications},
 		{Kind: "read_marks", Keep: r.ReadMarks, Remove: removeReaders},
-		{Kind: "audit", Keep: r.Audit, Remove: removeAudit},
-		{Kind: "unverified_addresses", Keep: retention.Period(email.UnverifiedFor), Remove: removeUnverified},
-		{Kind: "unused_devices", Keep: retention.Period(push.UnusedFor), Remove: removeUnusedDevices},
+		// The log is in the order of time: none but its oldest entries are read.
+		retention.Removal("audit", r.Audit, `
+			delete from operations_audit where id in (
+			  select id from (select id, at from operations_audit order by id limit $2) oldest where at < now() - $1::interval)`),
+		// An address that nobody has proven may be somebody else's. It stays while a code
+		// waits to be typed. The consent about an anonymous report stays for devices.
+		retention.Removal("unverified_addresses", retention.Period(email.UnverifiedFor), `
+			with old as (
+			  select id, stream_id from contacts
+			  where state = 'unverified' and state_since < now() - $1::interval and coalesce(code_until, now()) <= now()
+			  order by state_since limit $2 for update skip locked
+			), digests_gone as (
+			  delete from digests using old where digests.stream_id = old.stream_id
+			), consents_gone as (
+			  delete from mail_consents using old where mail_consents.stream_id = old.stream_id
+			    and not exists (select from push_subscriptions p where p.stream_id = old.stream_id)
+			)
+			delete from contacts using old where contacts.id = old.id`),
+		// The browser of a device that nothing was sent to for long may be gone, and
+		// nothing would ever say so.
+		retention.Removal("unused_devices", retention.Period(push.UnusedFor), `
+			delete from push_subscriptions where id = any(array(
+			  select id from push_subscriptions where coalesce(last_ok_at, created_at) < now() - $1::interval
+			  order by coalesce(last_ok_at, created_at) limit $2 for update skip locked))`),
 	}
 }
 
@@ -171,65 +192,4 @@ func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep tim
 		removed += tag.RowsAffected()
 	}
 	return removed, nil
-}
-
-// removeUnverified forgets addresses that nobody has proven, and what was to be
-// written there: somebody else's address may be among them. While a code waits to
-// be typed they stay. That one wants to hear of an anonymous report stays for one's
-// devices.
-func removeUnverified(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	err = tx.QueryRow(ctx, `
-		with gone as (
-		  delete from contacts where id in (
-		    select id from contacts
-		    where state = 'unverified' and state_since < now() - $1::interval and coalesce(code_until, now()) <= now()
-		    order by state_since limit $2 for update skip locked)
-		  returning stream_id
-		), digests_gone as (
-		  delete from digests using gone where digests.stream_id = gone.stream_id
-		), consents_gone as (
-		  delete from mail_consents using gone where mail_consents.stream_id = gone.stream_id
-		    and not exists (select from push_subscriptions p where p.stream_id = gone.stream_id)
-		)
-		select count(*) from gone`, keep, limit).Scan(&removed)
-	if err != nil {
-		return 0, 0, fmt.Errorf("delete unverified addresses: %w", err)
-	}
-	if removed == int64(limit) {
-		next = after + 1 // the oldest of those that are left
-	}
-	return next, removed, nil
-}
-
-// removeUnusedDevices forgets devices that nothing was sent to for long: the browser
-// may not be there any more, and nobody would ever hear of it.
-func removeUnusedDevices(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	tag, err := tx.Exec(ctx, `
-		delete from push_subscriptions where id = any(array(
-		  select id from push_subscriptions where coalesce(last_ok_at, created_at) < now() - $1::interval
-		  order by coalesce(last_ok_at, created_at) limit $2 for update skip locked))`, keep, limit)
-	if err != nil {
-		return 0, 0, fmt.Errorf("delete unused devices: %w", err)
-	}
-	if removed = tag.RowsAffected(); removed == int64(limit) {
-		next = after + 1 // the oldest of those that are left
-	}
-	return next, removed, nil
-}
-
-// removeAudit removes what operators did long ago. The log is in the order of
-// time, so that the first entry that stays ends the work.
-func removeAudit(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	err = tx.QueryRow(ctx, `
-		with oldest as (
-		  select id, at < now() - $2::interval as old from operations_audit where id > $1 order by id limit $3
-		), gone as (
-		  delete from operations_audit where id in (select id from oldest where old) returning id
-		)
-		select (select count(*) from gone), case when bool_and(old) and count(*) = $3 then max(id) else 0 end from oldest`,
-		after, keep, limit).Scan(&removed, &next)
-	if err != nil {
-		return 0, 0, fmt.Errorf("delete audit: %w", err)
-	}
-	return next, removed, nil
 }

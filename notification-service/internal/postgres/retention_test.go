@@ -17,7 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 )
@@ -33,12 +33,12 @@ func sweep(ctx context.Context, pool *pgxpool.Pool, keep postgres.Retention) err
 }
 
 // oldMessage returns a message of some time ago.
-func oldMessage(ago time.Duration, stream notification.Stream) consumer.Message {
+func oldMessage(ago time.Duration, stream notification.Stream) postgres.Message {
 	m := message(stream)
 	id := uuid.Must(uuid.NewV7())
 	ms := time.Now().Add(-ago).UnixMilli()
 	binary.BigEndian.PutUint64(id[:8], uint64(ms)<<16|uint64(binary.BigEndian.Uint16(id[6:8])))
-	m.Value.(*notification.Effect).Drafts[0].ID = id
+	m.Value.Drafts[0].ID = id
 	return m
 }
 
@@ -64,12 +64,12 @@ func TestRetentionOfNotifications(t *testing.T) {
 		streams = append(streams, readers[i+1].Own())
 	}
 	for _, r := range readers {
-		if _, err := store.View(t.Context(), r); err != nil {
+		if _, err := store.Streams.View(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, s := range streams {
-		var batch []consumer.Message
+		var batch []postgres.Message
 		for range old {
 			batch = append(batch, oldMessage(year+time.Hour, s))
 		}
@@ -84,7 +84,7 @@ func TestRetentionOfNotifications(t *testing.T) {
 	for range 3 {
 		writing.Go(func() {
 			for range young {
-				if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(streams[rand.N(len(streams))]), message(streams[rand.N(len(streams))])}); err != nil {
+				if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{message(streams[rand.N(len(streams))]), message(streams[rand.N(len(streams))])}); err != nil {
 					t.Errorf("apply: %v", err)
 				}
 			}
@@ -93,7 +93,7 @@ func TestRetentionOfNotifications(t *testing.T) {
 	writing.Go(func() { // readers that see a stream while it is shortened
 		for ctx.Err() == nil {
 			r := readers[rand.N(len(readers))]
-			page, err := store.Since(t.Context(), []notification.Head{{Stream: r.Own()}}, 2000)
+			page, err := store.Streams.Since(t.Context(), []notification.Head{{Stream: r.Own()}}, 2000)
 			if err != nil {
 				t.Errorf("read: %v", err)
 				return
@@ -125,10 +125,10 @@ func TestRetentionOfNotifications(t *testing.T) {
 // markSome marks what readers have one by one, among the old and the young,
 // and gives them a mark that is far behind, one in the middle of what goes, or
 // one at the end.
-func markSome(t *testing.T, store *postgres.Store, readers []notification.Reader, old int64) {
+func markSome(t *testing.T, store *postgres.DB, readers []notification.Reader, old int64) {
 	t.Helper()
 	for i, r := range readers {
-		page, err := store.List(t.Context(), r, nil, false, 100)
+		page, err := store.Streams.List(t.Context(), r, nil, false, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,13 +137,13 @@ func markSome(t *testing.T, store *postgres.Store, readers []notification.Reader
 			for k := range cursor {
 				cursor[k].Seq -= int64(i%3-1) * old / 2
 			}
-			if _, err := store.MarkAll(t.Context(), r, cursor); err != nil {
+			if _, err := store.Streams.MarkAll(t.Context(), r, cursor); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for k, item := range page.Items {
 			if k%7 == 0 {
-				if _, err := store.Mark(t.Context(), r, item.ID, k%2 == 0); err != nil {
+				if _, err := store.Streams.Mark(t.Context(), r, item.ID, k%2 == 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -153,7 +153,7 @@ func markSome(t *testing.T, store *postgres.Store, readers []notification.Reader
 
 // checkStreams sees that no stream has a gap, and that the count of the unread
 // is that of the list.
-func checkStreams(t *testing.T, store *postgres.Store, pool *pgxpool.Pool, readers []notification.Reader) {
+func checkStreams(t *testing.T, store *postgres.DB, pool *pgxpool.Pool, readers []notification.Reader) {
 	t.Helper()
 	if n := count(t, pool, `
 		select count(*) from streams s where last_seq - removed_to <> (select count(*) from notifications where stream_id = s.id)
@@ -161,11 +161,11 @@ func checkStreams(t *testing.T, store *postgres.Store, pool *pgxpool.Pool, reade
 		t.Errorf("%d streams have a gap, or a wrong beginning", n)
 	}
 	for _, r := range readers {
-		view, err := store.View(t.Context(), r)
+		view, err := store.Streams.View(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := store.List(t.Context(), r, nil, true, 5000)
+		page, err := store.Streams.List(t.Context(), r, nil, true, 5000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestRetentionOfReadMarks(t *testing.T) {
 	store, pool := newStore(t)
 	view := func(r notification.Reader) notification.View {
 		t.Helper()
-		v, err := store.View(t.Context(), r)
+		v, err := store.Streams.View(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,11 +194,11 @@ func TestRetentionOfReadMarks(t *testing.T) {
 	view(back)
 	view(full)
 	mustApply(t, store, messages(3, notification.Officials)...)
-	item, err := store.List(t.Context(), gone, nil, false, 1)
+	item, err := store.Streams.List(t.Context(), gone, nil, false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Mark(t.Context(), gone, item.Items[0].ID, true); err != nil {
+	if _, err := store.Streams.Mark(t.Context(), gone, item.Items[0].ID, true); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
@@ -225,14 +225,14 @@ func TestRetentionBesideTheConsumer(t *testing.T) {
 	store, pool := newStore(t)
 	const rounds = 30
 	for range rounds {
-		if _, err := store.View(t.Context(), ann); err != nil {
+		if _, err := store.Streams.View(t.Context(), ann); err != nil {
 			t.Fatal(err)
 		}
 		mustExec(t, pool, `delete from notifications`)
 		mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
 		var both sync.WaitGroup
 		both.Go(func() {
-			if _, err := store.Apply(t.Context(), votes, []consumer.Message{message(ann.Own())}); err != nil {
+			if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{message(ann.Own())}); err != nil {
 				t.Errorf("apply: %v", err)
 			}
 		})
@@ -272,14 +272,14 @@ func TestRetentionOfUnverifiedAddresses(t *testing.T) {
 		"proven": `state = 'active'`, "bounced": `state = 'bounced'`, "slow": `code_mac = '', code_until = now() - interval '6 days'`,
 	} {
 		reader := notification.Reader{UserID: user}
-		c := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
-		if _, err := store.SetContact(t.Context(), reader, c, [][]byte{[]byte(user)}); err != nil {
+		c := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
+		if _, err := store.Contacts.Set(t.Context(), reader, c, [][]byte{[]byte(user)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.SetDigest(t.Context(), reader, email.DigestSettings{Frequency: email.Daily}); err != nil {
+		if err := store.Digests.Set(t.Context(), reader, email.DigestSettings{Frequency: email.Daily}); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.SetMailConsent(t.Context(), reader, uuid.New(), true); err != nil {
+		if err := store.Contacts.SetConsent(t.Context(), reader, uuid.New(), true); err != nil {
 			t.Fatal(err)
 		}
 		mustExec(t, pool, `update contacts set state_since = now() - interval '8 days' where id = $1`, c.ID)

@@ -6,15 +6,23 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
+// Streams are the numbered streams of notifications, and what their readers have
+// read of them.
+type Streams struct {
+	pool   *pgxpool.Pool
+	erased *Erased
+}
+
 // View returns the heads of reader's streams and how many notifications he has
 // not read. A new stream or reader is written first, so that there is a
 // position to resume from.
-func (s *Store) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
+func (s *Streams) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
 	for range 2 {
 		view, seenToday, err := s.view(ctx, reader)
 		switch {
@@ -39,7 +47,7 @@ func (s *Store) View(ctx context.Context, reader notification.Reader) (notificat
 // The numbers of a stream have no gaps, so the unread are those above the
 // reader's mark, corrected by what he has marked one by one. What was removed
 // counts as read, and its corrections went with it.
-func (s *Store) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
+func (s *Streams) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, s.last_seq,
 		  case when m.muted then 0 else greatest(s.last_seq - greatest(m.seq, s.removed_to), 0) + (
@@ -76,7 +84,7 @@ func (s *Store) view(ctx context.Context, reader notification.Reader) (view noti
 
 // see notes that reader is here, for retention, which asks who has not been for
 // long. He is served also if that fails: it is noted the next time.
-func (s *Store) see(ctx context.Context, reader notification.Reader) {
+func (s *Streams) see(ctx context.Context, reader notification.Reader) {
 	_, _ = s.pool.Exec(ctx, `
 		update read_marks set seen_at = now()
 		where reader = (select id from streams where name = $1) and seen_at < now() - interval '1 day'`, reader.Own())
@@ -85,7 +93,7 @@ func (s *Store) see(ctx context.Context, reader notification.Reader) {
 // SetOnlyOwn sets whether reader wants to hear of nothing but what comes in his
 // own stream, and returns the view after that. What came in the other streams
 // until he wants to hear of them again counts as read.
-func (s *Store) SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error) {
+func (s *Streams) SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error) {
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.View{}, err
 	}
@@ -101,9 +109,9 @@ func (s *Store) SetOnlyOwn(ctx context.Context, reader notification.Reader, only
 
 // enrol writes the streams of reader and his marks in them. What is in a shared
 // stream before its reader comes counts as read.
-func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
+func (s *Streams) enrol(ctx context.Context, reader notification.Reader) error {
 	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which all transactions lock
-	_, hashes := s.hashes(string(reader.Own()))
+	_, hashes := s.erased.hashes(string(reader.Own()))
 	batch := &pgx.Batch{}
 	batch.Queue(`
 		insert into streams (name)
@@ -124,7 +132,7 @@ func (s *Store) enrol(ctx context.Context, reader notification.Reader) error {
 }
 
 // Heads returns the heads of the named streams. Unknown streams are omitted.
-func (s *Store) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
+func (s *Streams) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
 	rows, err := s.pool.Query(ctx, `
 		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
 	if err != nil {
@@ -142,7 +150,7 @@ func (s *Store) Heads(ctx context.Context, names []notification.Stream) ([]notif
 
 // Since returns what follows each of the heads in its stream, in order, at
 // most limit of each.
-func (s *Store) Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
+func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
 	names, after := make([]notification.Stream, len(heads)), make([]int64, len(heads))
 	for i, h := range heads {
 		names[i], after[i] = h.Stream, h.Seq

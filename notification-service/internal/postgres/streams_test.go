@@ -15,7 +15,7 @@ func TestViewOfANewReader(t *testing.T) {
 	mustApply(t, store, messages(2, olga.Own())...)
 	mustApply(t, store, messages(3, notification.Officials)...)
 	for range 2 { // the second time he is known
-		view, err := store.View(t.Context(), olga)
+		view, err := store.Streams.View(t.Context(), olga)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,10 +28,10 @@ func TestViewOfANewReader(t *testing.T) {
 		}
 	}
 	mustApply(t, store, message(notification.Officials))
-	if view, err := store.View(t.Context(), olga); err != nil || view.Unread != 3 {
+	if view, err := store.Streams.View(t.Context(), olga); err != nil || view.Unread != 3 {
 		t.Errorf("%d unread (error %v) after another for the officials, want 3", view.Unread, err)
 	}
-	view, err := store.View(t.Context(), ann)
+	view, err := store.Streams.View(t.Context(), ann)
 	if err != nil || len(view.Heads) != 1 || view.Heads[0].Seq != 0 || view.Heads[0].Epoch == "" {
 		t.Errorf("view of a reader without notifications: %+v (error %v), want an epoch and the number 0", view, err)
 	}
@@ -53,7 +53,7 @@ func TestHeadsOmitUnknownStreams(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	mustApply(t, store, messages(2, ann.Own())...)
-	heads, err := store.Heads(t.Context(), []notification.Stream{"user:stranger", ann.Own()})
+	heads, err := store.Streams.Heads(t.Context(), []notification.Stream{"user:stranger", ann.Own()})
 	if err != nil || len(heads) != 1 || heads[0].Stream != ann.Own() || heads[0].Seq != 2 {
 		t.Errorf("heads %+v (error %v), want ann's at 2", heads, err)
 	}
@@ -78,7 +78,7 @@ func TestSince(t *testing.T) {
 		{"the end of one", []notification.Head{after(ann.Own(), 4), after(notification.Officials, 4)}, []string{"user:ann:5"}},
 		{"an unknown stream", []notification.Head{after("user:stranger", 0)}, nil},
 	} {
-		got, err := store.Since(t.Context(), tt.heads, 3)
+		got, err := store.Streams.Since(t.Context(), tt.heads, 3)
 		if err != nil || !slices.Equal(places(got), tt.want) {
 			t.Errorf("%s: got %v (error %v), want %v", tt.name, places(got), err, tt.want)
 		}

@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"net/mail"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -97,7 +97,7 @@ var private = []string{"localhost", "local", "invalid", "test", "example", "inte
 func reachable(contact string) bool {
 	var host string
 	if address, ok := strings.CutPrefix(contact, "mailto:"); ok {
-		if _, err := email.ParseAddress(address); err != nil {
+		if parsed, err := mail.ParseAddress(address); err != nil || parsed.Address != address {
 			return false
 		}
 		host = address[strings.LastIndexByte(address, '@')+1:]

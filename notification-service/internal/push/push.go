@@ -22,7 +22,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
@@ -56,7 +57,7 @@ type Device struct {
 	Endpoint   string // sealed, see Keys
 	Keys       string // sealed
 	Lane       string
-	Language   email.Language
+	Language   wording.Language
 	Label      string // what its owner knows it by, such as "Firefox, Android"
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // when the push service took something for it, to the hour
@@ -65,13 +66,13 @@ type Device struct {
 // A Draft is what a delivery is about at the moment of sending.
 type Draft struct {
 	Device Device
-	Item   email.Item
-	Now    time.Time    // by the database
-	Quiet  *email.Quiet // of the reader's contact, if he has one
-	Zone   string       // likewise
+	Item   wording.Item
+	Now    time.Time     // by the database
+	Quiet  *ledger.Quiet // of the reader's contact, if he has one
+	Zone   string        // likewise
 }
 
-// Reasons not to send what waits, beside those of package email.
+// Reasons not to send what waits, beside those of package ledger.
 var (
 	// ErrNoDevice: the device is removed.
 	ErrNoDevice = errors.New("there is no such device any more")

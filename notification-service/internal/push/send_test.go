@@ -27,7 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -48,8 +48,8 @@ func read(t *testing.T, p pushtest.Push) (s shown) {
 func TestPushOfAStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	phone, desk := w.device("ann", email.Indonesian), w.device("ann", email.English)
-	w.device("bob", email.English)
+	phone, desk := w.device("ann", wording.Indonesian), w.device("ann", wording.English)
+	w.device("bob", wording.English)
 	w.exec(`update push_preferences set kinds = '{}' where stream_id = (select id from streams where name = 'user:bob')`)
 	w.start()
 	report := w.status("ann", "Lampu padam", true)
@@ -113,7 +113,7 @@ func TestRefusalsOfMany(t *testing.T) {
 			w.service.Script(func(int) pushtest.Answer { return pushtest.Answer{Status: status} })
 			for i := range 2 * crowd.Size {
 				user := fmt.Sprint("user", i)
-				w.device(user, email.English)
+				w.device(user, wording.English)
 				w.status(user, "Pothole", true)
 			}
 			w.start()
@@ -150,7 +150,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			device := w.device("ann", email.English)
+			device := w.device("ann", wording.English)
 			w.service.Script(func(int) pushtest.Answer { return tt.answer })
 			w.start()
 			w.status("ann", "Pothole", true)
@@ -193,7 +193,7 @@ func TestServiceIsAway(t *testing.T) {
 	w := newWorld(t)
 	const n = 20
 	for i := range n {
-		w.device(fmt.Sprintf("user%d", i), email.English)
+		w.device(fmt.Sprintf("user%d", i), wording.English)
 	}
 	w.service.Script(func(n int) pushtest.Answer { return pushtest.Answer{Status: []int{500, 502, 503}[n%3]} })
 	stop := w.start()
@@ -204,10 +204,15 @@ func TestServiceIsAway(t *testing.T) {
 	w.waitFor(`select count(*) from lanes where failures >= 5 and open_until > now()`, 1)
 	stop()
 	w.service.Script(nil)
-	w.exec(`update lanes set open_until = null, failures = 0`) // its circuit closes in half a minute, or now
+	w.exec(`update lanes set open_until = null`) // its circuit is probed in half a minute, or now
 	w.due()
 	w.start()
 	w.waitFor(`select count(*) from deliveries where state = 'done'`, n)
+	for _, says := range []string{"circuit opened", "circuit closed"} {
+		if got := strings.Count(w.log.String(), says); got != 1 {
+			t.Errorf("%q is logged %d times, want once: %s", says, got, w.log.String())
+		}
+	}
 	if got := w.service.Taken(); len(got) != n {
 		t.Errorf("%d pushes, want %d", len(got), n)
 	}
@@ -227,7 +232,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.device("ann", email.English)
+			w.device("ann", wording.English)
 			w.status("ann", "Pothole", true)
 			if change == "" {
 				w.config.AllowHosts = []string{"fcm.googleapis.com"}
@@ -245,9 +250,9 @@ func TestWhatIsNotSent(t *testing.T) {
 	t.Run("quiet hours", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		w.device("ann", email.English)
-		contact := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
-		if _, err := w.store.SetContact(t.Context(), notification.Reader{UserID: "ann"}, contact, [][]byte{{1}}); err != nil {
+		w.device("ann", wording.English)
+		contact := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
+		if _, err := w.store.Contacts.Set(t.Context(), notification.Reader{UserID: "ann"}, contact, [][]byte{{1}}); err != nil {
 			t.Fatal(err)
 		}
 		w.exec(`update contacts set quiet_from = (m + 1435) % 1440, quiet_to = (m + 60) % 1440
@@ -271,12 +276,12 @@ func TestAnonymousReport(t *testing.T) {
 	w := newWorld(t)
 	var devices []pushtest.Subscription
 	for _, user := range []string{"canary-user", "other-user"} {
-		devices = append(devices, w.device(user, email.English))
+		devices = append(devices, w.device(user, wording.English))
 	}
 	w.exec(`update push_preferences set kinds = '{report.status.updated,report.vote.received}'`)
 	chosen, silent := uuid.New(), uuid.New()
 	for _, user := range []string{"canary-user", "other-user"} { // the other's consent opens nothing
-		if err := w.store.SetMailConsent(t.Context(), notification.Reader{UserID: user}, chosen, true); err != nil {
+		if err := w.store.Contacts.SetConsent(t.Context(), notification.Reader{UserID: user}, chosen, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +322,7 @@ func TestAddressIsGuarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules = webhook.Rules{}
-	w.device("ann", email.English)
+	w.device("ann", wording.English)
 	w.start()
 	w.status("ann", "Pothole", true)
 	w.due()
@@ -332,7 +337,7 @@ func TestAddressIsGuarded(t *testing.T) {
 func TestStoppedWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.device("ann", email.English)
+	w.device("ann", wording.English)
 	w.service.Script(func(n int) pushtest.Answer { return pushtest.Answer{Hang: n == 0} })
 	stop := w.start()
 	w.status("ann", "Pothole", true)
@@ -352,7 +357,7 @@ func TestStoppedWorker(t *testing.T) {
 type world struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
-	store   *postgres.Store
+	store   *postgres.DB
 	keys    *push.Keys
 	config  push.Config
 	rules   webhook.Rules
@@ -367,8 +372,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: push.NewKeys(ring), service: pushtest.New(t)}
-	w.store.WritePush()
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Push: true}), keys: push.NewKeys(ring), service: pushtest.New(t)}
 	w.config = goodConfig(t, w.service.Host)
 	w.rules = webhook.Rules{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	t.Cleanup(func() {
@@ -384,8 +388,8 @@ func (w *world) start() (stop func()) {
 	w.t.Helper()
 	log := zerolog.New(&w.log)
 	client := webhook.NewClient(w.rules, nil, w.service.Roots())
-	sender := push.NewSender(&w.config, w.store, w.keys, client, prometheus.NewRegistry(), log)
-	d := ledger.New(w.config.Ledger(), sender, postgres.Ledger{Store: w.store}, prometheus.NewRegistry(), log)
+	sender := push.NewSender(&w.config, w.store.Devices, w.keys, client, prometheus.NewRegistry(), log)
+	d := ledger.New(w.config.Ledger(), sender, w.store.Ledger, prometheus.NewRegistry(), log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan struct{})
 	go func() {
@@ -400,12 +404,12 @@ func (w *world) start() (stop func()) {
 }
 
 // device gives the user a further device.
-func (w *world) device(user string, language email.Language) pushtest.Subscription {
+func (w *world) device(user string, language wording.Language) pushtest.Subscription {
 	w.t.Helper()
 	s := w.service.Subscribe()
 	d := push.Device{ID: uuid.New(), Lane: w.service.Host, Language: language, Label: "Firefox, Android"}
 	d.Endpoint, d.Keys = w.keys.Seal(d.ID, push.Subscription{Endpoint: s.Endpoint, P256DH: s.P256DH, Auth: s.Auth})
-	if _, _, err := w.store.AddDevice(w.t.Context(), notification.Reader{UserID: user}, d, w.keys.EndpointHashes(s.Endpoint)); err != nil {
+	if _, _, err := w.store.Devices.Add(w.t.Context(), notification.Reader{UserID: user}, d, w.keys.EndpointHashes(s.Endpoint)); err != nil {
 		w.t.Fatal(err)
 	}
 	return s
@@ -422,7 +426,7 @@ func (w *world) status(user, title string, public bool) uuid.UUID {
 func (w *world) statusOf(report uuid.UUID, user, title string, public bool) {
 	w.t.Helper()
 	m := &event.StatusUpdate{Subject: subject(report, user, title, public), NewStatus: event.InProgress, Note: "Canary note"}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func (w *world) vote(user, title string) {
@@ -433,7 +437,7 @@ func (w *world) vote(user, title string) {
 func (w *world) voteOn(report uuid.UUID, user, title string) {
 	w.t.Helper()
 	m := &event.VoteReceived{Subject: subject(report, user, title, true), VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(3))}
-	w.apply(consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+	w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 }
 
 func subject(report uuid.UUID, user, title string, public bool) event.Subject {
@@ -444,10 +448,10 @@ func subject(report uuid.UUID, user, title string, public bool) event.Subject {
 	return s
 }
 
-func (w *world) apply(m consumer.Message) {
+func (w *world) apply(m postgres.Message) {
 	w.t.Helper()
 	for range 2 { // the broker delivers it twice
-		if _, err := w.store.Apply(w.t.Context(), "test", []consumer.Message{m}); err != nil {
+		if _, err := w.store.Effects.Apply(w.t.Context(), "test", []postgres.Message{m}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -19,10 +19,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -51,13 +50,13 @@ const (
 
 // A Store is what a Sender asks of the database.
 type Store interface {
-	// PushDraft returns what a delivery is about now. The error is ErrNoDevice, or
-	// one of email.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
-	PushDraft(ctx context.Context, d *ledger.Delivery) (Draft, error)
-	// DeviceUsed notes that something was sent to a device.
-	DeviceUsed(ctx context.Context, device uuid.UUID) error
-	// DropDevice removes a device whose push service does not know it any more.
-	DropDevice(ctx context.Context, device uuid.UUID) error
+	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
+	// one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
+	// Used notes that something was sent to a device.
+	Used(ctx context.Context, device uuid.UUID) error
+	// Drop removes a device whose push service does not know it any more.
+	Drop(ctx context.Context, device uuid.UUID) error
 	// CancelDelivery cancels a delivery that waits, for the reason.
 	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
 }
@@ -80,7 +79,7 @@ func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg pr
 	factory := promauto.With(reg)
 	s := &Sender{config: cfg, store: store, keys: keys, client: client, log: log}
 	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_cancelled_total", Help: "Pushes that nobody wants any more, counted once those to 20 devices or more are, by the reason: read on the page, ended, no such device, its push service does not know it or is not allowed any more, or nothing left to tell.",
+		Name: "pushes_cancelled_total", Help: "Pushes cancelled before sending, by reason; counted once those to 20 devices or more are.",
 	}, []string{"reason"})
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "pushes_refused_total", Help: "Pushes that a push service refused, counted once those to 20 devices or more are. Those of class vapid are for operators to look at: it does not take the city's key.",
@@ -101,7 +100,7 @@ var errGone = errors.New("the push service does not know the device any more")
 // reasons are the words for why a push is cancelled.
 var reasons = map[error]string{
 	ErrNoDevice: "no_device", errGone: "gone", errHost: "host",
-	email.ErrUnwanted: "unwanted", email.ErrRead: "read", email.ErrEmpty: "empty",
+	ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty",
 }
 
 // Name returns Channel.
@@ -124,7 +123,7 @@ func (s *Sender) Disable(context.Context, string, bool) error { return nil }
 
 // Send writes the push that a delivery is about now, and hands it over.
 func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
-	draft, err := s.store.PushDraft(ctx, d)
+	draft, err := s.store.Draft(ctx, d)
 	if err != nil {
 		return s.unsent(ctx, d, err)
 	}
@@ -157,7 +156,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	answer := answerOf(res.StatusCode, res.Header)
 	switch {
 	case answer.Verdict == ledger.Gone:
-		if err := s.store.DropDevice(ctx, draft.Device.ID); err != nil {
+		if err := s.store.Drop(ctx, draft.Device.ID); err != nil {
 			return s.unsent(ctx, d, err)
 		}
 		return s.unsent(ctx, d, errGone)
@@ -169,8 +168,8 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 		s.logRefusal(d, answer, "a push service refuses pushes, they are given up")
 	case answer.Verdict == ledger.Delivered:
 		if used := draft.Device.LastUsedAt; used == nil || draft.Now.Sub(*used) > time.Hour {
-			if err := s.store.DeviceUsed(ctx, draft.Device.ID); err != nil {
-				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("noting that a device was sent something failed, the next push does it")
+			if err := s.store.Used(ctx, draft.Device.ID); err != nil {
+				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("updating last use of a device failed, the next push will retry")
 			}
 		}
 	}
@@ -199,7 +198,7 @@ func (s *Sender) logRefusal(d *ledger.Delivery, answer ledger.Answer, what strin
 // the address of a device that asked with another key would stop everybody's.
 func answerOf(status int, header http.Header) ledger.Answer {
 	a := ledger.Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
-	after, asked := webhook.RetryAfter(header.Get("Retry-After"), time.Now())
+	after, asked := ledger.RetryAfter(header.Get("Retry-After"), time.Now())
 	switch {
 	case status >= 200 && status < 300:
 		a.Verdict = ledger.Delivered
@@ -226,8 +225,8 @@ func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledg
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
 	}
-	class, text := webhook.Classify(ctx, err)
-	if class == webhook.ClassAddressRefused {
+	class, text := ledger.Classify(ctx, err)
+	if class == ledger.ClassAddressRefused {
 		s.refused.Add(d.Target, classRefused)
 		return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 	}
@@ -256,11 +255,11 @@ func (s *Sender) unsent(ctx context.Context, d *ledger.Delivery, err error) ledg
 
 // A message is what the page's service worker is sent. It shows it as it is.
 type message struct {
-	Title string         `json:"title"`
-	Body  string         `json:"body"`
-	Lang  email.Language `json:"lang"`
-	Tag   string         `json:"tag"` // what the same tag has is replaced
-	URL   string         `json:"url"` // a path of the page
+	Title string           `json:"title"`
+	Body  string           `json:"body"`
+	Lang  wording.Language `json:"lang"`
+	Tag   string           `json:"tag"` // what the same tag has is replaced
+	URL   string           `json:"url"` // a path of the page
 }
 
 // compose writes the push about a notification.
@@ -270,7 +269,7 @@ func (s *Sender) compose(draft *Draft, kind string) (text []byte, topic string, 
 		return nil, "", fmt.Errorf("read notification: %w", err)
 	}
 	m := message{Lang: draft.Device.Language, Tag: s.keys.Topic(draft.Device.ID, about.ReportID, kind), URL: "/mine"}
-	title, body, err := email.Brief(draft.Device.Language, draft.Item)
+	title, body, err := draft.Device.Language.Brief(draft.Item)
 	if err != nil {
 		return nil, "", err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
@@ -42,7 +41,7 @@ func config(w sse.Writer) sse.Config {
 type harness struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
-	store *postgres.Store
+	store *postgres.DB
 	hub   *sse.Hub
 	reg   *prometheus.Registry
 	url   string
@@ -52,8 +51,8 @@ type harness struct {
 func newHarness(t *testing.T, cfg sse.Config) *harness {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	store, reg := postgres.NewStore(pool), prometheus.NewRegistry()
-	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store, testlog.New(t), reg), reg: reg}
+	store, reg := postgres.New(pool, postgres.Options{}), prometheus.NewRegistry()
+	h := &harness{t: t, pool: pool, store: store, hub: sse.New(cfg, store.Streams, testlog.New(t), reg), reg: reg}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -104,13 +103,13 @@ func (h *harness) open(path, lastID string) *ssetest.Stream {
 // what would be delivered to the hubs.
 func (h *harness) commit(users ...string) notification.Batch {
 	h.t.Helper()
-	var batch []consumer.Message
+	var batch []postgres.Message
 	for _, user := range users {
 		m := &event.VoteReceived{
 			Subject: event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", ReporterID: user, Timestamp: time.Now().Unix()},
 			VoterID: "voter", VoteType: event.Upvote, NewScore: new(int64(1)),
 		}
-		batch = append(batch, consumer.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
+		batch = append(batch, postgres.Message{ID: uuid.NewString(), Value: notification.Of(m, user)})
 	}
 	return h.apply(batch)
 }
@@ -122,12 +121,12 @@ func (h *harness) commitReport() notification.Batch {
 		Subject:    event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Lamp", Timestamp: time.Now().Unix()},
 		CategoryID: 1, CategoryName: "Light", PrivacyLevel: event.Anonymous,
 	}
-	return h.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
+	return h.apply([]postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, "")}})
 }
 
-func (h *harness) apply(batch []consumer.Message) notification.Batch {
+func (h *harness) apply(batch []postgres.Message) notification.Batch {
 	h.t.Helper()
-	applied, err := h.store.Apply(h.t.Context(), "test", batch)
+	applied, err := h.store.Effects.Apply(h.t.Context(), "test", batch)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
@@ -229,7 +229,7 @@ func (h *harness) commitLong(user string) notification.Batch {
 		Subject:   event.Subject{ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", Timestamp: time.Now().Unix()},
 		NewStatus: event.Resolved, Note: strings.Repeat("long", 1000),
 	}
-	return h.apply([]consumer.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}})
+	return h.apply([]postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}})
 }
 
 // Whoever allows more streams than files is told before they come.

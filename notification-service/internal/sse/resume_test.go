@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -209,13 +209,13 @@ func TestForgetsWhatWasModerated(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		h := newHarness(t, config(w))
 		id := uuid.New()
-		of := func(m event.Message) []consumer.Message {
-			return []consumer.Message{{ID: uuid.NewString(), Event: m, Value: notification.Of(m, "ann")}}
+		of := func(m event.Message) []postgres.Message {
+			return []postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, "ann")}}
 		}
 		about := func(version int64, title string) event.Subject {
 			return event.Subject{ReportID: id, ReportVersion: version, ReportTitle: title, Timestamp: time.Now().Unix()}
 		}
-		vote := func(version int64) []consumer.Message {
+		vote := func(version int64) []postgres.Message {
 			return of(&event.VoteReceived{Subject: about(version, "Dark Zebra"), VoterID: "ben", VoteType: event.Upvote, NewScore: new(version)})
 		}
 		staying, feed := h.open("/ann", ""), h.open("/feed", "")

@@ -2,8 +2,6 @@ package webhook
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
@@ -20,7 +18,7 @@ import (
 //	410                      gone: the endpoint is disabled
 //	any other                refused: this event will never be taken
 func verdict(status int, header http.Header, now time.Time) (ledger.Verdict, time.Duration) {
-	after, asked := RetryAfter(header.Get("Retry-After"), now)
+	after, asked := ledger.RetryAfter(header.Get("Retry-After"), now)
 	switch {
 	case status >= 200 && status < 300:
 		return ledger.Delivered, 0
@@ -38,17 +36,4 @@ func verdict(status int, header http.Header, now time.Time) (ledger.Verdict, tim
 		return ledger.Failed, 0
 	}
 	return ledger.Refused, 0
-}
-
-// RetryAfter reads the header of that name (RFC 9110 section 10.2.3): seconds,
-// or a date.
-func RetryAfter(value string, now time.Time) (after time.Duration, ok bool) {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return max(0, date.Sub(now)), true
-	}
-	return 0, false
 }

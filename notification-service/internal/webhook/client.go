@@ -1,10 +1,8 @@
 package webhook
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 )
 
 // Limits of one request. What a receiver sends is not to be trusted more than
@@ -28,9 +28,6 @@ const (
 	// requests share, is asked whether it is alive.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
-
-// errRefused says that an address is not one that may be sent to.
-var errRefused = errors.New("the address is not one that may be sent to")
 
 // NewClient returns the client that sends webhooks. It connects to public
 // addresses only, and to those that rules allow. The address is checked when
@@ -86,33 +83,8 @@ func (r Rules) guard() func(network, address string, c syscall.RawConn) error {
 			}
 		}
 		if err := public.Safe(network, address, c); err != nil {
-			return fmt.Errorf("%w: %w", errRefused, err)
+			return fmt.Errorf("%w: %w", ledger.ErrAddressRefused, err)
 		}
 		return nil
 	}
 }
-
-// Classify returns the class of the error of a request, and a text for operators
-// that names no address.
-func Classify(ctx context.Context, err error) (class, text string) {
-	if errors.Is(err, errRefused) {
-		return ClassAddressRefused, errRefused.Error()
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "dns", "the name of the host could not be resolved"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || ctx.Err() != nil {
-		return "timeout", "no answer in time"
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "tls", "the certificate is not valid for the host"
-	}
-	_, alert := errors.AsType[tls.AlertError](err)
-	if alert || errors.Is(err, http.ErrSchemeMismatch) {
-		return "tls", "no encrypted connection could be agreed on"
-	}
-	return "connection", "the connection could not be made, or broke"
-}
-
-// ClassAddressRefused is the class of an address that may not be sent to.
-const ClassAddressRefused = "address_refused"

@@ -47,7 +47,7 @@ func TestHostileAddresses(t *testing.T) {
 	texts := make(map[string]bool)
 	for _, host := range hostile {
 		a := s.post(t, "http://"+net.JoinHostPort(host, port)+"/")
-		if a.Verdict != ledger.Refused || a.Class != ClassAddressRefused || a.Status != 0 || a.Response != "" {
+		if a.Verdict != ledger.Refused || a.Class != ledger.ClassAddressRefused || a.Status != 0 || a.Response != "" {
 			t.Errorf("%s: %+v, want it refused", host, a)
 		}
 		texts[a.Error] = true
@@ -92,7 +92,7 @@ func TestRebindingName(t *testing.T) {
 	s := newSender(t, client)
 	for i := range 5 {
 		a := s.post(t, "http://receiver.test:"+port+"/")
-		if refused := a.Class == ClassAddressRefused; refused != (i > 0) {
+		if refused := a.Class == ledger.ClassAddressRefused; refused != (i > 0) {
 			t.Errorf("request %d: %+v, want only the later ones refused", i+1, a)
 		}
 		client.CloseIdleConnections() // so that the name is resolved again

@@ -223,14 +223,14 @@ func TestDisabledForADay(t *testing.T) {
 	other.waitFor(600)
 	w.waitFor(`select count(*) from deliveries where state = 'held'`, 500)
 	w.exec(`update deliveries set created_at = created_at - interval '1 day', due_at = due_at - interval '1 day', not_after = not_after - interval '1 day'`)
-	if more, err := w.store.DeliveryUpkeep(t.Context(), 720*time.Hour); more || err != nil {
+	if more, err := w.store.Deliveries.Upkeep(t.Context(), 720*time.Hour); more || err != nil {
 		t.Fatalf("upkeep: more %t, error %v", more, err)
 	}
 	if got := r.count(); got != 100 {
 		t.Fatalf("%d requests to a disabled endpoint, want the 100 from before", got)
 	}
 	w.exec(`update webhook_endpoints set state = 'enabled', state_reason = '' where id = $1`, e.id)
-	if _, err := w.store.DeliveryUpkeep(t.Context(), 720*time.Hour); err != nil {
+	if _, err := w.store.Deliveries.Upkeep(t.Context(), 720*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	r.waitFor(600)
@@ -252,7 +252,7 @@ func TestHeldIsBounded(t *testing.T) {
 		select 'webhook', $1, $1, 'more ' || n, 'k', '', 'held' from generate_series(1, 100000) n`, e.id.String())
 	for more := true; more; {
 		var err error
-		if more, err = w.store.DeliveryUpkeep(t.Context(), 720*time.Hour); err != nil {
+		if more, err = w.store.Deliveries.Upkeep(t.Context(), 720*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -500,7 +500,7 @@ func ok(http.ResponseWriter, *http.Request) {}
 type world struct {
 	t       *testing.T
 	pool    *pgxpool.Pool // of the test
-	store   *postgres.Store
+	store   *postgres.DB
 	keys    *event.Keyring
 	log     syncBuffer
 	metrics *prometheus.Registry
@@ -517,7 +517,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.NewStore(pool), keys: keys, metrics: prometheus.NewRegistry(), roots: x509.NewCertPool()}
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{}), keys: keys, metrics: prometheus.NewRegistry(), roots: x509.NewCertPool()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the log:\n%s", w.log.String())
@@ -541,7 +541,7 @@ func (w *world) start(cfg ledger.Config) (stop func()) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(pool.Close)
-	store := postgres.NewStore(pool)
+	store := postgres.New(pool, postgres.Options{})
 	log := zerolog.New(&w.log)
 	rules := webhook.Rules{AllowHTTP: true, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	registry := prometheus.NewRegistry()
@@ -549,8 +549,8 @@ func (w *world) start(cfg ledger.Config) (stop func()) {
 	if w.wake == nil {
 		registry = w.metrics
 	}
-	sender := webhook.NewSender(store, w.keys, webhook.NewClient(rules, nil, w.roots), registry, log)
-	d := ledger.New(cfg, sender, postgres.Ledger{Store: store}, registry, log)
+	sender := webhook.NewSender(store.Endpoints, w.keys, webhook.NewClient(rules, nil, w.roots), registry, log)
+	d := ledger.New(cfg, sender, store.Ledger, registry, log)
 	w.wake = append(w.wake, d.Wake)
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
@@ -569,7 +569,7 @@ func (w *world) start(cfg ledger.Config) (stop func()) {
 // expand does what the consumer does with events.
 func (w *world) expand(events ...webhook.Event) {
 	w.t.Helper()
-	_, lanes, err := w.store.Expand(w.t.Context(), webhook.Queue, events)
+	_, lanes, err := w.store.Endpoints.Expand(w.t.Context(), webhook.Queue, events)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type EventStore interface {
 
 // Endpoints reports whether there are any.
 type Endpoints interface {
-	HasWebhooks(ctx context.Context) (bool, error)
+	Any(ctx context.Context) (bool, error)
 }
 
 // Group returns the group of consumers whose effect is that endpoints are to be
@@ -27,7 +27,7 @@ type Endpoints interface {
 // queue gets no messages before there are endpoints.
 func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 	return consumer.Group{
-		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.HasWebhooks}},
+		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.Any}},
 		Effect: effect, Bulk: true,
 	}
 }
@@ -36,7 +36,7 @@ func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 // that wants its event. After each commit, wake gets the lanes in which something
 // is due.
 func NewEffect(store EventStore, wake func(lanes []string)) consumer.Effect {
-	return expansion{store, wake}
+	return consumer.Typed(expansion{store, wake})
 }
 
 // An expansion is the effect of a message: a delivery for each endpoint that
@@ -48,19 +48,19 @@ type expansion struct {
 
 // Read makes an Event of the message: nothing else of it goes further. The
 // sealed recipient in its headers stays where it is.
-func (expansion) Read(m consumer.Message) (any, error) {
+func (expansion) Read(m consumer.Message) (Event, error) {
 	e, err := EventOf(m.ID, m.Event)
 	if err != nil {
-		return nil, failure.Refuse("no webhook for messages of this type")
+		return Event{}, failure.Refuse("no webhook for messages of this type")
 	}
 	return e, nil
 }
 
 // Apply writes the deliveries of a batch.
-func (x expansion) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
+func (x expansion) Apply(ctx context.Context, queue string, batch []consumer.Parsed[Event]) (seen int, err error) {
 	events := make([]Event, len(batch))
 	for i, m := range batch {
-		events[i] = m.Value.(Event)
+		events[i] = m.Value
 	}
 	seen, lanes, err := x.store.Expand(ctx, queue, events)
 	if err == nil && len(lanes) > 0 {

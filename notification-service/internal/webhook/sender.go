@@ -36,12 +36,12 @@ const (
 
 // EndpointStore is what a Sender asks of the database.
 type EndpointStore interface {
-	// Endpoints returns those of the endpoints that exist. Of the secrets that
-	// have signed before it returns only those that still do.
-	Endpoints(ctx context.Context, ids []uuid.UUID) ([]Endpoint, error)
-	// DisableEndpoint disables an enabled endpoint, holds what waits for it and
-	// writes the audit log, in one transaction. It reports whether it did.
-	DisableEndpoint(ctx context.Context, id uuid.UUID, reason Reason) (bool, error)
+	// Targets returns those of the endpoints that exist. Earlier secrets are
+	// returned only while they still sign.
+	Targets(ctx context.Context, ids []uuid.UUID) ([]Endpoint, error)
+	// GiveUp disables an enabled endpoint, holds what waits for it and writes the
+	// audit log, in one transaction. It reports whether it did.
+	GiveUp(ctx context.Context, id uuid.UUID, reason Reason) (bool, error)
 }
 
 // A Sender sends the deliveries of the ledger that are webhooks. It is a
@@ -77,7 +77,7 @@ func (s *Sender) Lanes(ctx context.Context, names []string) (map[string]ledger.L
 			ids = append(ids, id)
 		}
 	}
-	endpoints, err := s.store.Endpoints(ctx, ids)
+	endpoints, err := s.store.Targets(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhoo
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ledger.Answer{Verdict: ledger.Unsent, Class: "stopped"}
 		}
-		class, text := Classify(ctx, err)
-		if class == ClassAddressRefused {
+		class, text := ledger.Classify(ctx, err)
+		if class == ledger.ClassAddressRefused {
 			return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 		}
 		return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
@@ -187,7 +187,7 @@ func (s *Sender) Disable(ctx context.Context, lane string, gone bool) error {
 	if gone {
 		reason = Gone
 	}
-	disabled, err := s.store.DisableEndpoint(ctx, id, reason)
+	disabled, err := s.store.GiveUp(ctx, id, reason)
 	if err != nil || !disabled {
 		return err
 	}

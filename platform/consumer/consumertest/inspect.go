@@ -145,5 +145,5 @@ func (h *Harness) Metric(name string) int {
 // WaitAcked waits until n deliveries were acknowledged.
 func (h *Harness) WaitAcked(n int) {
 	h.t.Helper()
-	h.EventuallyEqual("acknowledged deliveries", n, func() int { return h.Metric("rabbitmq_messages_acked_total") })
+	h.EventuallyEqual("acknowledged deliveries", n, func() int { return h.Metric("consumer_messages_acked_total") })
 }

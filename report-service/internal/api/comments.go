@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -28,9 +27,9 @@ func (s *server) withComments(next service.HandlerFunc) service.HandlerFunc {
 }
 
 // commentHandlers has a handler for each operation on comments.
-func (s *server) commentHandlers() openapi.Handlers {
+func (s *server) commentHandlers() map[string]service.HandlerFunc {
 	limit := ratelimit.New(s.CommentsPerUser)
-	return openapi.Handlers{
+	return map[string]service.HandlerFunc{
 		"listComments": s.withComments(s.listComments),
 		"addComment":   s.withComments(limited(limit, s.addComment)),
 		"hideComment":  s.withComments(s.hideComment),

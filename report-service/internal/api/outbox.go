@@ -26,7 +26,7 @@ func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
 			ID: state.ID, Connected: state.Connected, Since: state.Since, LastError: state.LastError, Blocked: state.Blocked,
 			Shards: int32(state.Shards), LeaseValid: state.LeaseValid,
 			InFlight: int32(state.InFlight), Window: int32(state.Window),
-			HeldBack: state.OpenCircuits, LastPublish: state.LastPublish, PublishedPerS: state.PublishedPerSecond,
+			OpenCircuits: state.OpenCircuits, LastPublish: state.LastPublish, PublishedPerS: state.PublishedPerSecond,
 			ConfirmP50Ms: milliseconds(state.ConfirmP50), ConfirmP99Ms: milliseconds(state.ConfirmP99),
 			Returned: state.Returned, Nacked: state.Nacked, Connects: state.Connects, BlockedSeconds: state.BlockedFor.Seconds(),
 		},

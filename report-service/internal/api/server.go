@@ -189,15 +189,15 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{cfg, rate.NewLimiter(uploadRate, uploadBurst)}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Problems: problems})
+		err = doc.Mount(r, service.Errors{Log: cfg.Log, Problems: problems}, s.operations())
 	})
 	return r, err
 }
 
-// handlers has a handler for each operation of the document.
-func (s *server) handlers() openapi.Handlers {
+// operations answer the operations of the document.
+func (s *server) operations() openapi.Operations {
 	reports, votes, abuse := ratelimit.New(s.ReportsPerUser), ratelimit.New(s.VotesPerUser), ratelimit.New(s.ReportsPerUser)
-	handlers := openapi.Handlers{
+	handlers := map[string]service.HandlerFunc{
 		"listCategories":   s.listCategories,
 		"listReports":      s.listReports,
 		"createReport":     limited(reports, s.createReport),
@@ -266,17 +266,19 @@ func (s *server) handlers() openapi.Handlers {
 		"auditSchedules":   s.auditSchedules,
 	}
 	maps.Copy(handlers, s.commentHandlers())
+	operations := make(openapi.Operations, len(handlers))
 	for id, h := range handlers {
 		switch id {
 		case "exportReports", "putPhoto": // they take as long as their client
+			operations[id] = service.Operation{Handler: h, Timeout: service.Unlimited}
 		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto",
 			"hideReport", "unhideReport", "redactReport", "addComment", "hideComment", "showComment":
-			handlers[id] = service.Timeout(changeTimeout, h)
+			operations[id] = service.Operation{Handler: h, Timeout: changeTimeout}
 		default:
-			handlers[id] = service.Timeout(service.DefaultTimeout, h)
+			operations[id] = service.Operation{Handler: h, Timeout: service.DefaultTimeout}
 		}
 	}
-	return handlers
+	return operations
 }
 
 // limited refuses what a user does more often than l has it. What failed does

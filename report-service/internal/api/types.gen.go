@@ -796,11 +796,8 @@ type RelayState struct {
 	Connected bool `json:"connected"`
 
 	// Connects Connections to the broker made since the start.
-	Connects int64 `json:"connects"`
-
-	// HeldBack The routing keys whose circuit is open, each with the reason. Their messages wait until a probe is confirmed.
-	HeldBack map[string]string `json:"held_back"`
-	ID       uuid.UUID         `json:"id"`
+	Connects int64     `json:"connects"`
+	ID       uuid.UUID `json:"id"`
 
 	// InFlight Messages that wait for their confirm.
 	InFlight int32 `json:"in_flight"`
@@ -814,6 +811,9 @@ type RelayState struct {
 
 	// Nacked Messages that the broker refused since the start.
 	Nacked int64 `json:"nacked"`
+
+	// OpenCircuits The routing keys whose circuit is open, each with the reason. Their messages wait until a probe is confirmed.
+	OpenCircuits map[string]string `json:"open_circuits"`
 
 	// PublishedPerS Messages that queues took, a second, over about the last ten.
 	PublishedPerS float64 `json:"published_per_s"`

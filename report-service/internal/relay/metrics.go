@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/stats"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -33,7 +32,7 @@ type metrics struct {
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
-	rate rate // of what is published
+	rate stats.Rate // of what is published
 }
 
 // Why a message was refused, as a label.
@@ -96,16 +95,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 // confirmQuantiles returns the median and the 99th percentile of the time from
 // publish to confirm over about the last minute; zero if there was none.
 func (m *metrics) confirmQuantiles() (p50, p99 time.Duration) {
-	var seen dto.Metric
-	_ = m.confirmSeconds.Write(&seen)            // a summary always can
-	quantiles := seen.GetSummary().GetQuantile() // in ascending order
-	duration := func(q *dto.Quantile) time.Duration {
-		if math.IsNaN(q.GetValue()) {
-			return 0
-		}
-		return time.Duration(math.Round(q.GetValue() * float64(time.Second)))
-	}
-	return duration(quantiles[0]), duration(quantiles[1])
+	return stats.Quantiles(m.confirmSeconds)
 }
 
 // taken returns how many messages queues took since the start.
@@ -121,40 +111,4 @@ func total(c prometheus.Counter) float64 {
 	var m dto.Metric
 	_ = c.Write(&m) // a counter always can
 	return m.GetCounter().GetValue()
-}
-
-// rateSpan is over how many seconds a rate takes its mean: short enough to show
-// that publishing has stopped.
-const rateSpan = 10
-
-// A rate is how many events there are per second, lately.
-type rate struct {
-	mu      sync.Mutex
-	last    time.Time                                  // zero if there was none
-	seconds [rateSpan + 1]struct{ unix, events int64 } // each takes the place of the one eleven before
-}
-
-func (r *rate) add(now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := &r.seconds[now.Unix()%int64(len(r.seconds))]
-	if s.unix != now.Unix() {
-		s.unix, s.events = now.Unix(), 0
-	}
-	s.events++
-	r.last = now
-}
-
-// read returns the mean over the last seconds, and when the last event was.
-func (r *rate) read(now time.Time) (perSecond float64, last time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var events int64
-	for _, s := range r.seconds {
-		if now.Unix()-s.unix <= rateSpan {
-			events += s.events
-		}
-	}
-	// The present second is not over: only the part of it that has passed counts.
-	return float64(events) / (rateSpan + float64(now.Nanosecond())/1e9), r.last
 }

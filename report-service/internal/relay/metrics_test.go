@@ -11,25 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// The rate is that of the last ten seconds, whatever was before, and nothing
-// when nothing was published.
-func TestRate(t *testing.T) {
-	t.Parallel()
-	began := time.Unix(1000, 0)
-	at := func(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
-	var r rate
-	for s := range 100 {
-		for i := range 50 {
-			r.add(at(float64(s) + float64(i)/50))
-		}
-	}
-	for now, want := range map[float64]float64{100: 50, 105.5: 25, 115: 0, 165: 0} {
-		if got, _ := r.read(at(now)); got < want*0.95 || got > want*1.05 {
-			t.Errorf("after %v s: %v a second, want about %v", now, got, want)
-		}
-	}
-}
-
 // The times of confirms are those of about the last minute.
 func TestConfirmQuantiles(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func (s *session) onConfirm(c confirmation) {
 	switch c.outcome.Result {
 	case rabbit.Acked:
 		s.metrics.published.WithLabelValues(r.key).Inc()
-		s.metrics.rate.add(now)
+		s.metrics.rate.Add(now, 1)
 		s.metrics.confirmSeconds.Observe(now.Sub(r.publishedAt).Seconds())
 		s.metrics.commitSeconds.Observe(max(0, now.Sub(r.created).Seconds()))
 		if s.rows.isBlocked(r) {
@@ -202,7 +202,7 @@ func (s *session) onProbe(p probeResult) {
 	s.recordSuccess(p.key) // also if no row waits: the next one shows
 	if p.row != nil {
 		s.metrics.published.WithLabelValues(p.key).Inc()
-		s.metrics.rate.add(time.Now())
+		s.metrics.rate.Add(time.Now(), 1)
 		s.rows.addProbed(p.row)
 		s.results.in <- result{row: p.row}
 	}

@@ -36,7 +36,7 @@ type State struct {
 // State returns what this replica is doing.
 func (r *Relay) State() State {
 	now := time.Now()
-	perSecond, lastPublish := r.metrics.rate.read(now)
+	perSecond, lastPublish := r.metrics.rate.Read(now)
 	p50, p99 := r.metrics.confirmQuantiles()
 	s := r.status
 	s.mu.Lock()

@@ -22,7 +22,7 @@ func (w *walk) pools(ctx context.Context) error {
 			Concurrency, Prefetch, Depth, Workers, Stalled int
 			Consumers                                      int
 		}
-		Findings []struct{ What, Mend string }
+		Findings []struct{ What, Remedy string }
 	}
 	if err := w.operator.Do(ctx, http.MethodGet, "/admin/workers", nil, &list); err != nil {
 		return err
@@ -32,10 +32,10 @@ func (w *walk) pools(ctx context.Context) error {
 			p.Queue, p.Depth, p.Consumers, p.Workers, p.Prefetch, p.Stalled)
 	}
 	for _, f := range list.Findings {
-		w.say("the doctor: %s. %s", f.What, f.Mend)
+		w.say("the checker: %s. %s", f.What, f.Remedy)
 	}
 	if len(list.Findings) == 0 {
-		w.say("the topology doctor found nothing")
+		w.say("the checker found nothing")
 	}
 	return nil
 }

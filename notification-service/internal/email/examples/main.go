@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 )
 
 func main() {
@@ -18,8 +19,8 @@ func main() {
 }
 
 func run() error {
-	all := make(map[email.Language]map[string]string)
-	for _, language := range []email.Language{email.English, email.Indonesian} {
+	all := make(map[wording.Language]map[string]string)
+	for _, language := range wording.Languages {
 		var err error
 		if all[language], err = email.Examples(language); err != nil {
 			return err

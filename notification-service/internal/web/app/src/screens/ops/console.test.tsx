@@ -11,14 +11,14 @@ test('each tab says how much waits there', async () => {
   serve(notificationService, 'GET', (path) => {
     switch (path) {
       case '/admin/workers':
-        return ok({ items: [], waiting: [], findings: [{ what: 'a queue is missing', mend: 'declare it' }] });
+        return ok({ items: [], waiting: [], findings: [{ what: 'a queue is missing', remedy: 'declare it' }] });
       case '/admin/dlq/stats':
         return ok({ items: [{ open: 7 }, { open: 5 }] });
       default:
         return ok({ items: [] });
     }
   });
-  serve(reportService, 'GET', () => ok({ failed: 3, relay: { connected: true, held_back: {} } }));
+  serve(reportService, 'GET', () => ok({ failed: 3, relay: { connected: true, open_circuits: {} } }));
   const root = document.createElement('div');
   await act(() => render(<Console path={['ops']} />, root));
   await act(settled);

@@ -35,7 +35,7 @@ const outbox: OutboxStats = {
     lease_valid: true,
     in_flight: 5,
     window: 512,
-    held_back: {},
+    open_circuits: {},
     published_per_s: 0,
     confirm_p50_ms: 0,
     confirm_p99_ms: 0,

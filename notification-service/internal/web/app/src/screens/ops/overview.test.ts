@@ -11,7 +11,7 @@ const relay: OutboxStats['relay'] = {
   lease_valid: true,
   in_flight: 0,
   window: 512,
-  held_back: {},
+  open_circuits: {},
   published_per_s: 0,
   confirm_p50_ms: 0,
   confirm_p99_ms: 0,
@@ -52,11 +52,11 @@ test.each<[string, Partial<Reading>, Record<string, State>]>([
   ['a late message', { outbox: { ...outbox, oldest_pending_seconds: 11 } }, { outbox: 'look' }],
   ['a relay without the broker', { outbox: { ...outbox, relay: { ...relay, connected: false } } }, { relay: 'bad' }],
   ['a broker that takes nothing', { outbox: { ...outbox, relay: { ...relay, blocked: 'memory' } } }, { relay: 'bad' }],
-  ['a queue that is missing', { outbox: { ...outbox, relay: { ...relay, held_back: { vote: 'no queue' } } } }, { relay: 'bad' }],
+  ['a queue that is missing', { outbox: { ...outbox, relay: { ...relay, open_circuits: { vote: 'no queue' } } } }, { relay: 'bad' }],
   ['a queue without consumers', { workers: { items: [{ ...pool, consumers: 0 }], waiting: [], findings: [] } }, { consumers: 'bad' }],
   ['a paused queue', { workers: { items: [{ ...pool, consumers: 0, paused: true }], waiting: [], findings: [] } }, { consumers: 'look' }],
   ['a stalled worker', { workers: { items: [{ ...pool, stalled: 1 }], waiting: [], findings: [] } }, { consumers: 'bad' }],
-  ['another topology', { workers: { items: [pool], waiting: [], findings: [{ what: 'a', mend: 'b' }] } }, { broker: 'look' }],
+  ['another topology', { workers: { items: [pool], waiting: [], findings: [{ what: 'a', remedy: 'b' }] } }, { broker: 'look' }],
 ])('%s is seen', (_, part, want) => {
   expect(states({ ...well, ...part })).toEqual({ ...good, ...want });
 });

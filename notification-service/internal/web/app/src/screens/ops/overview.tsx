@@ -53,12 +53,12 @@ export function lightsOf({ workers, outbox, open }: Reading, live: boolean): Lig
   const idle = pools.filter((pool) => !pool.paused && pool.consumers === 0);
   const paused = pools.filter((pool) => pool.paused);
   const names = (some: typeof pools) => some.map(({ queue }) => queue).join(', ');
-  const held = Object.keys(relay?.held_back ?? {});
+  const circuits = Object.keys(relay?.open_circuits ?? {});
   return [
     light('relay', 'ops/outbox', relay !== undefined, [
       [!relay?.connected, 'bad', 'overview.relay.away', { error: relay?.last_error ?? '' }],
       [relay?.blocked !== undefined, 'bad', 'overview.relay.blocked', { error: relay?.blocked ?? '' }],
-      [held.length > 0, 'bad', 'overview.relay.held', { kinds: held.join(', ') }],
+      [circuits.length > 0, 'bad', 'overview.relay.circuits', { kinds: circuits.join(', ') }],
       [!relay?.lease_valid && outbox?.replicas === 1, 'look', 'overview.relay.lease'],
     ]),
     light('broker', 'ops/queues', workers !== undefined, [

@@ -54,11 +54,11 @@ function Findings({ findings }: { findings: WorkerPools['findings'] }) {
     <details class="note">
       <summary>{tn('queues.findings', findings.length)}</summary>
       <ul class="stack">
-        {findings.map(({ what, mend }) => (
+        {findings.map(({ what, remedy }) => (
           <li key={what}>
             <strong>{what}</strong>
             <br />
-            {mend}
+            {remedy}
           </li>
         ))}
       </ul>

@@ -48,7 +48,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
       <p class="meta">
         <State webhook={webhook} />
         <Time at={webhook.state_since} full />
-        {webhook.summary.paused_until && <span>{t('webhooks.paused')}</span>}
+        {webhook.summary.open_until && <span>{t('webhooks.paused')}</span>}
       </p>
       <code>{webhook.url}</code>
       <p class="meta">

@@ -3,7 +3,7 @@ import { number, t } from '../../../lang/console';
 
 /** Whether an endpoint gets its events, in colour and in words. */
 export function State({ webhook }: { webhook: Webhook }) {
-  const state = webhook.state === 'enabled' && webhook.summary.paused_until ? 'paused' : webhook.state;
+  const state = webhook.state === 'enabled' && webhook.summary.open_until ? 'paused' : webhook.state;
   return (
     <span class="state" data-state={state}>
       {t(`webhooks.state.${state}`)}

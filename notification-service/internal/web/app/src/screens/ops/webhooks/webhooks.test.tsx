@@ -98,7 +98,7 @@ test('lists endpoints by what became of their deliveries, without what is secret
   const failing = webhook({
     id: 'w2',
     description: '',
-    summary: { succeeded: 0, failed: 0, waiting: 4, held: 0, paused_until: '2026-01-01T12:00:00Z' },
+    summary: { succeeded: 0, failed: 0, waiting: 4, held: 0, open_until: '2026-01-01T12:00:00Z' },
   });
   serve(notificationService, 'GET', () => ok({ items: [webhook(), failing] }));
   await show(<EndpointList />);

@@ -12,7 +12,6 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -25,34 +24,34 @@ var (
 	olga = notification.Reader{UserID: "olga", Official: true}
 )
 
-func newStore(t *testing.T) (*postgres.Store, *pgxpool.Pool) {
+func newStore(t *testing.T) (*postgres.DB, *pgxpool.Pool) {
 	t.Helper()
 	pool := pgtest.Notification(t)
-	return postgres.NewStore(pool), pool
+	return postgres.New(pool, postgres.Options{}), pool
 }
 
 // message returns a message that has a notification for each of the streams.
-func message(streams ...notification.Stream) consumer.Message {
+func message(streams ...notification.Stream) postgres.Message {
 	data := notification.Data{Type: event.VoteReceivedKey, ReportID: uuid.New(), ReportVersion: 1, ReportTitle: "Pothole", HappenedAt: time.Now().UTC()}
 	effect := &notification.Effect{Feed: data, Public: true}
 	for _, s := range streams {
 		effect.Drafts = append(effect.Drafts, notification.Draft{Stream: s, ID: uuid.Must(uuid.NewV7()), Data: data})
 	}
-	return consumer.Message{ID: uuid.NewString(), Value: effect}
+	return postgres.Message{ID: uuid.NewString(), Value: effect}
 }
 
 // messages returns n messages, each with one notification for the stream.
-func messages(n int, stream notification.Stream) []consumer.Message {
-	batch := make([]consumer.Message, n)
+func messages(n int, stream notification.Stream) []postgres.Message {
+	batch := make([]postgres.Message, n)
 	for i := range batch {
 		batch[i] = message(stream)
 	}
 	return batch
 }
 
-func mustApply(t *testing.T, store *postgres.Store, batch ...consumer.Message) postgres.Applied {
+func mustApply(t *testing.T, store *postgres.DB, batch ...postgres.Message) postgres.Applied {
 	t.Helper()
-	applied, err := store.Apply(t.Context(), votes, batch)
+	applied, err := store.Effects.Apply(t.Context(), votes, batch)
 	if err != nil {
 		t.Fatal(err)
 	}

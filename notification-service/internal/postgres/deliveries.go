@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -30,8 +31,13 @@ var stateConditions = map[webhook.DeliveryState]string{
 	"cancelled": "state = 'cancelled'",
 }
 
-// WebhookDeliveries returns deliveries to an endpoint, newest first.
-func (s *Store) WebhookDeliveries(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error) {
+// Deliveries are the log of what endpoints were sent, and will be.
+type Deliveries struct {
+	pool *pgxpool.Pool
+}
+
+// List returns deliveries to an endpoint, newest first.
+func (s *Deliveries) List(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error) {
 	condition, ok := stateConditions[q.State]
 	if !ok {
 		return nil, fmt.Errorf("list deliveries: no state %q", q.State)
@@ -48,8 +54,8 @@ func (s *Store) WebhookDeliveries(ctx context.Context, endpoint uuid.UUID, q web
 	return records, nil
 }
 
-// WebhookDelivery returns a delivery with its attempts, the first one first.
-func (s *Store) WebhookDelivery(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error) {
+// Get returns a delivery with its attempts, the first one first.
+func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error) {
 	record, err := readDelivery(ctx, s.pool, `id = $1`, id)
 	if err != nil {
 		return webhook.Record{}, nil, err
@@ -88,9 +94,9 @@ func againSQL(n int) string {
 	return fmt.Sprintf(`state = 'waiting', due_at = now(), not_after = now() + $%d, retries = 0, done_at = null`, n)
 }
 
-// ResendDelivery puts a delivery back to wait, under the same message id, unless
+// Resend puts a delivery back to wait, under the same message id, unless
 // its endpoint is disabled. One that waits already is due at once.
-func (s *Store) ResendDelivery(ctx context.Context, actor string, id int64) (webhook.Record, error) {
+func (s *Deliveries) Resend(ctx context.Context, actor string, id int64) (webhook.Record, error) {
 	var record webhook.Record
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var err error
@@ -117,9 +123,9 @@ func (s *Store) ResendDelivery(ctx context.Context, actor string, id int64) (web
 	return record, err
 }
 
-// AddWebhookTest writes a delivery of the event, which is a test, to an enabled
+// AddTest writes a delivery of the event, which is a test, to an enabled
 // endpoint.
-func (s *Store) AddWebhookTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error) {
+func (s *Deliveries) AddTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error) {
 	var record webhook.Record
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		target, err := readWebhook(ctx, tx, `where id = $1 for share`, endpoint)
@@ -160,10 +166,10 @@ select message_id, data from (
   order by message_id, id) missed
 order by id limit $6`
 
-// RecoverWebhook puts what an enabled endpoint did not get in the window back to
+// Recover puts what an enabled endpoint did not get in the window back to
 // wait, and writes deliveries of the events that it was never sent. A dry run
 // counts them.
-func (s *Store) RecoverWebhook(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error) {
+func (s *Deliveries) Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error) {
 	var recovery webhook.Recovery
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		e, err := readWebhook(ctx, tx, `where id = $1 for share`, id)

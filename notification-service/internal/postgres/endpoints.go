@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
@@ -36,9 +37,15 @@ func areaColumn(a *webhook.Area) []float64 {
 	return a[:]
 }
 
-// Webhooks returns up to limit endpoints with ids below before, newest first;
+// Endpoints are the endpoints of webhooks.
+type Endpoints struct {
+	pool    *pgxpool.Pool
+	notices []string // the targets that have an address
+}
+
+// List returns up to limit endpoints with ids below before, newest first;
 // the zero id begins at the newest.
-func (s *Store) Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error) {
+func (s *Endpoints) List(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error) {
 	rows, err := s.pool.Query(ctx, `
 		select `+endpointColumns+` from webhook_endpoints
 		where $1 = '00000000-0000-0000-0000-000000000000'::uuid or id < $1 order by id desc limit $2`, before, limit)
@@ -52,22 +59,17 @@ func (s *Store) Webhooks(ctx context.Context, before uuid.UUID, limit int) ([]we
 	return endpoints, nil
 }
 
-// HasWebhooks reports whether there is any endpoint.
-func (s *Store) HasWebhooks(ctx context.Context) (any bool, err error) {
+// Any reports whether there is any endpoint.
+func (s *Endpoints) Any(ctx context.Context) (any bool, err error) {
 	if err := s.pool.QueryRow(ctx, `select exists (select from webhook_endpoints)`).Scan(&any); err != nil {
 		return false, fmt.Errorf("look for webhooks: %w", err)
 	}
 	return any, nil
 }
 
-// Webhook returns an endpoint.
-func (s *Store) Webhook(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error) {
+// Get returns an endpoint.
+func (s *Endpoints) Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error) {
 	return readWebhook(ctx, s.pool, `where id = $1`, id)
-}
-
-// A querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 func readWebhook(ctx context.Context, q querier, where string, id uuid.UUID) (webhook.Endpoint, error) {
@@ -108,8 +110,8 @@ cross join lateral (
     select from deliveries where channel = 'webhook' and target = e.id::text and state = 'held' limit 100000) d) h
 left join lanes l on l.channel = 'webhook' and l.lane = e.id::text and l.open_until > now()`
 
-// WebhookSummaries returns the summaries of endpoints, by their ids.
-func (s *Store) WebhookSummaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error) {
+// Summaries returns the summaries of endpoints, by their ids.
+func (s *Endpoints) Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error) {
 	rows, err := s.pool.Query(ctx, summarySQL, ids)
 	if err != nil {
 		return nil, fmt.Errorf("sum up webhooks: %w", err)
@@ -133,8 +135,8 @@ func (s *Store) WebhookSummaries(ctx context.Context, ids []uuid.UUID) (map[uuid
 	return summaries, nil
 }
 
-// CreateWebhook keeps a new endpoint, and fills in its times.
-func (s *Store) CreateWebhook(ctx context.Context, actor string, e *webhook.Endpoint) error {
+// Create keeps a new endpoint, and fills in its times.
+func (s *Endpoints) Create(ctx context.Context, actor string, e *webhook.Endpoint) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two at the same time may both be the last one: the limit guards the
 		// expansion of events, and is no promise.
@@ -166,10 +168,10 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// ChangeWebhook changes an endpoint that is at version, or at any if that is 0,
+// Change changes an endpoint that is at version, or at any if that is 0,
 // to what the rules allow.
-func (s *Store) ChangeWebhook(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error) {
-	return s.changeWebhook(ctx, id, version, func(tx pgx.Tx, e *webhook.Endpoint) error {
+func (s *Endpoints) Change(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error) {
+	return s.change(ctx, id, version, func(tx pgx.Tx, e *webhook.Endpoint) error {
 		reg := change.Apply(e.Registration())
 		if err := rules.Check(reg, e.URL); err != nil {
 			return err
@@ -186,9 +188,9 @@ func (s *Store) ChangeWebhook(ctx context.Context, actor string, id uuid.UUID, v
 	})
 }
 
-// changeWebhook lets change write to the endpoint whose row is locked, counts
+// change lets change write to the endpoint whose row is locked, counts
 // the version up, and returns the endpoint as it is then.
-func (s *Store) changeWebhook(ctx context.Context, id uuid.UUID, version int64, change func(pgx.Tx, *webhook.Endpoint) error) (webhook.Endpoint, error) {
+func (s *Endpoints) change(ctx context.Context, id uuid.UUID, version int64, change func(pgx.Tx, *webhook.Endpoint) error) (webhook.Endpoint, error) {
 	var changed webhook.Endpoint
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)
@@ -211,9 +213,9 @@ func (s *Store) changeWebhook(ctx context.Context, id uuid.UUID, version int64, 
 	return changed, err
 }
 
-// DeleteWebhook removes an endpoint that is at version, or at any if that is 0,
+// Delete removes an endpoint that is at version, or at any if that is 0,
 // and cancels what waits for it.
-func (s *Store) DeleteWebhook(ctx context.Context, actor string, id uuid.UUID, version int64) error {
+func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, version int64) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)
 		if err != nil {
@@ -251,10 +253,10 @@ func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from, to
 	return tag.RowsAffected(), nil
 }
 
-// RotateWebhook gives an endpoint the sealed secret; the one before signs
+// Rotate gives an endpoint the sealed secret; the one before signs
 // beside it for keep.
-func (s *Store) RotateWebhook(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error) {
-	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, _ *webhook.Endpoint) error {
+func (s *Endpoints) Rotate(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error) {
+	return s.change(ctx, id, 0, func(tx pgx.Tx, _ *webhook.Endpoint) error {
 		_, err := tx.Exec(ctx, `
 			update webhook_endpoints set secret = $2, secret_since = now(),
 			  previous_secret = case when $3 > interval '0' then secret end,
@@ -267,10 +269,10 @@ func (s *Store) RotateWebhook(ctx context.Context, actor string, id uuid.UUID, s
 	})
 }
 
-// EnableWebhook lets a disabled endpoint have its events again. What was held
+// Enable lets a disabled endpoint have its events again. What was held
 // for it is sent, or cancelled.
-func (s *Store) EnableWebhook(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error) {
-	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
+func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error) {
+	return s.change(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
 		if e.State == webhook.Enabled {
 			return webhook.ErrEnabled
 		}
@@ -297,9 +299,9 @@ func (s *Store) EnableWebhook(ctx context.Context, actor string, id uuid.UUID, s
 	})
 }
 
-// DisableWebhook holds back what an endpoint is to have.
-func (s *Store) DisableWebhook(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error) {
-	return s.changeWebhook(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
+// Disable holds back what an endpoint is to have.
+func (s *Endpoints) Disable(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error) {
+	return s.change(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
@@ -34,21 +34,28 @@ func readDevices(rows pgx.Rows, err error) ([]push.Device, error) {
 	return devices, nil
 }
 
-// Devices returns the devices of reader, the newest first, without what is sent
+// Devices are the browsers of readers who want pushes.
+type Devices struct {
+	canceller
+	pool    *pgxpool.Pool
+	streams *Streams
+}
+
+// List returns the devices of reader, the newest first, without what is sent
 // to.
-func (s *Store) Devices(ctx context.Context, reader notification.Reader) ([]push.Device, error) {
+func (s *Devices) List(ctx context.Context, reader notification.Reader) ([]push.Device, error) {
 	return readDevices(s.pool.Query(ctx, `
 		select `+deviceColumns+` from push_subscriptions p join streams s on s.id = p.stream_id
 		where s.name = $1 order by p.created_at desc, p.id`, reader.Own()))
 }
 
-// AddDevice keeps d as a device of reader, and reports whether it is a new one. One
+// Add keeps d as a device of reader, and reports whether it is a new one. One
 // of the hashes knows it again: then it keeps its id, and only what it is called
 // and its language change. A device of somebody else becomes his: the browser is
 // used by him now. The error is push.ErrTooManyDevices if he has as many as he may
 // have.
-func (s *Store) AddDevice(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error) {
-	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error) {
+	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return push.Device{}, false, err
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -99,9 +106,9 @@ func (s *Store) AddDevice(ctx context.Context, reader notification.Reader, d pus
 	return kept, added, err
 }
 
-// RemoveDevice forgets a device of reader's, if he has it. What waits for it is
+// Remove forgets a device of reader's, if he has it. What waits for it is
 // cancelled when it is due.
-func (s *Store) RemoveDevice(ctx context.Context, reader notification.Reader, id uuid.UUID) error {
+func (s *Devices) Remove(ctx context.Context, reader notification.Reader, id uuid.UUID) error {
 	_, err := s.pool.Exec(ctx, `
 		delete from push_subscriptions where id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), id)
 	if err != nil {
@@ -110,8 +117,8 @@ func (s *Store) RemoveDevice(ctx context.Context, reader notification.Reader, id
 	return nil
 }
 
-// PushKinds returns what reader's devices are told about.
-func (s *Store) PushKinds(ctx context.Context, reader notification.Reader) ([]string, error) {
+// Kinds returns what reader's devices are told about.
+func (s *Devices) Kinds(ctx context.Context, reader notification.Reader) ([]string, error) {
 	var kinds []string
 	err := s.pool.QueryRow(ctx, `
 		select w.kinds from push_preferences w join streams s on s.id = w.stream_id where s.name = $1`, reader.Own()).Scan(&kinds)
@@ -121,9 +128,9 @@ func (s *Store) PushKinds(ctx context.Context, reader notification.Reader) ([]st
 	return kinds, nil
 }
 
-// SetPushKinds keeps what reader's devices are told about.
-func (s *Store) SetPushKinds(ctx context.Context, reader notification.Reader, kinds []string) error {
-	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
+// SetKinds keeps what reader's devices are told about.
+func (s *Devices) SetKinds(ctx context.Context, reader notification.Reader, kinds []string) error {
+	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
 	}
 	_, err := s.pool.Exec(ctx, `
@@ -135,9 +142,9 @@ func (s *Store) SetPushKinds(ctx context.Context, reader notification.Reader, ki
 	return nil
 }
 
-// PushDraft returns what a delivery is about now: whether the device is there, what
+// Draft returns what a delivery is about now: whether the device is there, what
 // its reader wants and has read.
-func (s *Store) PushDraft(ctx context.Context, d *ledger.Delivery) (push.Draft, error) {
+func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, error) {
 	id, err := uuid.Parse(d.Target)
 	if err != nil {
 		return push.Draft{}, push.ErrNoDevice
@@ -157,7 +164,7 @@ func (s *Store) PushDraft(ctx context.Context, d *ledger.Delivery) (push.Draft, 
 		draft.Device, err = scanDevice(row, &endpoint, &keys, &stream, &kinds, &draft.Now, &draft.Zone, &from, &to)
 		draft.Device.Endpoint, draft.Device.Keys = endpoint, keys
 		if from != nil && to != nil {
-			draft.Quiet = &email.Quiet{From: *from, To: *to}
+			draft.Quiet = &ledger.Quiet{From: *from, To: *to}
 		}
 		return draft, err
 	})
@@ -167,27 +174,27 @@ func (s *Store) PushDraft(ctx context.Context, d *ledger.Delivery) (push.Draft, 
 	if err != nil {
 		return push.Draft{}, fmt.Errorf("read device: %w", err)
 	}
-	kind, item, err := s.item(ctx, stream, d)
+	kind, item, err := readItem(ctx, s.pool, stream, d)
 	if err != nil {
 		return push.Draft{}, err
 	}
 	if !slices.Contains(kinds, kind) {
-		return push.Draft{}, email.ErrUnwanted
+		return push.Draft{}, ledger.ErrUnwanted
 	}
 	draft.Item = item
 	return draft, nil
 }
 
-// DeviceUsed notes that something was sent to a device.
-func (s *Store) DeviceUsed(ctx context.Context, device uuid.UUID) error {
+// Used notes that something was sent to a device.
+func (s *Devices) Used(ctx context.Context, device uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `update push_subscriptions set last_ok_at = now() where id = $1`, device); err != nil {
 		return fmt.Errorf("note use of a device: %w", err)
 	}
 	return nil
 }
 
-// DropDevice removes a device whose push service does not know it any more.
-func (s *Store) DropDevice(ctx context.Context, device uuid.UUID) error {
+// Drop removes a device whose push service does not know it any more.
+func (s *Devices) Drop(ctx context.Context, device uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `delete from push_subscriptions where id = $1`, device); err != nil {
 		return fmt.Errorf("remove device: %w", err)
 	}

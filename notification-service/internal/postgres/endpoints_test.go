@@ -21,7 +21,7 @@ import (
 var rules = webhook.Rules{}
 
 // endpoint keeps an endpoint that asks for what filter picks.
-func endpoint(t *testing.T, store *postgres.Store, filter webhook.Filter) webhook.Endpoint {
+func endpoint(t *testing.T, store *postgres.DB, filter webhook.Filter) webhook.Endpoint {
 	t.Helper()
 	keys, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
@@ -30,7 +30,7 @@ func endpoint(t *testing.T, store *postgres.Store, filter webhook.Filter) webhoo
 	e, _ := webhook.NewEndpoint(webhook.Registration{
 		URL: "https://hooks.example.org/key", Description: "Work orders", Filter: filter, Order: webhook.OrderReport, InFlight: 2,
 	}, keys)
-	if err := store.CreateWebhook(t.Context(), "pavel", &e); err != nil {
+	if err := store.Endpoints.Create(t.Context(), "pavel", &e); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -86,7 +86,7 @@ func TestWebhookIsKept(t *testing.T) {
 	store, pool := newStore(t)
 	filter := webhook.Filter{Types: []string{"report.created"}, Categories: []int32{2, 3}, Area: &webhook.Area{107.5, -7, 107.8, -6.8}}
 	want := endpoint(t, store, filter)
-	got, err := store.Webhook(t.Context(), want.ID)
+	got, err := store.Endpoints.Get(t.Context(), want.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func TestWebhookIsKept(t *testing.T) {
 		t.Errorf("read as\n%s\nwant\n%s", g, w)
 	}
 	other := endpoint(t, store, webhook.Filter{})
-	page, err := store.Webhooks(t.Context(), uuid.Nil, 1)
+	page, err := store.Endpoints.List(t.Context(), uuid.Nil, 1)
 	if err != nil || len(page) != 1 || page[0].ID != other.ID {
 		t.Fatalf("first page %v (error %v), want the newest", page, err)
 	}
-	if page, err = store.Webhooks(t.Context(), page[0].ID, 5); err != nil || len(page) != 1 || page[0].ID != want.ID {
+	if page, err = store.Endpoints.List(t.Context(), page[0].ID, 5); err != nil || len(page) != 1 || page[0].ID != want.ID {
 		t.Errorf("second page %v (error %v), want the older one", page, err)
 	}
 	if n := count(t, pool, `select count(*) from operations_audit where actor = 'pavel' and action = 'webhook_create'`); n != 2 {
@@ -128,21 +128,21 @@ func TestWebhookChangesAtItsVersion(t *testing.T) {
 	store, _ := newStore(t)
 	e := endpoint(t, store, webhook.Filter{})
 	change := webhook.Change{URL: new("https://other.example.org"), Categories: &[]int32{4}, Area: new((*webhook.Area)(nil))}
-	changed, err := store.ChangeWebhook(t.Context(), "pavel", e.ID, e.Version, change, rules)
+	changed, err := store.Endpoints.Change(t.Context(), "pavel", e.ID, e.Version, change, rules)
 	if err != nil || changed.Version != 2 || changed.URL != "https://other.example.org" || len(changed.Filter.Categories) != 1 || changed.Description != e.Description {
 		t.Fatalf("changed to %+v (error %v)", changed, err)
 	}
-	if _, err := store.ChangeWebhook(t.Context(), "slow", e.ID, e.Version, change, rules); fault.KindOf(err) != webhook.Stale {
+	if _, err := store.Endpoints.Change(t.Context(), "slow", e.ID, e.Version, change, rules); fault.KindOf(err) != webhook.Stale {
 		t.Errorf("change of an old version: %v, want it refused", err)
 	}
-	if err := store.DeleteWebhook(t.Context(), "slow", e.ID, e.Version); fault.KindOf(err) != webhook.Stale {
+	if err := store.Endpoints.Delete(t.Context(), "slow", e.ID, e.Version); fault.KindOf(err) != webhook.Stale {
 		t.Errorf("removal of an old version: %v, want it refused", err)
 	}
 	bad := webhook.Change{URL: new("https://10.0.0.1")}
-	if _, err := store.ChangeWebhook(t.Context(), "pavel", e.ID, 0, bad, rules); fault.KindOf(err) != fault.Invalid {
+	if _, err := store.Endpoints.Change(t.Context(), "pavel", e.ID, 0, bad, rules); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("change to an address that the rules refuse: %v", err)
 	}
-	if got, err := store.Webhook(t.Context(), e.ID); err != nil || got.Version != 2 || got.URL != changed.URL {
+	if got, err := store.Endpoints.Get(t.Context(), e.ID); err != nil || got.Version != 2 || got.URL != changed.URL {
 		t.Errorf("after the refusals it is %+v (error %v)", got, err)
 	}
 }
@@ -154,10 +154,10 @@ func TestWebhookIsRemoved(t *testing.T) {
 	for _, state := range []string{"waiting", "held", "done", "dead"} {
 		deliver(t, pool, e, state, 0)
 	}
-	if err := store.DeleteWebhook(t.Context(), "pavel", e.ID, 0); err != nil {
+	if err := store.Endpoints.Delete(t.Context(), "pavel", e.ID, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Webhook(t.Context(), e.ID); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := store.Endpoints.Get(t.Context(), e.ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("read after the removal: %v", err)
 	}
 	if got := states(t, pool, e); got != "cancelled:2 dead:1 done:1" {
@@ -184,7 +184,7 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 	store, _ := newStore(t)
 	e := endpoint(t, store, webhook.Filter{})
 	first := e.Secrets.Sealed
-	e, err := store.RotateWebhook(t.Context(), "pavel", e.ID, "second", time.Hour)
+	e, err := store.Endpoints.Rotate(t.Context(), "pavel", e.ID, "second", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 	if end := e.Secrets.PreviousUntil; end == nil || end.Sub(e.Secrets.Since) != time.Hour {
 		t.Errorf("the first one ends at %v, want an hour after %v", end, e.Secrets.Since)
 	}
-	e, err = store.RotateWebhook(t.Context(), "pavel", e.ID, "third", 0)
+	e, err = store.Endpoints.Rotate(t.Context(), "pavel", e.ID, "third", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestWebhookIsHeld(t *testing.T) {
 		e := endpoint(t, store, webhook.Filter{})
 		deliver(t, pool, e, "waiting", 0)
 		deliver(t, pool, e, "done", 0)
-		e, err := store.DisableWebhook(t.Context(), "pavel", e.ID)
+		e, err := store.Endpoints.Disable(t.Context(), "pavel", e.ID)
 		if err != nil || e.State != webhook.Disabled || e.StateReason != webhook.ByOperator {
 			t.Fatalf("disabled: %+v (error %v)", e, err)
 		}
@@ -223,10 +223,10 @@ func TestWebhookIsHeld(t *testing.T) {
 		if got := states(t, pool, e); got != "done:1 held:2" {
 			t.Fatalf("disabled, its deliveries are %s", got)
 		}
-		if _, err := store.DisableWebhook(t.Context(), "pavel", e.ID); !errors.Is(err, webhook.ErrDisabled) {
+		if _, err := store.Endpoints.Disable(t.Context(), "pavel", e.ID); !errors.Is(err, webhook.ErrDisabled) {
 			t.Errorf("disabled twice: %v", err)
 		}
-		if e, err = store.EnableWebhook(t.Context(), "pavel", e.ID, tt.sendHeld); err != nil || e.State != webhook.Enabled || e.StateReason != "" {
+		if e, err = store.Endpoints.Enable(t.Context(), "pavel", e.ID, tt.sendHeld); err != nil || e.State != webhook.Enabled || e.StateReason != "" {
 			t.Fatalf("enabled: %+v (error %v)", e, err)
 		}
 		if got := states(t, pool, e); got != tt.want {
@@ -235,7 +235,7 @@ func TestWebhookIsHeld(t *testing.T) {
 		if n := count(t, pool, `select count(*) from deliveries where target = $1 and state = 'waiting' and (retries > 0 or due_at > now() or not_after < now() + interval '6 days')`, e.ID.String()); n != 0 {
 			t.Errorf("%d of them do not begin anew", n)
 		}
-		if _, err := store.EnableWebhook(t.Context(), "pavel", e.ID, true); !errors.Is(err, webhook.ErrEnabled) {
+		if _, err := store.Endpoints.Enable(t.Context(), "pavel", e.ID, true); !errors.Is(err, webhook.ErrEnabled) {
 			t.Errorf("enabled twice: %v", err)
 		}
 	}
@@ -249,29 +249,29 @@ func TestDeliveryIsResent(t *testing.T) {
 	mustExec(t, pool, `
 		insert into delivery_attempts (delivery_id, n, at, duration_ms, status, class, error, response)
 		values ($1, 1, now(), 12, 500, 'server_error', 'answered 500', 'oops'), ($1, 2, now(), 15000, null, 'timeout', 'no answer', '')`, id)
-	before, _, err := store.WebhookDelivery(t.Context(), id)
+	before, _, err := store.Deliveries.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := store.ResendDelivery(t.Context(), "pavel", id)
+	after, err := store.Deliveries.Resend(t.Context(), "pavel", id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if after.State != "waiting" || after.MessageID != before.MessageID || after.Attempts != before.Attempts || after.DoneAt != nil {
 		t.Errorf("resent: %+v, want it waiting under its id with its attempts", after)
 	}
-	_, attempts, err := store.WebhookDelivery(t.Context(), id)
+	_, attempts, err := store.Deliveries.Get(t.Context(), id)
 	if err != nil || len(attempts) != 2 || attempts[0].Status == nil || *attempts[0].Status != 500 || attempts[0].Response != "oops" ||
 		attempts[1].Status != nil || attempts[1].Duration != 15*time.Second {
 		t.Errorf("attempts %+v (error %v)", attempts, err)
 	}
-	if _, err := store.ResendDelivery(t.Context(), "pavel", id+1); !errors.Is(err, webhook.ErrNoDelivery) {
+	if _, err := store.Deliveries.Resend(t.Context(), "pavel", id+1); !errors.Is(err, webhook.ErrNoDelivery) {
 		t.Errorf("resend what is not there: %v", err)
 	}
-	if _, err := store.DisableWebhook(t.Context(), "pavel", e.ID); err != nil {
+	if _, err := store.Endpoints.Disable(t.Context(), "pavel", e.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.ResendDelivery(t.Context(), "pavel", id); !errors.Is(err, webhook.ErrDisabled) {
+	if _, err := store.Deliveries.Resend(t.Context(), "pavel", id); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("resend to a disabled endpoint: %v", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestDeliveriesArePaged(t *testing.T) {
 	}
 	list := func(q webhook.RecordQuery) (got []int64) {
 		t.Helper()
-		records, err := store.WebhookDeliveries(t.Context(), e.ID, q)
+		records, err := store.Deliveries.List(t.Context(), e.ID, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,25 +335,25 @@ func TestWebhookIsRecovered(t *testing.T) {
 	window := webhook.Window{Since: time.Now().Add(-2 * time.Hour), Until: time.Now()}
 	before := states(t, pool, e)
 	want := webhook.Recovery{Resent: 2, Created: 1}
-	if got, err := store.RecoverWebhook(t.Context(), "pavel", e.ID, window, true); err != nil || got != want {
+	if got, err := store.Deliveries.Recover(t.Context(), "pavel", e.ID, window, true); err != nil || got != want {
 		t.Errorf("a dry run counts %+v (error %v), want %+v", got, err, want)
 	}
 	if got := states(t, pool, e); got != before {
 		t.Errorf("after a dry run the deliveries are %s, before %s", got, before)
 	}
-	if got, err := store.RecoverWebhook(t.Context(), "pavel", e.ID, window, false); err != nil || got != want {
+	if got, err := store.Deliveries.Recover(t.Context(), "pavel", e.ID, window, false); err != nil || got != want {
 		t.Errorf("recovered %+v (error %v), want %+v", got, err, want)
 	}
 	if got := states(t, pool, e); got != "dead:2 done:1 waiting:4" { // the old one and the test stay
 		t.Errorf("recovered, the deliveries are %s", got)
 	}
-	if r, _, err := store.WebhookDelivery(t.Context(), old); err != nil || r.State != "dead" {
+	if r, _, err := store.Deliveries.Get(t.Context(), old); err != nil || r.State != "dead" {
 		t.Errorf("one from before the window: %+v (error %v)", r, err)
 	}
 	if n := count(t, pool, `select count(*) from deliveries where target = $1 and message_id = $2 and state = 'waiting'`, e.ID.String(), missed); n != 1 {
 		t.Errorf("%d deliveries of the missed event, want 1", n)
 	}
-	if got, err := store.RecoverWebhook(t.Context(), "pavel", e.ID, window, false); err != nil || got != (webhook.Recovery{}) {
+	if got, err := store.Deliveries.Recover(t.Context(), "pavel", e.ID, window, false); err != nil || got != (webhook.Recovery{}) {
 		t.Errorf("recovered twice: %+v (error %v), want nothing more", got, err)
 	}
 }
@@ -394,7 +394,7 @@ func TestWebhookSummary(t *testing.T) {
 	deliver(t, pool, e, "held", 0)
 	deliver(t, pool, e, "done", 25*time.Hour)
 	mustExec(t, pool, `insert into lanes (channel, lane, open_until) values ('webhook', $1, now() + interval '1 minute')`, e.ID.String())
-	summaries, err := store.WebhookSummaries(t.Context(), []uuid.UUID{e.ID, idle.ID})
+	summaries, err := store.Endpoints.Summaries(t.Context(), []uuid.UUID{e.ID, idle.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

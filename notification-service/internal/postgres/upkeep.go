@@ -22,12 +22,12 @@ const (
 	deliveryUpkeepTimeout = 30 * time.Second
 )
 
-// RunDeliveryUpkeep keeps the ledger tidy until ctx ends. Any number of workers
+// RunUpkeep keeps the ledger tidy until ctx ends. Any number of workers
 // may: a piece of work that is done already is no work.
-func (s *Store) RunDeliveryUpkeep(ctx context.Context, retention time.Duration, log zerolog.Logger) error {
+func (s *Deliveries) RunUpkeep(ctx context.Context, retention time.Duration, log zerolog.Logger) error {
 	for ctx.Err() == nil {
 		pieceCtx, cancel := context.WithTimeout(ctx, deliveryUpkeepTimeout)
-		more, err := s.DeliveryUpkeep(pieceCtx, retention)
+		more, err := s.Upkeep(pieceCtx, retention)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			log.Warn().Str("error", failure.Describe(err)).Msg("upkeep of deliveries failed, will retry")
@@ -39,9 +39,9 @@ func (s *Store) RunDeliveryUpkeep(ctx context.Context, retention time.Duration, 
 	return nil
 }
 
-// DeliveryUpkeep does the next piece of the ledger's upkeep, and reports whether
+// Upkeep does the next piece of the ledger's upkeep, and reports whether
 // more is left.
-func (s *Store) DeliveryUpkeep(ctx context.Context, retention time.Duration) (more bool, err error) {
+func (s *Deliveries) Upkeep(ctx context.Context, retention time.Duration) (more bool, err error) {
 	for _, task := range []struct {
 		what, sql string
 		args      []any

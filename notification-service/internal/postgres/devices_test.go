@@ -10,26 +10,28 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 func device(label string) push.Device {
 	return push.Device{
-		ID: uuid.Must(uuid.NewV7()), Endpoint: "sealed " + label, Keys: "sealed", Lane: "push.example.org", Language: email.English, Label: label,
+		ID: uuid.Must(uuid.NewV7()), Endpoint: "sealed " + label, Keys: "sealed", Lane: "push.example.org", Language: wording.English, Label: label,
 	}
 }
 
-func mustAddDevice(t *testing.T, store *postgres.Store, reader notification.Reader, label string, hashes ...string) push.Device {
+func mustAddDevice(t *testing.T, store *postgres.DB, reader notification.Reader, label string, hashes ...string) push.Device {
 	t.Helper()
 	all := make([][]byte, len(hashes))
 	for i, hash := range hashes {
 		all[i] = []byte(hash)
 	}
-	kept, _, err := store.AddDevice(t.Context(), reader, device(label), all)
+	kept, _, err := store.Devices.Add(t.Context(), reader, device(label), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,26 +50,26 @@ func TestDevices(t *testing.T) {
 	}
 	mustExec(t, pool, `update push_preferences set kinds = '{}'`) // she wants nothing
 	second := mustAddDevice(t, store, ann, "Chrome", "second")
-	if kinds, err := store.PushKinds(t.Context(), ann); err != nil || len(kinds) != 0 {
+	if kinds, err := store.Devices.Kinds(t.Context(), ann); err != nil || len(kinds) != 0 {
 		t.Errorf("kinds %v, %v; want none after a second device", kinds, err)
 	}
 	taken := mustAddDevice(t, store, olga, "Firefox", "newest key", "new key", "old key")
 	if n := count(t, pool, `select count(*) from push_subscriptions`); n != 2 || taken.ID == first.ID {
 		t.Errorf("%d devices, want ann's second and olga's", n)
 	}
-	if err := store.RemoveDevice(t.Context(), olga, second.ID); err != nil {
+	if err := store.Devices.Remove(t.Context(), olga, second.ID); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := store.Devices(t.Context(), ann); err != nil || len(list) != 1 || list[0].ID != second.ID || list[0].Endpoint != "" || list[0].Keys != "" {
+	if list, err := store.Devices.List(t.Context(), ann); err != nil || len(list) != 1 || list[0].ID != second.ID || list[0].Endpoint != "" || list[0].Keys != "" {
 		t.Errorf("ann has %+v, %v; want the second, without its address, whatever olga removes", list, err)
 	}
 	for i := range push.MaxDevices - 1 {
 		mustAddDevice(t, store, ann, "More", fmt.Sprint("device ", i))
 	}
-	if _, _, err := store.AddDevice(t.Context(), ann, device("Too many"), [][]byte{[]byte("newest key")}); !errors.Is(err, push.ErrTooManyDevices) {
+	if _, _, err := store.Devices.Add(t.Context(), ann, device("Too many"), [][]byte{[]byte("newest key")}); !errors.Is(err, push.ErrTooManyDevices) {
 		t.Errorf("error %v for one too many", err)
 	}
-	if list, err := store.Devices(t.Context(), olga); err != nil || len(list) != 1 {
+	if list, err := store.Devices.List(t.Context(), olga); err != nil || len(list) != 1 {
 		t.Errorf("olga has %d devices, %v; want the one that ann had no room for", len(list), err)
 	}
 }
@@ -75,11 +77,10 @@ func TestDevices(t *testing.T) {
 // The statement that writes notifications says what package push says.
 func TestPushRows(t *testing.T) {
 	t.Parallel()
-	store, pool := newStore(t)
-	store.WriteMail(time.Minute)
-	store.WritePush()
+	pool := pgtest.Notification(t)
+	store := postgres.New(pool, postgres.Options{Mail: true, MailDue: time.Minute, Push: true})
 	d := mustAddDevice(t, store, ann, "Firefox", "address")
-	if err := store.SetPushKinds(t.Context(), ann, []string{string(event.VoteReceivedKey)}); err != nil {
+	if err := store.Devices.SetKinds(t.Context(), ann, []string{string(event.VoteReceivedKey)}); err != nil {
 		t.Fatal(err)
 	}
 	batch := messages(2, ann.Own())
@@ -99,13 +100,12 @@ func TestPushRows(t *testing.T) {
 // Who is erased has no device any more, and nothing waits for one.
 func TestErasureOfDevices(t *testing.T) {
 	t.Parallel()
-	e := newErasing(t)
-	e.WritePush()
-	mustAddDevice(t, e.Store, kanari, "Firefox", "one")
-	mustAddDevice(t, e.Store, kanari, "Chrome", "two")
-	mustAddDevice(t, e.Store, ann, "Safari", "three")
+	e := newErasing(t, postgres.Options{Push: true})
+	mustAddDevice(t, e.DB, kanari, "Firefox", "one")
+	mustAddDevice(t, e.DB, kanari, "Chrome", "two")
+	mustAddDevice(t, e.DB, ann, "Safari", "three")
 	mustExec(t, e.pool, `update push_preferences set kinds = '{report.vote.received}'`)
-	mustApply(t, e.Store, append(messages(3, kanari.Own()), message(ann.Own()))...)
+	mustApply(t, e.DB, append(messages(3, kanari.Own()), message(ann.Own()))...)
 	mustExec(t, e.pool, `insert into delivery_attempts (delivery_id, n, at, duration_ms, class) select id, 1, now(), 1, '5xx' from deliveries`)
 	state := e.erase()
 	if state.Removed["devices"] != 6+2+1 {
@@ -117,7 +117,7 @@ func TestErasureOfDevices(t *testing.T) {
 			t.Errorf("%d rows in %s, want ann's %d", n, table, want)
 		}
 	}
-	if _, _, err := e.AddDevice(t.Context(), kanari, device("Back"), [][]byte{[]byte("four")}); err == nil {
+	if _, _, err := e.Devices.Add(t.Context(), kanari, device("Back"), [][]byte{[]byte("four")}); err == nil {
 		t.Error("a request on its way has brought a device back")
 	}
 }
@@ -127,11 +127,11 @@ func TestConsentStaysForDevices(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	for i, reader := range []notification.Reader{ann, olga} {
-		c := email.Contact{ID: uuid.New(), Lane: "host", Language: email.English, Zone: "UTC"}
-		if _, err := store.SetContact(t.Context(), reader, c, [][]byte{{byte(i)}}); err != nil {
+		c := email.Contact{ID: uuid.New(), Lane: "host", Language: wording.English, Zone: "UTC"}
+		if _, err := store.Contacts.Set(t.Context(), reader, c, [][]byte{{byte(i)}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.SetMailConsent(t.Context(), reader, uuid.New(), true); err != nil {
+		if err := store.Contacts.SetConsent(t.Context(), reader, uuid.New(), true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,139 @@
+// Package wording has the words that are used off the page, in every language that
+// mails and pushes are written in.
+//
+// It promises that a notification which is withheld, because it is about an anonymous
+// report, contributes no word of its report.
+package wording
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A Language is one that mails and pushes are written in.
+type Language string
+
+// The languages.
+const (
+	English    Language = "en"
+	Indonesian Language = "id"
+)
+
+// Languages are all of them.
+var Languages = []Language{English, Indonesian}
+
+//go:embed words
+var files embed.FS
+
+// words are read when the first are needed: the garbage collector would otherwise
+// scan what most processes never use.
+var words = sync.OnceValue(mustReadWords)
+
+// mustReadWords returns the words of each language, ready to be filled.
+func mustReadWords() map[Language]*template.Template {
+	all := make(map[Language]*template.Template)
+	for _, language := range Languages {
+		data, err := files.ReadFile("words/" + string(language) + ".json")
+		if err != nil {
+			panic(err)
+		}
+		var entries map[string]string
+		if err := json.Unmarshal(data, &entries); err != nil {
+			panic(fmt.Sprintf("wording: words of %s: %v", language, err))
+		}
+		root := template.New(string(language)).Option("missingkey=error")
+		for key, entry := range entries {
+			template.Must(root.New(key).Parse(entry))
+		}
+		all[language] = root
+	}
+	return all
+}
+
+// Say returns the words under key, filled with data.
+func (l Language) Say(key string, data any) (string, error) {
+	entry := words()[l].Lookup(key)
+	if entry == nil {
+		return "", fmt.Errorf("no words for %q in %q", key, l)
+	}
+	var b strings.Builder
+	if err := entry.Execute(&b, data); err != nil {
+		return "", fmt.Errorf("fill words for %q: %w", key, err)
+	}
+	return b.String(), nil
+}
+
+// An Item is a notification that is to be put into words.
+type Item struct {
+	Data     json.RawMessage // a notification.Data
+	Withheld bool            // it is about an anonymous report
+	Read     bool
+}
+
+// A Line is a notification in words.
+type Line struct {
+	Type   event.Key
+	Title  string // of the report
+	Status string
+	Score  int64
+	Note   string // of the official, may have several lines
+	At     string
+	URL    string // of the report, on the page
+	Text   string
+}
+
+// Line puts an item that is not withheld into words. URL is the page's address; times
+// are those of zone.
+func (l Language) Line(item Item, url string, zone *time.Location) (Line, error) {
+	var data notification.Data
+	if err := json.Unmarshal(item.Data, &data); err != nil {
+		return Line{}, fmt.Errorf("read notification: %w", err)
+	}
+	line := Line{Type: data.Type, Title: data.ReportTitle, Note: data.Note, URL: url + "/reports/" + data.ReportID.String()}
+	if data.Score != nil {
+		line.Score = *data.Score
+	}
+	var err error
+	if data.Status != "" {
+		if line.Status, err = l.Say("status."+string(data.Status), nil); err != nil {
+			return Line{}, err
+		}
+	}
+	layout, err := l.Say("time", nil)
+	if err != nil {
+		return Line{}, err
+	}
+	line.At = data.HappenedAt.In(zone).Format(layout)
+	key := "item." + string(data.Type)
+	if words()[l].Lookup(key) == nil {
+		key = "item.other"
+	}
+	line.Text, err = l.Say(key, line)
+	return line, err
+}
+
+// Brief returns an item in a few words: the title of its report, and what is new. For
+// one that is withheld it returns that there is news.
+func (l Language) Brief(item Item) (title, text string, err error) {
+	if item.Withheld {
+		title, err = l.Say("anonymous.heading", nil)
+		return title, "", err
+	}
+	line, err := l.Line(item, "", time.UTC)
+	if err != nil {
+		return "", "", err
+	}
+	text = line.Text
+	if line.Note != "" {
+		text += "\n" + line.Note
+	}
+	return line.Title, text, nil
+}

@@ -1,0 +1,85 @@
+package operators
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// An Eraser erases persons from the database; erasure.Eraser is one.
+type Eraser interface {
+	Request(ctx context.Context, actor, userID string) (erasure.Erasure, error)
+	List(ctx context.Context, limit int) ([]erasure.Erasure, error)
+}
+
+// ErasureOperations are those on erasures.
+func ErasureOperations(e Eraser) openapi.Operations {
+	return openapi.Operations{"requestErasure": timed(requestErasure(e)), "listErasures": timed(listErasures(e))}
+}
+
+// requestErasure handles POST /admin/…/erasures. The person is named in the body,
+// because paths are in logs.
+func requestErasure(e Eraser) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		request, err := service.Decode[erasureRequest](r)
+		if err != nil {
+			return err
+		}
+		if request.UserID != request.ConfirmUserID {
+			return fault.NewInvalid("/confirm_user_id", "must be the same as user_id")
+		}
+		state, err := e.Request(r.Context(), auth.Must(r).ID, request.UserID)
+		if err != nil {
+			return err
+		}
+		return service.Encode(w, http.StatusAccepted, erasureOf(state))
+	}
+}
+
+// listErasures handles GET /admin/…/erasures.
+func listErasures(e Eraser) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		list, err := e.List(r.Context(), limit(r))
+		if err != nil {
+			return err
+		}
+		return service.Encode(w, http.StatusOK, erasureList{each(list, erasureOf)})
+	}
+}
+
+type erasureRequest struct {
+	UserID        string `json:"user_id"`
+	ConfirmUserID string `json:"confirm_user_id"`
+}
+
+type erasureList struct {
+	Erasures []erasureView `json:"erasures"`
+}
+
+type erasureView struct {
+	ID          uuid.UUID        `json:"id"`
+	Actor       string           `json:"actor"`
+	State       string           `json:"state"`
+	RequestedAt time.Time        `json:"requested_at"`
+	DoneAt      time.Time        `json:"done_at,omitzero"`
+	Removed     map[string]int64 `json:"removed"`
+	Left        []string         `json:"left"`
+}
+
+func erasureOf(e erasure.Erasure) erasureView {
+	view := erasureView{
+		ID: e.ID, Actor: e.Actor, State: "running", RequestedAt: e.RequestedAt, DoneAt: orZero(e.DoneAt), Removed: e.Removed, Left: e.Left,
+	}
+	if e.DoneAt != nil {
+		view.State = "done"
+	}
+	return view
+}

@@ -1,0 +1,40 @@
+// Package operators answers what the operators of every service ask for: the
+// schedules and their runs, the erasures, and the history of what replicas counted.
+//
+// Who may ask, and what a request may contain, is checked against the OpenAPI
+// document of the service before. The documents of all services describe these answers
+// alike, and a test compares them with the types here. No answer names a person who is
+// being erased.
+package operators
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// timed is an operation that waits for the database and for nothing else.
+func timed(h service.HandlerFunc) service.Operation {
+	return service.Operation{Handler: h, Timeout: service.DefaultTimeout}
+}
+
+// limit reads how many items are asked for.
+func limit(r *http.Request) int { return int(service.Number(r.URL.Query().Get("limit"))) }
+
+// orZero returns what t points to, or the zero time, which the answer leaves out.
+func orZero(t *time.Time) (value time.Time) {
+	if t != nil {
+		value = *t
+	}
+	return value
+}
+
+// each returns the views of items; for no items it is an empty list and not null.
+func each[From, To any](items []From, view func(From) To) []To {
+	views := make([]To, len(items))
+	for i, item := range items {
+		views[i] = view(item)
+	}
+	return views
+}

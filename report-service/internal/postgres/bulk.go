@@ -28,22 +28,20 @@ func (s *Store) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent
 			return 0, stored.response, pgpool.Barrier(ctx, s.pool)
 		}
 	}
-	err = s.act(ctx, m.By, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `
-			insert into bulk_moves (official_id, status, note, reports) values ($1, $2, $3, $4) returning id`,
-			m.By.ID, m.To, m.Note, m.Reports).Scan(&id)
-		if err != nil {
-			return fmt.Errorf("insert bulk move: %w", err)
-		}
-		return nil
-	})
-	return id, nil, err
+	var begin pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	queueOfficials(&begin, m.By)
+	begin.Queue(`insert into bulk_moves (official_id, status, note, reports) values ($1, $2, $3, $4) returning id`,
+		m.By.ID, m.To, m.Note, m.Reports).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	if err := s.pool.SendBatch(ctx, &begin).Close(); err != nil {
+		return 0, nil, fmt.Errorf("begin bulk move: %w", err)
+	}
+	return id, nil, nil
 }
 
 // EndBulkMove notes which reports were not moved, together with the answer for
 // repetitions.
 func (s *Store) EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error {
-	var end pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	var end pgx.Batch // one transaction as well
 	end.Queue(`update bulk_moves set refused = $2 where id = $1`, id, refused)
 	if idempotent != nil {
 		storeResponse(&end, s.hashKey(idempotent), idempotent)

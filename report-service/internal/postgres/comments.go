@@ -137,14 +137,9 @@ func (s *Store) ShowComment(ctx context.Context, reportID, id uuid.UUID, by repo
 // moderateComment gives a comment another reason for which it is hidden; empty
 // shows it.
 func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, reportID)
-		if err != nil {
-			return err
-		}
+	return s.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
-		err = tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
+		err := tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return report.ErrNoComment
 		}
@@ -155,19 +150,12 @@ func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act
 			return nil
 		}
 		w.others.Queue(`update comments set hidden_reason = nullif($2::text, '') where id = $1`, id, reason)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text, comment_id) values ($1, $2, $3, $4, $5)`,
-			reportID, by.ID, string(act), cmp.Or(reason, before), id)
-		if l.HiddenReason == "" { // nothing is announced of a hidden report
-			if err := w.enqueue(commented(&l.Filing, time.Now()), "", service.TraceFrom(ctx)); err != nil {
-				return err
-			}
+		w.record(actRow{reportID: reportID, by: by, kind: act, text: cmp.Or(reason, before), comment: id})
+		if l.HiddenReason != "" { // nothing is announced of a hidden report
+			return nil
 		}
-		return w.send(ctx, tx)
+		return w.enqueue(commented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
 // eraseComments takes from comments who wrote them. They stay, and are anonymous.

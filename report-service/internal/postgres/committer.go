@@ -435,8 +435,6 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 	if err := conn.SendBatch(ctx, queries).Close(); err != nil {
 		return err
 	}
-	if len(writes.outbox) > 0 {
-		c.committed(writes.shards())
-	}
+	writes.wake(c.committed)
 	return nil
 }

@@ -28,8 +28,9 @@ const (
 	deadlineRows = 5000
 )
 
-// system is the official who did what nobody did. A migration has written him.
-const system = "system"
+// system is recorded as the official behind automatic changes. A migration
+// inserts the row, with its name.
+var system = report.Official{ID: "system"}
 
 // A calendarCache spares each creation a query, as the categories' does.
 type calendarCache struct {
@@ -154,40 +155,30 @@ func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
 // SetWaiting notes that the city waits for the resident, or that it does so no
 // more. Meanwhile the report does not fall overdue.
 func (s *Store) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
-	return s.act(ctx, by, func(tx pgx.Tx) error {
+	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		days, err := readCalendar(ctx, tx)
 		if err != nil {
 			return err
 		}
-		var status report.Status
 		var d calendar.Deadline
 		var now time.Time
 		err = tx.QueryRow(ctx, `
-			select status, clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
-			from reports where id = $1 for no key update`, id).
-			Scan(&status, &d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
+			select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
+			from reports where id = $1`, id).Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return report.ErrNotFound
 		case err != nil:
-			return fmt.Errorf("lock report: %w", err)
+			return fmt.Errorf("select deadline: %w", err)
 		case d.Waiting == waiting:
 			return nil // it is so already
-		case status.Closed():
-			return fault.New(report.Closed, "nobody waits for a report that is "+string(status))
+		case l.Status.Closed():
+			return fault.New(report.Closed, "nobody waits for a report that is "+string(l.Status))
 		}
-		var writes pgx.Batch
-		action := report.WaitedFor
-		if waiting {
-			queueDeadline(&writes, id, days.Wait(d, now))
-		} else {
-			action = report.WaitedNot
-			queueDeadline(&writes, id, days.Resume(d, now))
+		kind, deadline := report.WaitedFor, days.Wait
+		if !waiting {
+			kind, deadline = report.WaitedNot, days.Resume
 		}
-		writes.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, action, reason)
-		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
-			return fmt.Errorf("set waiting: %w", err)
-		}
+		queueDeadline(&w.others, id, deadline(d, now))
+		w.record(actRow{reportID: id, by: by, kind: kind, text: reason})
 		return nil
 	})
 }
@@ -237,7 +228,7 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 	if len(found) == 0 {
 		return schedule.Progress{Last: true}, nil
 	}
-	w := writeBatch{keys: s.committer.keys}
+	w := s.newWrites()
 	for _, l := range found {
 		raised := days.Raise(l.deadline)
 		message := &event.ReportOverdue{
@@ -248,15 +239,15 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 			return schedule.Progress{}, err
 		}
 		queueDeadline(&w.others, l.ID, raised)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`,
-			l.ID, system, report.FellOverdue, strconv.Itoa(raised.Level))
+		w.record(actRow{reportID: l.ID, by: system, kind: report.FellOverdue, text: strconv.Itoa(raised.Level)})
 	}
-	var writes pgx.Batch
-	w.queue(&writes)
-	if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+	if err := w.send(ctx, tx); err != nil {
 		return schedule.Progress{}, fmt.Errorf("raise overdue reports: %w", err)
 	}
-	return schedule.Progress{Done: int64(len(found)), Last: len(found) < overdueRows}, nil
+	return schedule.Progress{
+		Done: int64(len(found)), Last: len(found) < overdueRows,
+		AfterCommit: func() { w.wake(s.committer.committed) },
+	}, nil
 }
 
 // DeadlinesJob returns the job that starts the clocks of open reports that have

@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // withTarget returns a draft of a category whose target is an hour.
@@ -99,6 +100,28 @@ func TestOverdue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The relay is woken for what the job has written once that is committed, and
+// not when it has found nothing.
+func TestOverdueWakesTheRelay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	filed := f.file(ann, f.withTarget(report.Public))
+	for _, late := range []bool{false, true} {
+		before := f.wakes.Load()
+		f.woken.Store(0)
+		if late {
+			f.late(filed.ID, 1)
+		}
+		f.overdue(filed.ID)
+		if woken := f.wakes.Load() > before; woken != late {
+			t.Errorf("late %t: relay woken %t, want %t", late, woken, late)
+		}
+	}
+	if shard := shards.Of(filed.ID); f.woken.Load() != 1<<shard {
+		t.Errorf("woken for shards %b, want shard %d alone", f.woken.Load(), shard)
 	}
 }
 

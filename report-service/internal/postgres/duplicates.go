@@ -28,7 +28,7 @@ const (
 // with uuid.Nil that it is not. If the original is closed the report follows
 // it soon.
 func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error {
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
+	err := s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		// Both rows are locked, in one order for all: the original is not closed,
 		// and neither of them gets an original of its own, meanwhile.
 		rows, err := tx.Query(ctx, `
@@ -45,24 +45,18 @@ func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by rep
 		if err != nil || !changed {
 			return err
 		}
-		action := "duplicate"
+		kind := report.MarkedDuplicate
 		if original == uuid.Nil {
-			action = "no_duplicate"
+			kind = report.UnmarkedDuplicate
 		}
-		var writes pgx.Batch
-		writes.Queue(`update reports set duplicate_of = nullif($2, '00000000-0000-0000-0000-000000000000'::uuid) where id = $1`, id, original)
-		writes.Queue(`
-			insert into report_acts (report_id, official_id, action, original)
-			values ($1, $2, $3, nullif($4, '00000000-0000-0000-0000-000000000000'::uuid))`, id, by.ID, action, original)
+		w.others.Queue(`update reports set duplicate_of = $2 where id = $1`, id, optionalKey(original))
+		w.record(actRow{reportID: id, by: by, kind: kind, original: original})
 		if closed {
-			writes.Queue(`
+			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select report_id, to_status, note, coalesce(changed_by, $2::text)
 				from status_history where report_id = $1 order by id desc limit 1
 				on conflict do nothing`, original, by.ID)
-		}
-		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
-			return fmt.Errorf("set duplicate: %w", err)
 		}
 		return nil
 	})

@@ -96,12 +96,7 @@ func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by
 func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
 	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
 ) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, id)
-		if err != nil {
-			return err
-		}
+	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		note, err := do(tx, l, w)
 		if err != nil || note == "" {
 			return err
@@ -111,16 +106,9 @@ func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, 
 			return err
 		}
 		w.update(l)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, string(act), note)
-		if err := w.enqueue(moderated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
-			return err
-		}
-		return w.send(ctx, tx)
+		w.record(actRow{reportID: id, by: by, kind: act, text: note})
+		return w.enqueue(moderated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
 // redactedNotes returns the versions of a report whose announcements have notes
@@ -207,22 +195,13 @@ const settleSQL = `update abuse_reports set settled_at = now() where report_id =
 
 // DismissComplaints notes that an official has found nothing wrong with a report.
 func (s *Store) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
-	return s.act(ctx, by, func(tx pgx.Tx) error {
-		if _, err := lockReport(ctx, tx, id); err != nil {
-			return err
-		}
-		var w writeBatch
-		settled := false
-		w.others.Queue(settleSQL, id).Exec(func(tag pgconn.CommandTag) error {
-			settled = tag.RowsAffected() > 0
-			return nil
-		})
-		if err := w.send(ctx, tx); err != nil || !settled {
-			return err
-		}
-		_, err := tx.Exec(ctx, `insert into report_acts (report_id, official_id, action) values ($1, $2, $3)`, id, by.ID, string(report.DismissedAbuse))
+	return s.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		tag, err := tx.Exec(ctx, settleSQL, id)
 		if err != nil {
-			return fmt.Errorf("insert act: %w", err)
+			return fmt.Errorf("settle complaints: %w", err)
+		}
+		if tag.RowsAffected() > 0 {
+			w.record(actRow{reportID: id, by: by, kind: report.DismissedAbuse})
 		}
 		return nil
 	})

@@ -48,22 +48,18 @@ func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, 
 func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
-	w := &writeBatch{keys: s.committer.keys}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		fresh, err := consumer.Note(ctx, tx, queue, []consumer.Message{m})
 		if seen = err == nil && len(fresh) == 0; err != nil || seen {
 			return err
 		}
-		kept, err = s.judge(ctx, tx, w, uploaded.ReportID, uploaded.PhotoID, v, trace)
+		kept, err = judge(ctx, tx, w, uploaded.ReportID, uploaded.PhotoID, v, trace)
 		return err
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
 	return seen, kept, err
 }
 
-func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
+func judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
 	l, err := lockReport(ctx, tx, reportID)
 	if errors.Is(err, report.ErrNotFound) { // and its photos with it
 		return false, nil
@@ -101,7 +97,7 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 	if err != nil {
 		return false, err
 	}
-	return state != report.PhotoRefused, w.send(ctx, tx)
+	return state != report.PhotoRefused, nil
 }
 
 // A Leftover is a photo of which files are left that nobody needs any more.
@@ -185,21 +181,19 @@ func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err 
 		return 0, fmt.Errorf("select dead letters: %w", err)
 	}
 	for _, d := range dead {
-		w := &writeBatch{keys: s.committer.keys}
-		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
 			_, err := tx.Exec(ctx, `
 				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
 				where id = $1 and state = 'open'`, d.Letter)
 			if err != nil {
 				return fmt.Errorf("close dead letter: %w", err)
 			}
-			_, err = s.judge(ctx, tx, w, d.Report, d.Photo, report.Verdict{Reason: report.PhotoFailed}, "")
+			_, err = judge(ctx, tx, w, d.Report, d.Photo, report.Verdict{Reason: report.PhotoFailed}, "")
 			return err
 		})
 		if err != nil {
 			return refused, err
 		}
-		s.committer.committed(w.shards())
 		refused++
 	}
 	return refused, nil

@@ -98,7 +98,7 @@ func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUs
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
 			u.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
 		if city {
-			queuePhotoAct(w, u.ReportID, by, report.AddedPhoto, u.ID)
+			w.record(photoAct(u.ReportID, by, report.AddedPhoto, u.ID))
 		}
 		return w.enqueue(photoUploaded(&l.Filing, u.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
 	})
@@ -129,64 +129,21 @@ func (s *Store) isDigest(digest []byte, u report.Upload) bool {
 // changePhotos runs do in a transaction that has locked a report, for somebody
 // who may change its photos, and writes what do adds to w.
 func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, id)
-		if err == nil {
-			err = l.check(by.Official)
-		}
-		if err != nil {
+	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := l.check(by.Official); err != nil {
 			return err
 		}
 		city, err := by.As(&l.Filing)
 		if err != nil {
 			return err
 		}
-		if err := do(tx, l, city, w); err != nil {
-			return err
-		}
-		return w.send(ctx, tx)
+		return do(tx, l, city, w)
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
-// lockReport locks the row of a report, hidden or not, and waits for it.
-func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
-	r := newReadBatch(true)
-	l := r.lock(id)
-	var b pgx.Batch
-	r.queue(&b)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("lock report: %w", err)
-	}
-	if !l.found {
-		return nil, report.ErrNotFound
-	}
-	return l, nil
-}
-
-// send writes the rows in a transaction that was begun elsewhere.
-func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
-	var b pgx.Batch
-	w.queue(&b)
-	if b.Len() == 0 {
-		return nil
-	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("write changes: %w", err)
-	}
-	return nil
-}
-
-// queuePhotoAct notes what an official did to a photo, for other officials.
-func queuePhotoAct(w *writeBatch, reportID uuid.UUID, by report.PhotoUser, action report.ActKind, photo uuid.UUID) {
-	w.others.Queue(`
-		insert into officials (id, name) values ($1, $2)
-		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`, by.ID, by.Name)
-	w.others.Queue(`insert into report_acts (report_id, official_id, action, photo_id) values ($1, $2, $3, $4)`, reportID, by.ID, string(action), photo)
+// photoAct returns what an official did to a photo, for other officials.
+func photoAct(reportID uuid.UUID, by report.PhotoUser, kind report.ActKind, photo uuid.UUID) actRow {
+	return actRow{reportID: reportID, by: report.Official{ID: by.ID, Name: by.Name}, kind: kind, photo: photo}
 }
 
 // Photos returns the photos of a report that by may know of, oldest first: those
@@ -285,7 +242,7 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 		}
 		w.others.Queue(`update photos set state = $2, reason = $3, changed_at = now() where id = $1`, id, string(state), string(reason))
 		if city {
-			queuePhotoAct(w, reportID, by, report.RemovedPhoto, id)
+			w.record(photoAct(reportID, by, report.RemovedPhoto, id))
 		}
 		if state == report.PhotoRefused {
 			return w.enqueue(photoRefused(&l.Filing, id, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
@@ -305,7 +262,7 @@ func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report
 			return err
 		}
 		w.others.Queue(`update photos set state = 'ready', changed_at = now() where id = $1`, id)
-		queuePhotoAct(w, reportID, by, report.ShowedPhoto, id)
+		w.record(photoAct(reportID, by, report.ShowedPhoto, id))
 		return announceReady(ctx, w, l, id)
 	})
 }
@@ -326,7 +283,7 @@ func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redact
 			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at from photos where id = $1`,
 			id, redacted.ID, redacted.Width, redacted.Height)
 		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, id)
-		queuePhotoAct(w, reportID, by, report.RedactedPhoto, redacted.ID)
+		w.record(photoAct(reportID, by, report.RedactedPhoto, redacted.ID))
 		if redacted.State != report.PhotoReady { // it is held still
 			return nil
 		}

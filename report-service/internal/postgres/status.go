@@ -71,7 +71,7 @@ func (c *statusChange) write(w *writeBatch) error {
 		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
 		if c.move.ByName != "" {
-			w.others.Queue(`insert into officials (id, name) values ($1, $2) on conflict do nothing`, c.move.By, c.move.ByName)
+			w.others.Queue(namedOfficialSQL, c.move.By, c.move.ByName)
 		}
 		switch {
 		case entry.To.Closed():

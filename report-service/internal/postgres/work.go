@@ -72,38 +72,25 @@ func (s *Store) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
 // Assign gives a report to an official, a department, both or none. Who has it
 // already keeps it, and nothing is noted.
 func (s *Store) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
-	var assignee *string
-	return s.act(ctx, by, func(tx pgx.Tx) error {
+	return s.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}
 		if a.Assignee != nil {
-			assignee = &a.Assignee.ID
-			// A name that is known stays: its owner's own is the one to believe.
-			_, err := tx.Exec(ctx, `insert into officials (id, name) values ($1, $2) on conflict do nothing`, a.Assignee.ID, a.Assignee.Name)
-			if err != nil {
+			act.assignee = a.Assignee.ID
+			if _, err := tx.Exec(ctx, namedOfficialSQL, a.Assignee.ID, a.Assignee.Name); err != nil {
 				return fmt.Errorf("insert official: %w", err)
 			}
 		}
-		var found bool
-		err := tx.QueryRow(ctx, `
-			with report as (
-				select id, assignee_id, department_id from reports where id = $1 for no key update
-			), changed as (
-				update reports r set assignee_id = $2::text, department_id = nullif($3::int, 0)
-				from report
-				where r.id = report.id
-				  and (report.assignee_id, report.department_id) is distinct from ($2::text, nullif($3::int, 0))
-				returning r.id
-			), noted as (
-				insert into report_acts (report_id, official_id, action, assignee_id, department_id)
-				select id, $4::text, 'assign', $2::text, nullif($3::int, 0) from changed
-			)
-			select exists (select from report)`, id, assignee, a.Department, by.ID).Scan(&found)
+		tag, err := tx.Exec(ctx, `
+			update reports set assignee_id = nullif($2::text, ''), department_id = nullif($3::int, 0)
+			where id = $1 and (assignee_id, department_id) is distinct from (nullif($2::text, ''), nullif($3::int, 0))`,
+			id, act.assignee, act.department)
 		switch {
-		case pgpool.Constraint(err) == "reports_department_id_fkey", pgpool.Constraint(err) == "report_acts_department_id_fkey":
+		case pgpool.Constraint(err) == "reports_department_id_fkey":
 			return fault.NewInvalid("/department_id", "there is no such department")
 		case err != nil:
 			return fmt.Errorf("assign report: %w", err)
-		case !found:
-			return report.ErrNotFound
+		case tag.RowsAffected() > 0:
+			w.record(act)
 		}
 		return nil
 	})
@@ -111,30 +98,9 @@ func (s *Store) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, b
 
 // Note adds an internal note to a report.
 func (s *Store) Note(ctx context.Context, id uuid.UUID, text string, by report.Official) error {
-	return s.act(ctx, by, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			insert into report_acts (report_id, official_id, action, text)
-			select id, $2::text, 'note', $3::text from reports where id = $1`, id, by.ID, text)
-		if err != nil {
-			return fmt.Errorf("insert note: %w", err)
-		}
-		if tag.RowsAffected() == 0 {
-			return report.ErrNotFound
-		}
+	return s.change(ctx, id, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		w.record(actRow{reportID: id, by: by, kind: report.Noted, text: text})
 		return nil
-	})
-}
-
-// act runs what an official does in a transaction that knows the official.
-func (s *Store) act(ctx context.Context, by report.Official, do func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			insert into officials (id, name) values ($1, $2)
-			on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`, by.ID, by.Name)
-		if err != nil {
-			return fmt.Errorf("insert official: %w", err)
-		}
-		return do(tx)
 	})
 }
 

@@ -26,7 +26,8 @@ type writeBatch struct {
 	changed []*lockedReport
 	votes   []voteRow
 	outbox  []outboxRow
-	others  pgx.Batch // whatever is rare, after all rows are there
+	others  pgx.Batch // whatever is rare, after all rows above are there
+	acts    []actRow  // last: they may be about rows of others
 
 	doneBefore bool // a change was made already, and its caller is told so
 }
@@ -57,12 +58,17 @@ type outboxRow struct {
 	headers  json.RawMessage
 }
 
-// shards returns where outbox rows are written.
-func (w *writeBatch) shards() (set shards.Set) {
-	for _, r := range w.outbox {
-		set = set.Add(r.shard)
-	}
-	return set
+// An actRow is what an official did to a report. Only other officials see it.
+type actRow struct {
+	reportID uuid.UUID
+	by       report.Official
+	kind     report.ActKind
+	text     string
+
+	// What the act is about; zero for nothing.
+	assignee                 string
+	department               int32
+	original, photo, comment uuid.UUID
 }
 
 // enqueue adds the outbox row of m, which is for reporterID, see enqueueSealed.
@@ -96,6 +102,9 @@ type outboxHeaders struct {
 	Recipient string `json:"x-recipient"`
 }
 
+// record adds an act, together with the name that its official has now.
+func (w *writeBatch) record(a actRow) { w.acts = append(w.acts, a) }
+
 // update notes that a change altered the report's row.
 func (w *writeBatch) update(l *lockedReport) {
 	if !l.changed {
@@ -122,6 +131,9 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 		w.queueOutbox(b)
 	}
 	b.QueuedQueries = append(b.QueuedQueries, w.others.QueuedQueries...)
+	if len(w.acts) > 0 {
+		w.queueActs(b)
+	}
 	if w.doneBefore && len(w.outbox) == 0 { // rows of the outbox make the commit wait as well
 		b.Queue(pgpool.BarrierSQL)
 	}
@@ -233,6 +245,47 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 
+// queueActs writes what officials did, and their names.
+func (w *writeBatch) queueActs(b *pgx.Batch) {
+	var officials []report.Official
+	for _, a := range w.acts {
+		if a.by != system {
+			officials = append(officials, a.by)
+		}
+	}
+	if len(officials) > 0 {
+		queueOfficials(b, officials...)
+	}
+	b.Queue(`
+		insert into report_acts (report_id, official_id, action, text, assignee_id, department_id, original, photo_id, comment_id)
+		select report_id, official_id, action, text, nullif(assignee_id, ''), nullif(department_id, 0), original, photo_id, comment_id
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::uuid[], $8::uuid[], $9::uuid[])
+			as new (report_id, official_id, action, text, assignee_id, department_id, original, photo_id, comment_id)`,
+		column(w.acts, func(a actRow) pgtype.UUID { return key(a.reportID) }),
+		column(w.acts, func(a actRow) string { return a.by.ID }),
+		column(w.acts, func(a actRow) string { return string(a.kind) }),
+		column(w.acts, func(a actRow) string { return a.text }),
+		column(w.acts, func(a actRow) string { return a.assignee }),
+		column(w.acts, func(a actRow) int32 { return a.department }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
+}
+
+// queueOfficials writes the names of officials who act themselves.
+func queueOfficials(b *pgx.Batch, officials ...report.Official) {
+	b.Queue(`
+		insert into officials (id, name)
+		select distinct on (id) id, name from unnest($1::text[], $2::text[]) as new (id, name)
+		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`,
+		column(officials, func(o report.Official) string { return o.ID }),
+		column(officials, func(o report.Official) string { return o.Name }))
+}
+
+// namedOfficialSQL writes the name of an official whom somebody else names: one
+// that is known stays, because its owner's own is the one to believe.
+const namedOfficialSQL = `insert into officials (id, name) values ($1, $2) on conflict do nothing`
+
 // column returns one value of each row, as a type that pgx encodes without
 // reflection.
 func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
@@ -246,3 +299,6 @@ func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
 // key returns id as a type that pgx does not take the long way round, by its
 // text.
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
+// optionalKey is key, and null for the zero id.
+func optionalKey(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: id != uuid.Nil} }

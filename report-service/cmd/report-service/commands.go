@@ -37,7 +37,7 @@ func erase(ctx context.Context, args []string, getenv func(string) string, in io
 		return errors.New("usage: report-service erase < file with the user's id")
 	}
 	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log), in, out)
+		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, upkeepOf(pool, cfg).ErasureSteps(), log), in, out)
 	})
 }
 
@@ -48,8 +48,7 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 		return errors.New("usage: report-service restored")
 	}
 	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		store := postgres.NewStore(pool, cfg.Keys, func(shards.Set) {})
-		n, err := restore.New(pool, store.StartOver, log).Declare(ctx)
+		n, err := restore.New(pool, upkeepOf(pool, cfg).StartOver, log).Declare(ctx)
 		if err == nil {
 			fmt.Fprintf(out, "restore %d: the versions of all reports are above those that were lost\n", n)
 		}
@@ -103,6 +102,12 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 		log.Info().Int64("messages", put).Msg("what was published is put back")
 		return nil
 	})
+}
+
+// upkeepOf returns the upkeep of the database behind pool, beside which no relay
+// runs.
+func upkeepOf(pool *pgxpool.Pool, cfg config.Config) *postgres.Upkeep {
+	return postgres.NewUpkeep(postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}))
 }
 
 // withDatabase runs do with the service's configuration.

@@ -63,16 +63,21 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	})
 	messages := outbox.NewStore(pool, publisher.Wake)
 	metrics.MustRegister(outbox.NewCollector(messages))
-	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
+	db := postgres.NewDB(pool, cfg.Keys, publisher.Wake)
+	upkeep, deadlines, duplicates := postgres.NewUpkeep(db), postgres.NewDeadlines(db), postgres.NewDuplicates(db)
+	var comments api.CommentStore
+	if cfg.Comments {
+		comments = postgres.NewComments(db)
+	}
 	files, storage, err := openPhotos(cfg, log)
 	if err != nil {
 		return err
 	}
-	watch := restore.New(pool, store.StartOver, log)
-	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
-	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: postgres.AuditSchedule, Log: log, Metrics: metrics},
+	watch := restore.New(pool, upkeep.StartOver, log)
+	eraser := erasure.New(pool, cfg.Keys, upkeep.ErasureSteps(), log)
+	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		store.OverdueJob(), store.DeadlinesJob())
+		deadlines.OverdueJob(), deadlines.DeadlinesJob())
 	if err != nil {
 		return fmt.Errorf("set up schedules: %w", err)
 	}
@@ -83,12 +88,14 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	verifier.RefuseErased(eraser.Erased)
 	health := service.NewHealth(log, slices.Concat(verifier.Checks(), storage, checks(pool, watch, publisher))...)
 	handler, err := api.New(api.Config{
-		Store: store, Files: files, Outbox: messages, Relay: publisher,
+		Reports: postgres.NewReports(db), Comments: comments, Store: postgres.NewStore(db), Files: files,
+		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: duplicates, Deadlines: deadlines,
+		Outbox: messages, Relay: publisher, ScheduleAudit: upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, pool, span)
 		},
 		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
-		City: cfg.City, Comments: bool(cfg.Comments),
+		City:           cfg.City,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
 	})
 	if err != nil {
@@ -105,7 +112,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	var background errgroup.Group
 	background.Go(func() error {
 		_ = watch.Await(writing) // it ends without only if there is nothing to write any more
-		return store.Run(writing)
+		return db.Run(writing)
 	})
 	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, messages, publisher) }
 	background.Go(func() error { return history.NewRecorder(pool, figures, log).Run(writing) })
@@ -114,7 +121,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		publisher.Run, schedules.Run, eraser.Run,
-		func(ctx context.Context) error { return store.RunDuplicates(ctx, log) },
+		func(ctx context.Context) error { return duplicates.Run(ctx, log) },
 		func(ctx context.Context) error {
 			return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
 		},

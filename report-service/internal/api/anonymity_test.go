@@ -21,7 +21,7 @@ import (
 // the log or the metrics.
 func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	canary := sign(t, jwt.MapClaims{"sub": "canary-id-5e1f", "name": "Canary Name-77aa", "email": "canary@mail-c0de.example",
 		"role": "resident", "exp": time.Now().Add(time.Hour).Unix()})
 	tracked := &tracker{s: s, secrets: []string{"canary-id-5e1f", "Canary Name-77aa", "canary@mail-c0de.example", canary}}

@@ -36,7 +36,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, earlier, err := s.Store.BeginBulkMove(r.Context(), bulk, idempotent)
+	entry, earlier, err := s.Workbench.BeginBulkMove(r.Context(), bulk, idempotent)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 			if rep.Version > 0 {
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
-			view, err := s.Store.Move(ctx, rep.ID, move)
+			view, err := s.Reports.Move(ctx, rep.ID, move)
 			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
@@ -82,7 +82,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	if err := s.Store.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
+	if err := s.Workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
 		return err
 	}
 	service.WriteJSON(w, http.StatusOK, body)
@@ -107,7 +107,7 @@ func (s *server) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("limit", err)
 	}
-	moves, err := s.Store.BulkMoves(r.Context(), limit)
+	moves, err := s.Workbench.BulkMoves(r.Context(), limit)
 	if err != nil {
 		return err
 	}

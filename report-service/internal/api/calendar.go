@@ -2,28 +2,39 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
+
+// A DeadlineStore keeps the city's calendar, its targets, and the clocks of reports.
+type DeadlineStore interface {
+	Calendar(ctx context.Context) (calendar.Calendar, error)
+	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
+	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
+}
 
 // weekdays are the names of the days in the document, by time.Weekday.
 var weekdays = [7]Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
 func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := s.Store.Calendar(r.Context())
+	days, err := s.Deadlines.Calendar(r.Context())
 	if err != nil {
 		return err
 	}
-	categories, err := s.Store.Categories(r.Context())
+	categories, err := s.Reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}
@@ -101,7 +112,7 @@ func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := s.Store.SetCalendar(r.Context(), days, targets); err != nil {
+	if err := s.Deadlines.SetCalendar(r.Context(), days, targets); err != nil {
 		return err
 	}
 	return s.getCalendar(w, r)
@@ -117,7 +128,7 @@ func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
 	if reason == "" {
 		return fault.NewInvalid("/reason", "want more than white space")
 	}
-	if err := s.Store.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
+	if err := s.Deadlines.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -125,7 +136,7 @@ func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
 
 // unsetWaiting handles DELETE /reports/{id}/waiting.
 func (s *server) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
+	if err := s.Deadlines.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)

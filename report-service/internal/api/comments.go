@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,10 +18,18 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A CommentStore keeps what residents say about reports.
+type CommentStore interface {
+	Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error)
+	Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
+	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
+}
+
 // withComments returns next for cities whose residents comment on reports.
 func (s *server) withComments(next service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !s.Comments {
+		if s.Comments == nil {
 			return report.ErrNoComments
 		}
 		return next(w, r)
@@ -64,7 +73,7 @@ func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}
-	earlier, err := s.Store.Comment(r.Context(), &comment, idempotent)
+	earlier, err := s.Comments.Add(r.Context(), &comment, idempotent)
 	if err != nil {
 		return fmt.Errorf("add comment: %w", err)
 	}
@@ -93,7 +102,7 @@ func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("limit", err)
 	}
-	page, err := s.Store.Comments(r.Context(), id, after, limit, reader(r))
+	page, err := s.Comments.List(r.Context(), id, after, limit, reader(r))
 	if err != nil {
 		return err
 	}
@@ -114,7 +123,7 @@ func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.HideComment(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
+	if err := s.Comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
 		return fmt.Errorf("hide comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -123,7 +132,7 @@ func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
 func (s *server) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.ShowComment(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
+	if err := s.Comments.Show(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
 		return fmt.Errorf("show comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

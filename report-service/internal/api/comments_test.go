@@ -13,9 +13,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
-// withComments switches comments on.
-func withComments(cfg *api.Config) { cfg.Comments = true }
-
 // say is a request to comment on the report at path.
 func say(path, token, body string) call {
 	return call{method: "POST", path: path + "/comments", token: token, body: body}
@@ -37,7 +34,7 @@ const (
 // wrote what, only he himself is told.
 func TestComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "anonymous").ID.String()
 	for _, status := range []string{"in_progress", "resolved"} {
@@ -84,7 +81,7 @@ func TestComments(t *testing.T) {
 
 func TestBadComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	hide := path + "/comments/" + uuid.NewString() + "/hidden"
@@ -118,7 +115,7 @@ func TestBadComments(t *testing.T) {
 // What an official hides is gone with the answer, but for him and its author.
 func TestHiddenComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	comment, _ := ok[api.Comment](s, say(path, bob, anonymous), http.StatusCreated)
@@ -146,7 +143,7 @@ func TestHiddenComments(t *testing.T) {
 
 func TestLimitOfComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments, func(cfg *api.Config) { cfg.CommentsPerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
+	s := newServer(t, func(cfg *api.Config) { cfg.CommentsPerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
 	ann, bob := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	for range 2 {
@@ -160,7 +157,7 @@ func TestLimitOfComments(t *testing.T) {
 // In a city without comments everything about them is answered so.
 func TestCommentsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newServer(t, func(cfg *api.Config) { cfg.Comments = nil })
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	hidden := path + "/comments/" + uuid.NewString() + "/hidden"

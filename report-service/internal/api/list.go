@@ -33,7 +33,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	if err != nil {
 		return err
 	}
-	page, err := s.Store.List(r.Context(), filter, after, limit, readerID(r))
+	page, err := s.Reports.List(r.Context(), filter, after, limit, readerID(r))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (s *server) listMapPoints(w http.ResponseWriter, r *http.Request) error {
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
 		return service.Encode(w, http.StatusOK, mapOf(report.Map{}))
 	}
-	shown, err := s.Store.Map(r.Context(), filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
+	shown, err := s.Reports.Map(r.Context(), filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	if err != nil {
 		return err
 	}

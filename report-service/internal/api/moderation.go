@@ -1,16 +1,29 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
+
+// A ModerationStore hides and redacts reports, and keeps complaints about them.
+type ModerationStore interface {
+	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
+	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
+	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
+	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
+	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
+	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
+}
 
 // reader returns who asks.
 func reader(r *http.Request) report.Reader {
@@ -28,7 +41,7 @@ func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
+	if err := s.Moderation.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
 		return fmt.Errorf("hide report: %w", err)
 	}
 	return s.getWork(w, r)
@@ -40,7 +53,7 @@ func (s *server) unhideReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
+	if err := s.Moderation.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
 		return fmt.Errorf("show report: %w", err)
 	}
 	return s.getWork(w, r)
@@ -66,7 +79,7 @@ func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}
-	if err := s.Store.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
+	if err := s.Moderation.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
 		return fmt.Errorf("redact report: %w", err)
 	}
 	return s.getWork(w, r)
@@ -79,7 +92,7 @@ func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	complaint := report.Complaint{Reason: report.AbuseReason(req.Reason), Text: strings.TrimSpace(req.Text)}
-	if err := s.Store.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
+	if err := s.Moderation.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -88,7 +101,7 @@ func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 
 // dismissAbuse handles DELETE /reports/{id}/abuse.
 func (s *server) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
+	if err := s.Moderation.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -100,7 +113,7 @@ func (s *server) listAbuse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("limit", err)
 	}
-	suspects, err := s.Store.Suspects(r.Context(), limit)
+	suspects, err := s.Moderation.Suspects(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const previewLetters = 200
 // into the page at /reports/{id}; it is the same for everyone, and has neither
 // the reporter's name nor the votes.
 func (s *server) previewReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), pathID(r), report.Reader{})
+	view, err := s.Reports.Get(r.Context(), pathID(r), report.Reader{})
 	if err != nil {
 		return err
 	}

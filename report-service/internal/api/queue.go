@@ -29,7 +29,7 @@ func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
 	}
 	var queue report.Queue
 	if !findsNothing {
-		if queue, err = s.Store.Queue(r.Context(), filter, after, limit); err != nil {
+		if queue, err = s.Workbench.Queue(r.Context(), filter, after, limit); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (s *server) countQueue(w http.ResponseWriter, r *http.Request) error {
 	}
 	var counts report.Counts
 	if !findsNothing {
-		if counts, err = s.Store.Counts(r.Context(), filter); err != nil {
+		if counts, err = s.Workbench.Counts(r.Context(), filter); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -15,13 +16,26 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A ReportStore keeps what residents file.
+type ReportStore interface {
+	Categories(ctx context.Context) ([]report.Category, error)
+	Category(ctx context.Context, id int32) (report.Category, error)
+	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error)
+	History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error)
+	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
+	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
+	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
+}
+
 // createReport handles POST /reports.
 func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewReport](r)
 	if err != nil {
 		return err
 	}
-	category, err := s.Store.Category(r.Context(), req.CategoryID)
+	category, err := s.Reports.Category(r.Context(), req.CategoryID)
 	if err != nil {
 		return err
 	}
@@ -52,7 +66,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	earlier, err := s.Store.Create(r.Context(), &filing, idempotent)
+	earlier, err := s.Reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
 		return fmt.Errorf("create report: %w", err)
 	}
@@ -86,7 +100,7 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 
 // getReport handles GET /reports/{id}.
 func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), pathID(r), reader(r))
+	view, err := s.Reports.Get(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}
@@ -104,7 +118,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := s.Store.Move(r.Context(), pathID(r), report.Move{
+	view, err := s.Reports.Move(r.Context(), pathID(r), report.Move{
 		To: report.Status(req.Status), Note: req.Note, By: readerID(r), ByName: official(r).Name, IfMatch: versions,
 	})
 	if err != nil {
@@ -117,7 +131,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 
 // getHistory handles GET /reports/{id}/history.
 func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := s.Store.History(r.Context(), pathID(r), reader(r))
+	changes, err := s.Reports.History(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}
@@ -133,7 +147,7 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 
 // listCategories handles GET /categories.
 func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
-	categories, err := s.Store.Categories(r.Context())
+	categories, err := s.Reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}

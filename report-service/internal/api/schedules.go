@@ -83,7 +83,7 @@ func (s *server) auditSchedules(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("limit", err)
 	}
-	entries, err := s.Store.ScheduleAudit(r.Context(), limit)
+	entries, err := s.ScheduleAudit(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -39,51 +38,8 @@ import (
 // process finds after it was frozen is refused as well.
 const changeTimeout = 5 * time.Second
 
-// A Store keeps reports.
+// A Store keeps photos.
 type Store interface {
-	Categories(ctx context.Context) ([]report.Category, error)
-	Category(ctx context.Context, id int32) (report.Category, error)
-	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error)
-	History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error)
-	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
-	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
-	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
-	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
-	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
-	Comment(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	Comments(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error)
-
-	// For officials.
-	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
-	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
-	Work(ctx context.Context, id uuid.UUID) (report.Work, error)
-	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
-	Note(ctx context.Context, id uuid.UUID, text string, by report.Official) error
-	BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error)
-	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
-	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
-	Numbers(ctx context.Context, f report.Filter, interval report.Interval) ([]report.Number, error)
-	SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error
-	Templates(ctx context.Context) ([]report.Template, error)
-	SetTemplates(ctx context.Context, templates []report.Template) error
-	Calendar(ctx context.Context) (calendar.Calendar, error)
-	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
-	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
-	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
-	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
-	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
-	HideComment(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
-	ShowComment(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
-	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
-	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
-	Departments(ctx context.Context) ([]report.Department, error)
-	SetDepartments(ctx context.Context, departments []report.Department) error
-
-	// For operators.
-	ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error)
-
-	// Of photos.
 	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error
 	AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error)
 	Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error)
@@ -131,23 +87,29 @@ type Schedules interface {
 
 // A Config is what the API works with.
 type Config struct {
-	Store     Store
-	Files     Files // nil in a city whose reports have no photos
-	Outbox    Outbox
-	Relay     Relay
-	History   func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
-	Erasures  Eraser
-	Schedules Schedules
-	Auth      *auth.Verifier
-	Health    *service.Health
-	Metrics   *prometheus.Registry
-	Log       zerolog.Logger
+	Reports    ReportStore
+	Comments   CommentStore // nil in a city whose residents write none
+	Store      Store
+	Files      Files // nil in a city whose reports have no photos
+	Moderation ModerationStore
+	Workbench  WorkbenchStore
+	Duplicates DuplicateStore
+	Deadlines  DeadlineStore
+
+	Outbox        Outbox
+	Relay         Relay
+	History       func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
+	Erasures      Eraser
+	Schedules     Schedules
+	ScheduleAudit func(ctx context.Context, limit int) ([]schedule.Act, error)
+
+	Auth    *auth.Verifier
+	Health  *service.Health
+	Metrics *prometheus.Registry
+	Log     zerolog.Logger
 
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
-
-	// Comments says whether residents comment on reports in this city.
-	Comments bool
 
 	// How often a user may file reports, or report abuse, vote, and comment.
 	ReportsPerUser, VotesPerUser, CommentsPerUser ratelimit.Limit

@@ -31,7 +31,7 @@ func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vo
 	if err != nil {
 		return err
 	}
-	tally, err := s.Store.Vote(r.Context(), id, report.Ballot{Voter: readerID(r), Vote: vote, IfMatch: versions})
+	tally, err := s.Reports.Vote(r.Context(), id, report.Ballot{Voter: readerID(r), Vote: vote, IfMatch: versions})
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}

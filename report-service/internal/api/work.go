@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,9 +13,31 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A WorkbenchStore keeps what officials see of reports and do to them.
+type WorkbenchStore interface {
+	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
+	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
+	Work(ctx context.Context, id uuid.UUID) (report.Work, error)
+	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
+	AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error
+	BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error)
+	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
+	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
+	Numbers(ctx context.Context, f report.Filter, interval report.Interval) ([]report.Number, error)
+	Templates(ctx context.Context) ([]report.Template, error)
+	SetTemplates(ctx context.Context, templates []report.Template) error
+	Departments(ctx context.Context) ([]report.Department, error)
+	SetDepartments(ctx context.Context, departments []report.Department) error
+}
+
+// A DuplicateStore keeps which reports are about the same problem.
+type DuplicateStore interface {
+	Set(ctx context.Context, id, original uuid.UUID, by report.Official) error
+}
+
 // getWork handles GET /reports/{id}/work.
 func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
-	work, err := s.Store.Work(r.Context(), pathID(r))
+	work, err := s.Workbench.Work(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
@@ -44,7 +67,7 @@ func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Assignee.ID != "" {
 		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
 	}
-	if err := s.Store.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
+	if err := s.Workbench.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -60,7 +83,7 @@ func (s *server) addNote(w http.ResponseWriter, r *http.Request) error {
 	if text == "" {
 		return fault.NewInvalid("/text", "want more than white space")
 	}
-	if err := s.Store.Note(r.Context(), pathID(r), text, official(r)); err != nil {
+	if err := s.Workbench.AddNote(r.Context(), pathID(r), text, official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -75,7 +98,7 @@ func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 	if req.Original == uuid.Nil {
 		return fault.NewInvalid("/original", "there is no such report")
 	}
-	if err := s.Store.SetDuplicate(r.Context(), pathID(r), req.Original, official(r)); err != nil {
+	if err := s.Duplicates.Set(r.Context(), pathID(r), req.Original, official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -83,7 +106,7 @@ func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 
 // unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
 func (s *server) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.SetDuplicate(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
+	if err := s.Duplicates.Set(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
 		return err
 	}
 	return s.getWork(w, r)
@@ -91,7 +114,7 @@ func (s *server) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
 
 // listTemplates handles GET /reports/templates.
 func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	templates, err := s.Store.Templates(r.Context())
+	templates, err := s.Workbench.Templates(r.Context())
 	if err != nil {
 		return err
 	}
@@ -117,7 +140,7 @@ func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
 	}
-	if err := s.Store.SetTemplates(r.Context(), templates); err != nil {
+	if err := s.Workbench.SetTemplates(r.Context(), templates); err != nil {
 		return err
 	}
 	return s.listTemplates(w, r)
@@ -125,7 +148,7 @@ func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
 
 // listDepartments handles GET /reports/departments.
 func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
-	departments, err := s.Store.Departments(r.Context())
+	departments, err := s.Workbench.Departments(r.Context())
 	if err != nil {
 		return err
 	}
@@ -149,7 +172,7 @@ func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := s.Store.SetDepartments(r.Context(), departments); err != nil {
+	if err := s.Workbench.SetDepartments(r.Context(), departments); err != nil {
 		return err
 	}
 	return s.listDepartments(w, r)

@@ -14,14 +14,20 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Comment adds c to its report, together with the event that announces it. With
-// idempotent it does so at most once per key, as Create does.
-func (s *Store) Comment(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+// Comments are what residents said about reports.
+type Comments struct{ db *DB }
+
+// NewComments returns the comments in db.
+func NewComments(db *DB) *Comments { return &Comments{db} }
+
+// Add adds c to its report, together with the event that announces it. With
+// idempotent it does so at most once per key, as Reports.Create does.
+func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, idempotent: idempotent}
 	if idempotent != nil {
-		ch.key = s.hashKey(idempotent)
+		ch.key = s.db.hashKey(idempotent)
 	}
-	if err := s.committer.do(ctx, ch); err != nil {
+	if err := s.db.committer.do(ctx, ch); err != nil {
 		return nil, err
 	}
 	return ch.earlier.response, nil
@@ -75,15 +81,15 @@ func (c *commentChange) write(w *writeBatch) error {
 	return nil
 }
 
-// Comments returns a page of a report's comments as reader may see them, oldest
+// List returns a page of a report's comments as reader may see them, oldest
 // first: those after the cursor, or the first ones without one. One that is hidden
 // is seen by officials, and by whoever wrote it.
-func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error) {
+func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error) {
 	const visible = `
 		from reports r left join reporters p on p.report_id = r.id
 		where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2)`
 	var page report.CommentPage
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, reportID, reader.ID, reader.Official).Scan(&page.Count)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return page, report.ErrNotFound
@@ -97,7 +103,7 @@ func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
 	// The report may have been hidden since.
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.pool.Query(ctx, `
 		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
 			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = $2, false)
 		from comments c left join commenters w on w.comment_id = c.id
@@ -123,21 +129,21 @@ func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.
 	return page, nil
 }
 
-// HideComment hides a comment from everybody but officials and whoever wrote it.
+// Hide hides a comment from everybody but officials and whoever wrote it.
 // One that is hidden stays so.
-func (s *Store) HideComment(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
-	return s.moderateComment(ctx, reportID, id, report.HidComment, reason, by)
+func (s *Comments) Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
+	return s.moderate(ctx, reportID, id, report.HidComment, reason, by)
 }
 
-// ShowComment shows a hidden comment to everybody again.
-func (s *Store) ShowComment(ctx context.Context, reportID, id uuid.UUID, by report.Official) error {
-	return s.moderateComment(ctx, reportID, id, report.ShowedComment, "", by)
+// Show shows a hidden comment to everybody again.
+func (s *Comments) Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error {
+	return s.moderate(ctx, reportID, id, report.ShowedComment, "", by)
 }
 
-// moderateComment gives a comment another reason for which it is hidden; empty
+// moderate gives a comment another reason for which it is hidden; empty
 // shows it.
-func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
-	return s.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
+	return s.db.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
 		err := tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
 		if errors.Is(err, pgx.ErrNoRows) {

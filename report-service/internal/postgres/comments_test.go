@@ -30,7 +30,7 @@ func written(on uuid.UUID, by report.Reporter, anonymous bool, text string) *rep
 func (f *fixture) say(on uuid.UUID, by report.Reporter, anonymous bool, text string) report.WrittenComment {
 	f.t.Helper()
 	c := written(on, by, anonymous, text)
-	if _, err := f.Comment(f.t.Context(), c, nil); err != nil {
+	if _, err := f.comments.Add(f.t.Context(), c, nil); err != nil {
 		f.t.Fatalf("Comment: %v", err)
 	}
 	return *c
@@ -40,7 +40,7 @@ func (f *fixture) say(on uuid.UUID, by report.Reporter, anonymous bool, text str
 // and what.
 func (f *fixture) said(on uuid.UUID, reader report.Reader) (texts []string, count int64) {
 	f.t.Helper()
-	page, err := f.Comments(f.t.Context(), on, nil, 100, reader)
+	page, err := f.comments.List(f.t.Context(), on, nil, 100, reader)
 	if err != nil {
 		f.t.Fatalf("Comments: %v", err)
 	}
@@ -107,7 +107,7 @@ func TestCommentOncePerKey(t *testing.T) {
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Anonymous))
 	send := func(text string) (report.StoredResponse, error) {
-		return f.Comment(t.Context(), written(filed.ID, bob, false, text), &report.Idempotent{
+		return f.comments.Add(t.Context(), written(filed.ID, bob, false, text), &report.Idempotent{
 			UserID: bob.ID, Key: "1", Request: sha256.Sum256([]byte(text)), Response: report.StoredResponse(`{"id":"` + uuid.NewString() + `"}`),
 		})
 	}
@@ -140,11 +140,11 @@ func TestHiddenComment(t *testing.T) {
 	bad := f.say(filed.ID, bob, true, "names somebody")
 	readers := map[string]report.Reader{"nobody": {}, "ann": {ID: ann.ID}, "bob": {ID: bob.ID}, "olga": {ID: hider.ID, Official: true}}
 
-	wantKind(t, f.HideComment(t.Context(), other.ID, bad.ID, "x", hider), fault.NotFound)
-	wantKind(t, f.HideComment(t.Context(), filed.ID, uuid.New(), "x", hider), fault.NotFound)
-	wantKind(t, f.HideComment(t.Context(), uuid.New(), bad.ID, "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), other.ID, bad.ID, "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), filed.ID, uuid.New(), "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), uuid.New(), bad.ID, "x", hider), fault.NotFound)
 	for range 2 { // the second changes nothing
-		if err := f.HideComment(t.Context(), filed.ID, bad.ID, "A name", hider); err != nil {
+		if err := f.comments.Hide(t.Context(), filed.ID, bad.ID, "A name", hider); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestHiddenComment(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := f.ShowComment(t.Context(), filed.ID, bad.ID, hider); err != nil {
+		if err := f.comments.Show(t.Context(), filed.ID, bad.ID, hider); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestHiddenComment(t *testing.T) {
 			t.Errorf("what officials did is for %q (error %v), want nobody", to, err)
 		}
 	}
-	work, err := f.Work(t.Context(), filed.ID)
+	work, err := f.workbench.Work(t.Context(), filed.ID)
 	if err != nil || len(work.Acts) != 2 || work.Acts[0].Kind != report.HidComment || work.Acts[0].Text != "A name" || work.Acts[1].Kind != report.ShowedComment {
 		t.Errorf("the acts are %+v (error %v)", work.Acts, err)
 	}
@@ -189,7 +189,7 @@ func TestCommentsOfAHiddenReport(t *testing.T) {
 	f.mustHide(filed.ID)
 	before := len(f.outbox())
 	for _, reader := range []string{"", bob.ID} {
-		_, err := f.Comments(t.Context(), filed.ID, nil, 10, report.Reader{ID: reader})
+		_, err := f.comments.List(t.Context(), filed.ID, nil, 10, report.Reader{ID: reader})
 		wantKind(t, err, fault.NotFound)
 	}
 	for _, reader := range []report.Reader{{ID: ann.ID}, {ID: hider.ID, Official: true}} {
@@ -198,10 +198,10 @@ func TestCommentsOfAHiddenReport(t *testing.T) {
 		}
 	}
 	for _, by := range []report.Reporter{ann, bob} {
-		_, err := f.Comment(t.Context(), written(filed.ID, by, true, "more"), nil)
+		_, err := f.comments.Add(t.Context(), written(filed.ID, by, true, "more"), nil)
 		wantKind(t, err, fault.NotFound)
 	}
-	if err := f.HideComment(t.Context(), filed.ID, comment.ID, "A name", hider); err != nil {
+	if err := f.comments.Hide(t.Context(), filed.ID, comment.ID, "A name", hider); err != nil {
 		t.Fatal(err)
 	}
 	if rows := f.outbox()[before:]; len(rows) != 0 {
@@ -221,7 +221,7 @@ func TestPagesOfComments(t *testing.T) {
 	f.say(other.ID, bob, true, "elsewhere")
 	var after *report.Cursor
 	for {
-		page, err := f.Comments(t.Context(), filed.ID, after, 2, report.Reader{})
+		page, err := f.comments.List(t.Context(), filed.ID, after, 2, report.Reader{})
 		if err != nil || page.Count != 5 || len(page.Comments) > 2 {
 			t.Fatalf("page %+v, error %v", page, err)
 		}
@@ -249,7 +249,7 @@ func TestErasedComments(t *testing.T) {
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Public))
 	named := written(filed.ID, kanari, false, "by name")
-	_, err := f.Comment(t.Context(), named, &report.Idempotent{UserID: kanari.ID, Key: "1",
+	_, err := f.comments.Add(t.Context(), named, &report.Idempotent{UserID: kanari.ID, Key: "1",
 		Response: report.StoredResponse(fmt.Sprintf(`{"id":%q,"author_name":%q}`, named.ID, kanari.Name))})
 	if err != nil {
 		t.Fatal(err)

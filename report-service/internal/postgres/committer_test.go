@@ -374,7 +374,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	f := idleFixture(t, "pool_max_conns", "1")
 	outcomes := f.together(3, func(ctx context.Context, i int) error {
 		if i == 0 {
-			return f.Panic(ctx)
+			return f.db.Panic(ctx)
 		}
 		return f.create(ctx, false)
 	})
@@ -401,7 +401,7 @@ func TestRunEndsAfterWhatItHas(t *testing.T) {
 	f := openFixture(t, pgtest.Report(t).Config().ConnString())
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- f.db.Run(ctx) }()
 	hold := f.holdAnnouncements()
 	created := make(chan error, 1)
 	go func() { created <- f.create(t.Context(), false) }()

@@ -14,19 +14,19 @@ import (
 // Create saves f together with the event that announces it. With idempotent,
 // it does so at most once per key: a repetition changes nothing, and is given
 // what the first was answered.
-func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
 	if f.Category.Target > 0 {
-		days, err := s.Calendar(ctx)
+		days, err := s.db.workdays(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.deadline = days.Begin(f.Category.Target, f.CreatedAt)
 	}
 	if idempotent != nil {
-		c.key = s.hashKey(idempotent)
+		c.key = s.db.hashKey(idempotent)
 	}
-	if err := s.committer.do(ctx, c); err != nil {
+	if err := s.db.committer.do(ctx, c); err != nil {
 		if pgpool.Constraint(err) == "reports_category_fk" { // it went away after it was looked up
 			return nil, errNoCategory
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,30 +31,21 @@ const (
 // inserts the row, with its name.
 var system = report.Official{ID: "system"}
 
-// A calendarCache spares each creation a query, as the categories' does.
-type calendarCache struct {
-	mu       sync.Mutex
-	calendar calendar.Calendar
-	read     time.Time
-}
+// Deadlines are until when the city wants to have finished its work on reports.
+type Deadlines struct{ db *DB }
+
+// NewDeadlines returns the deadlines in db.
+func NewDeadlines(db *DB) *Deadlines { return &Deadlines{db} }
 
 // Calendar returns when the city works, as it was within a minute.
-func (s *Store) Calendar(ctx context.Context) (calendar.Calendar, error) {
-	cache := &s.calendar
-	cache.mu.Lock()
-	c, fresh := cache.calendar, time.Since(cache.read) < categoryLife
-	cache.mu.Unlock()
-	if fresh {
-		return c, nil
-	}
-	c, err := readCalendar(ctx, s.pool)
-	if err != nil {
-		return calendar.Calendar{}, err
-	}
-	cache.mu.Lock()
-	defer cache.mu.Unlock()
-	cache.calendar, cache.read = c, time.Now()
-	return c, nil
+func (s *Deadlines) Calendar(ctx context.Context) (calendar.Calendar, error) {
+	return s.db.workdays(ctx)
+}
+
+func (db *DB) workdays(ctx context.Context) (calendar.Calendar, error) {
+	return db.calendar.get(ctx, categoryLife, func(ctx context.Context) (calendar.Calendar, error) {
+		return readCalendar(ctx, db.pool)
+	})
 }
 
 // readCalendar returns the calendar that operators set, or one that never rests.
@@ -88,7 +78,7 @@ func readCalendar(ctx context.Context, q interface {
 // SetCalendar replaces the calendar, and the targets of all categories: one that
 // is not in targets has none. They hold for reports whose clock begins within a
 // minute or later.
-func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
+func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
 	week, err := json.Marshal(c.Week)
 	if err != nil {
 		return fmt.Errorf("encode week: %w", err)
@@ -101,7 +91,7 @@ func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets ma
 	for id, target := range targets {
 		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
 			insert into calendar (zone, week, holidays) values ($1, $2, $3)
 			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
@@ -132,16 +122,9 @@ func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets ma
 	if err != nil {
 		return err
 	}
-	s.calendar.forget()
-	s.categories.forget()
+	s.db.calendar.drop()
+	s.db.categories.drop()
 	return nil
-}
-
-// forget has the next one ask the database.
-func (c *calendarCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read = time.Time{}
 }
 
 // queueDeadline queues the statement that replaces a report's deadline.
@@ -154,8 +137,8 @@ func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
 
 // SetWaiting notes that the city waits for the resident, or that it does so no
 // more. Meanwhile the report does not fall overdue.
-func (s *Store) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
-	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		days, err := readCalendar(ctx, tx)
 		if err != nil {
 			return err
@@ -186,13 +169,13 @@ func (s *Store) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reas
 // OverdueJob returns the job that finds reports whose time is over, and tells the
 // officials. There is nothing to catch up with: a report is found whenever the job
 // runs next, on one level after the other.
-func (s *Store) OverdueJob() schedule.Job {
+func (s *Deadlines) OverdueJob() schedule.Job {
 	return schedule.Job{Name: "overdue", When: schedule.Every(time.Minute), Step: s.overdueStep}
 }
 
 // overdueStep raises the level of some reports: with the event that tells, and a
 // trace for officials. What another transaction has locked is next minute's.
-func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
 	days, err := readCalendar(ctx, tx)
 	if err != nil {
 		return schedule.Progress{}, err
@@ -228,7 +211,7 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 	if len(found) == 0 {
 		return schedule.Progress{Last: true}, nil
 	}
-	w := s.newWrites()
+	w := s.db.newWrites()
 	for _, l := range found {
 		raised := days.Raise(l.deadline)
 		message := &event.ReportOverdue{
@@ -246,7 +229,7 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 	}
 	return schedule.Progress{
 		Done: int64(len(found)), Last: len(found) < overdueRows,
-		AfterCommit: func() { w.wake(s.committer.committed) },
+		AfterCommit: func() { w.wake(s.db.committer.committed) },
 	}, nil
 }
 
@@ -254,11 +237,11 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 // none although their category has a target: it had none when they were filed, or
 // a version that knew no targets took them. Their time begins now, so that a city
 // that sets its first targets is not told of its whole past.
-func (s *Store) DeadlinesJob() schedule.Job {
+func (s *Deadlines) DeadlinesJob() schedule.Job {
 	return schedule.Job{Name: "deadlines", When: schedule.Every(24 * time.Hour), Step: s.deadlinesStep}
 }
 
-func (s *Store) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
+func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
 	began := time.Now()
 	days, err := readCalendar(ctx, tx)
 	if err != nil {

@@ -24,11 +24,20 @@ const (
 	followTimeout = 20 * time.Second
 )
 
-// SetDuplicate notes that a report is about what the original is about, or
+// Duplicates are reports about what another report, the original, is about.
+type Duplicates struct {
+	db      *DB
+	reports *Reports
+}
+
+// NewDuplicates returns the duplicates in db.
+func NewDuplicates(db *DB) *Duplicates { return &Duplicates{db, NewReports(db)} }
+
+// Set notes that a report is about what the original is about, or
 // with uuid.Nil that it is not. If the original is closed the report follows
 // it soon.
-func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error {
-	err := s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
+func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.Official) error {
+	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		// Both rows are locked, in one order for all: the original is not closed,
 		// and neither of them gets an original of its own, meanwhile.
 		rows, err := tx.Query(ctx, `
@@ -61,46 +70,46 @@ func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by rep
 		return nil
 	})
 	if err == nil {
-		s.follow()
+		s.db.follow()
 	}
 	return err
 }
 
 // follow has the duplicates of closed originals follow soon. It never blocks.
-func (s *Store) follow() {
+func (db *DB) follow() {
 	select {
-	case s.ends <- struct{}{}:
+	case db.ends <- struct{}{}:
 	default: // it is due already
 	}
 }
 
-// RunDuplicates moves duplicates to the status in which their original was
+// Run moves duplicates to the status in which their original was
 // closed, each with an event of its own, until ctx ends. Any number of replicas
 // may do so: a report that is there already stays as it is.
-func (s *Store) RunDuplicates(ctx context.Context, log zerolog.Logger) error {
+func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.ends:
+		case <-s.db.ends:
 		case <-timer.C:
 		}
-		if err := s.endDuplicates(ctx); err != nil && ctx.Err() == nil {
+		if err := s.end(ctx); err != nil && ctx.Err() == nil {
 			log.Warn().Str("error", pgpool.LogText(err)).Msg("moving duplicates failed, will retry")
 		}
 		timer.Reset(backoff.Jitter(endsInterval))
 	}
 }
 
-// endDuplicates moves the duplicates of all originals that wait for it. An
+// end moves the duplicates of all originals that wait for it. An
 // original is done when each of its duplicates is closed: if this process dies
 // before, another goes on.
-func (s *Store) endDuplicates(ctx context.Context) error {
+func (s *Duplicates) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.pool.Query(ctx, `
 		select e.original, e.status, e.note, e.closed_by,
 			array(select d.id from reports d where d.duplicate_of = e.original)
 		from duplicate_ends e`)
@@ -118,7 +127,7 @@ func (s *Store) endDuplicates(ctx context.Context) error {
 	}
 	for _, end := range ends {
 		for _, id := range end.Duplicates {
-			_, err := s.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
+			_, err := s.reports.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
 			refused, ok := errors.AsType[*fault.Error](err)
 			// A duplicate that is closed otherwise, or gone, has its end.
 			if err != nil && (!ok || refused.Kind == fault.Unavailable) {
@@ -126,39 +135,11 @@ func (s *Store) endDuplicates(ctx context.Context) error {
 			}
 		}
 		// Another end of the same original may have taken the place of this one.
-		_, err := s.pool.Exec(ctx, `
+		_, err := s.db.pool.Exec(ctx, `
 			delete from duplicate_ends where original = $1 and status = $2 and note = $3`, end.Original, end.Status, end.Note)
 		if err != nil {
 			return fmt.Errorf("delete end: %w", err)
 		}
-	}
-	return nil
-}
-
-// Templates returns the response templates, by id.
-func (s *Store) Templates(ctx context.Context) ([]report.Template, error) {
-	rows, err := s.pool.Query(ctx, `select id, title, text, status from response_templates order by id`)
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	templates, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Template])
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	return templates, nil
-}
-
-// SetTemplates replaces all response templates.
-func (s *Store) SetTemplates(ctx context.Context, templates []report.Template) error {
-	var replace pgx.Batch
-	replace.Queue(`lock table response_templates in share row exclusive mode`) // one at a time: two of them would mix
-	replace.Queue(`delete from response_templates`)
-	for _, t := range templates {
-		replace.Queue(`insert into response_templates (id, title, text, status) values ($1, $2, $3, $4)`, t.ID, t.Title, t.Text, t.Status)
-	}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
-	if err != nil {
-		return fmt.Errorf("replace templates: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (f *fixture) runDuplicates() {
 	f.t.Helper()
 	ctx, end := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- f.RunDuplicates(ctx, zerolog.New(zerolog.NewTestWriter(f.t))) }()
+	go func() { ended <- f.duplicates.Run(ctx, zerolog.New(zerolog.NewTestWriter(f.t))) }()
 	f.t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {
@@ -49,7 +49,7 @@ func (f *fixture) mustMove(id uuid.UUID, to report.Status, note string) {
 
 func (f *fixture) mustMark(id, original uuid.UUID) {
 	f.t.Helper()
-	if err := f.SetDuplicate(f.t.Context(), id, original, olga); err != nil {
+	if err := f.duplicates.Set(f.t.Context(), id, original, olga); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -143,7 +143,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("the duplicate of a reopened report is %s", got)
 	}
-	if err := f.SetDuplicate(t.Context(), duplicate, uuid.Nil, olga); err != nil {
+	if err := f.duplicates.Set(t.Context(), duplicate, uuid.Nil, olga); err != nil {
 		t.Fatal(err)
 	}
 	f.mustMove(original, report.Resolved, "now it is")
@@ -152,7 +152,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("what is no duplicate any more is %s", got)
 	}
-	work, err := f.Work(t.Context(), duplicate)
+	work, err := f.workbench.Work(t.Context(), duplicate)
 	if err != nil || work.Original != nil || len(work.Acts) != 2 {
 		t.Errorf("work %+v (error %v), want both acts and no original", work, err)
 	}

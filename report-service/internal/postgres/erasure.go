@@ -16,7 +16,8 @@ import (
 // ErasureSteps returns how a person is erased here. His reports stay, and are
 // nobody's: what links him to them goes. So do his comments. His votes stay, each under a name of its
 // own that was never anybody's, so that the scores still add up.
-func ErasureSteps(keys *event.Keyring) []erasure.Step {
+func (s *Upkeep) ErasureSteps() []erasure.Step {
+	keys := s.db.keys
 	return []erasure.Step{
 		{Name: "reports", Do: eraseReports},
 		{Name: "votes", Do: byReport(`

@@ -17,7 +17,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -25,7 +24,7 @@ import (
 var kanari = report.Reporter{ID: "kanari|7f3a9c", Name: "Kanari Burung"}
 
 func (f *fixture) newEraser() *erasure.Eraser {
-	return erasure.New(f.pool, f.keys, postgres.ErasureSteps(f.keys), zerolog.Nop())
+	return erasure.New(f.pool, f.keys, f.upkeep.ErasureSteps(), zerolog.Nop())
 }
 
 // erase works until the erasure of userID is done, without its pauses.
@@ -73,15 +72,15 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 	}
 	him := report.Official(kanari)
 	for _, err := range []error{
-		f.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &him}, him),
-		f.Note(f.t.Context(), others.ID, "seen", him),
-		f.SetDuplicate(f.t.Context(), public.ID, others.ID, him), // closed, so that its end waits
+		f.workbench.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &him}, him),
+		f.workbench.AddNote(f.t.Context(), others.ID, "seen", him),
+		f.duplicates.Set(f.t.Context(), public.ID, others.ID, him), // closed, so that its end waits
 	} {
 		if err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	if _, _, err := f.BeginBulkMove(f.t.Context(), report.BulkMove{By: him, To: report.Rejected, Reports: []uuid.UUID{others.ID}}, nil); err != nil {
+	if _, _, err := f.workbench.BeginBulkMove(f.t.Context(), report.BulkMove{By: him, To: report.Rejected, Reports: []uuid.UUID{others.ID}}, nil); err != nil {
 		f.t.Fatal(err)
 	}
 	f.exec(`insert into outbox_audit (actor, action, message_id, routing_key, reason) values
@@ -266,7 +265,7 @@ func TestErasureGoesOn(t *testing.T) {
 	f := newFixture(t)
 	f.live()
 	died := errors.New("died")
-	for name, steps := 0, postgres.ErasureSteps(f.keys); name < len(steps); name++ {
+	for name, steps := 0, f.upkeep.ErasureSteps(); name < len(steps); name++ {
 		// Each step in turn dies after its work and before its commit.
 		step := steps[name]
 		do := step.Do

@@ -32,10 +32,10 @@ type keyHash struct {
 // service can compute (HMAC-SHA256, RFC 2104): the row has the report that
 // was filed, and with a plain hash of a key such as "1" whoever can read the
 // table would find its author by trying all users.
-func (s *Store) hashKey(i *report.Idempotent) keyHash {
+func (db *DB) hashKey(i *report.Idempotent) keyHash {
 	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
 	h := keyHash{lock: sha256.Sum256(text)}
-	for _, secret := range s.hashKeys {
+	for _, secret := range db.hashKeys {
 		mac := hmac.New(sha256.New, secret)
 		mac.Write(text)
 		h.stored = append(h.stored, mac.Sum(nil))

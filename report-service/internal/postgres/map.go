@@ -11,11 +11,11 @@ import (
 
 // Map returns the reports that filter lets pass, which has a box: one by one if
 // there are at most maxPoints, and in clusters of the grid if there are more.
-func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
+func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
 	var q query
 	q.filter(filter)
 	// One more than is wanted tells that there are too many.
-	rows, err := s.pool.Query(ctx, `select r.id, r.title, r.status, r.latitude, r.longitude from reports r`+
+	rows, err := s.db.pool.Query(ctx, `select r.id, r.title, r.status, r.latitude, r.longitude from reports r`+
 		q.where()+` limit `+q.arg(maxPoints+1), q.args...)
 	if err != nil {
 		return report.Map{}, fmt.Errorf("select points: %w", err)
@@ -33,7 +33,7 @@ func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid,
 
 	q = query{}
 	q.filter(filter)
-	rows, err = s.pool.Query(ctx, `
+	rows, err = s.db.pool.Query(ctx, `
 		select count(*), avg(r.latitude), avg(r.longitude)
 		from reports r`+q.where()+`
 		group by floor(r.latitude / `+q.arg(grid.Latitude)+`), floor(r.longitude / `+q.arg(grid.Longitude)+`)`, q.args...)

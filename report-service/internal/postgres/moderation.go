@@ -19,9 +19,21 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// Moderation is what officials do to what everybody reads, and what residents
+// complain about.
+type Moderation struct {
+	db        *DB
+	abuseKeys [][]byte // of who complains, the one in use first
+}
+
+// NewModeration returns the moderation of the reports in db.
+func NewModeration(db *DB) *Moderation {
+	return &Moderation{db: db, abuseKeys: db.keys.Derive(abusePurpose)}
+}
+
 // Hide hides a report from everybody but officials and whoever filed it, and
 // settles what residents complained about. One that is hidden stays so.
-func (s *Store) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
+func (s *Moderation) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
 	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		ok, err := l.Hide(reason, ifMatch, time.Now())
 		if err != nil || !ok {
@@ -35,7 +47,7 @@ func (s *Store) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch r
 
 // Unhide shows a hidden report to everybody again. If it is a duplicate whose
 // original was closed meanwhile, it follows.
-func (s *Store) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
+func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
 	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		reason := l.HiddenReason
 		ok, err := l.Unhide(ifMatch, time.Now())
@@ -53,14 +65,14 @@ func (s *Store) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Version
 		return reason, nil
 	})
 	if err == nil {
-		s.follow()
+		s.db.follow()
 	}
 	return err
 }
 
 // Redact puts other words in the place of those of a report, hidden or not. The
 // words that were there are kept nowhere.
-func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
+func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
 	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		if err := l.Redact(r, time.Now()); err != nil {
 			return "", err
@@ -93,10 +105,10 @@ func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by
 
 // moderate runs do in a transaction that has locked the report, and announces
 // what it changed: what to tell other officials it returns. Empty is nothing.
-func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
+func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
 	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
 ) error {
-	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		note, err := do(tx, l, w)
 		if err != nil || note == "" {
 			return err
@@ -169,10 +181,10 @@ func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
 
 // Complain notes what a resident says is wrong with a report. He is heard once
 // about each: what he says again changes nothing.
-func (s *Store) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
+func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
 	hashes := complainants(s.abuseKeys, id, userID)
 	var found bool
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		with report as (
 			select id from reports where id = $1 and hidden_reason is null for key share
 		), noted as (
@@ -194,8 +206,8 @@ func (s *Store) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, 
 const settleSQL = `update abuse_reports set settled_at = now() where report_id = $1 and settled_at is null`
 
 // DismissComplaints notes that an official has found nothing wrong with a report.
-func (s *Store) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
-	return s.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		tag, err := tx.Exec(ctx, settleSQL, id)
 		if err != nil {
 			return fmt.Errorf("settle complaints: %w", err)
@@ -212,8 +224,8 @@ const maxComplaints = 20
 
 // Suspects returns the reports about which residents have complained, those with
 // most complaints first.
-func (s *Store) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
-	rows, err := s.pool.Query(ctx, taskSQL+`
+func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
+	rows, err := s.db.pool.Query(ctx, taskSQL+`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
 			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`+taskJoinSQL, limit)
@@ -226,7 +238,7 @@ func (s *Store) Suspects(ctx context.Context, limit int) ([]report.Suspect, erro
 	}
 	suspects := make([]report.Suspect, 0, len(tasks))
 	for _, task := range tasks {
-		rows, err := s.pool.Query(ctx, `
+		rows, err := s.db.pool.Query(ctx, `
 			select reason, text, created_at from abuse_reports
 			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
 		if err != nil {

@@ -48,7 +48,7 @@ func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, 
 func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
-	err = s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
+	err = s.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		fresh, err := consumer.Note(ctx, tx, queue, []consumer.Message{m})
 		if seen = err == nil && len(fresh) == 0; err != nil || seen {
 			return err
@@ -181,7 +181,7 @@ func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err 
 		return 0, fmt.Errorf("select dead letters: %w", err)
 	}
 	for _, d := range dead {
-		err := s.transact(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		err := s.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 			_, err := tx.Exec(ctx, `
 				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
 				where id = $1 and state = 'open'`, d.Letter)

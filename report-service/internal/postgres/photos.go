@@ -16,6 +16,17 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A Store is the photos of the reports database.
+type Store struct {
+	*DB
+	photoKeys [][]byte // the one in use first
+}
+
+// NewStore returns the photos in db.
+func NewStore(db *DB) *Store {
+	return &Store{db, db.keys.Derive("cityconnect/report-service/photos")}
+}
+
 const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at`
 
 func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {

@@ -34,7 +34,7 @@ func upload(f report.Filing, text string) report.Upload {
 
 func (f *fixture) add(u report.Upload, by report.PhotoUser) report.Photo {
 	f.t.Helper()
-	p, added, err := f.AddPhoto(f.t.Context(), u, by)
+	p, added, err := f.photos.AddPhoto(f.t.Context(), u, by)
 	if err != nil || !added {
 		f.t.Fatalf("AddPhoto: added %v, error %v", added, err)
 	}
@@ -63,7 +63,7 @@ func (f *fixture) judge(photo uuid.UUID, v report.Verdict) (seen, kept bool) {
 		if m.(*event.PhotoUploaded).PhotoID != photo {
 			continue
 		}
-		seen, kept, err := f.Judge(f.t.Context(), checks, consumer.Message{ID: r.ID.String(), Event: m, Body: r.Payload}, v)
+		seen, kept, err := f.photos.Judge(f.t.Context(), checks, consumer.Message{ID: r.ID.String(), Event: m, Body: r.Payload}, v)
 		if err != nil {
 			f.t.Fatalf("Judge: %v", err)
 		}
@@ -94,27 +94,27 @@ func TestAddPhoto(t *testing.T) {
 	}
 	again := u
 	again.Key = "quarantine/" + uuid.NewString()
-	if p, added, err := f.AddPhoto(t.Context(), again, annUploads); err != nil || added || p.State != report.PhotoChecking {
+	if p, added, err := f.photos.AddPhoto(t.Context(), again, annUploads); err != nil || added || p.State != report.PhotoChecking {
 		t.Errorf("again: %+v, added %v, error %v; want the same photo", p, added, err)
 	}
 	other := again
 	other.Hash[0]++
-	if _, _, err := f.AddPhoto(t.Context(), other, annUploads); fault.KindOf(err) != report.OtherPhoto {
+	if _, _, err := f.photos.AddPhoto(t.Context(), other, annUploads); fault.KindOf(err) != report.OtherPhoto {
 		t.Errorf("other bytes: error %v", err)
 	}
 	elsewhere := again
 	elsewhere.ReportID = f.file(ann, draft(report.Public)).ID
-	if _, _, err := f.AddPhoto(t.Context(), elsewhere, annUploads); fault.KindOf(err) != report.OtherPhoto {
+	if _, _, err := f.photos.AddPhoto(t.Context(), elsewhere, annUploads); fault.KindOf(err) != report.OtherPhoto {
 		t.Errorf("for another report: error %v", err)
 	}
 	for _, err := range []error{
-		f.CheckUpload(t.Context(), filed.ID, uuid.New(), bobUploads),
-		func() error { _, _, err := f.AddPhoto(t.Context(), upload(filed, "x"), bobUploads); return err }(),
-		func() error { _, _, err := f.AddPhoto(t.Context(), again, bobUploads); return err }(), // what he must not learn of
+		f.photos.CheckUpload(t.Context(), filed.ID, uuid.New(), bobUploads),
+		func() error { _, _, err := f.photos.AddPhoto(t.Context(), upload(filed, "x"), bobUploads); return err }(),
+		func() error { _, _, err := f.photos.AddPhoto(t.Context(), again, bobUploads); return err }(), // what he must not learn of
 	} {
 		wantKind(t, err, report.NotReporter)
 	}
-	wantKind(t, f.CheckUpload(t.Context(), uuid.New(), uuid.New(), annUploads), fault.NotFound)
+	wantKind(t, f.photos.CheckUpload(t.Context(), uuid.New(), uuid.New(), annUploads), fault.NotFound)
 
 	rows := f.rowsOf(event.PhotoUploadedKey)
 	if len(rows) != 1 || rows[0].Version != filed.Version {
@@ -142,7 +142,7 @@ func TestAddPhotoAtOnce(t *testing.T) {
 		u.Key = "quarantine/" + uuid.NewString()
 		u.Hash[0] += byte(i % 2)
 		wg.Go(func() {
-			_, ok, err := f.AddPhoto(t.Context(), u, annUploads)
+			_, ok, err := f.photos.AddPhoto(t.Context(), u, annUploads)
 			mu.Lock()
 			defer mu.Unlock()
 			if ok {
@@ -173,10 +173,10 @@ func TestPhotoLimits(t *testing.T) {
 			first = p
 		}
 	}
-	wantKind(t, f.CheckUpload(t.Context(), filed.ID, uuid.New(), annUploads), report.TooManyPhotos)
-	_, _, err := f.AddPhoto(t.Context(), upload(filed, "picture"), city)
+	wantKind(t, f.photos.CheckUpload(t.Context(), filed.ID, uuid.New(), annUploads), report.TooManyPhotos)
+	_, _, err := f.photos.AddPhoto(t.Context(), upload(filed, "picture"), city)
 	wantKind(t, err, report.TooManyPhotos)
-	if err := f.RemovePhoto(t.Context(), filed.ID, first.ID, annUploads); err != nil {
+	if err := f.photos.RemovePhoto(t.Context(), filed.ID, first.ID, annUploads); err != nil {
 		t.Fatal(err)
 	}
 	f.add(upload(filed, "picture"), annUploads)
@@ -188,8 +188,8 @@ func TestPhotoLimits(t *testing.T) {
 		}
 	}
 	another := f.file(ann, draft(report.Public))
-	wantKind(t, f.CheckUpload(t.Context(), another.ID, uuid.New(), annUploads), report.PhotoQuota)
-	_, _, err = f.AddPhoto(t.Context(), upload(another, "picture"), annUploads)
+	wantKind(t, f.photos.CheckUpload(t.Context(), another.ID, uuid.New(), annUploads), report.PhotoQuota)
+	_, _, err = f.photos.AddPhoto(t.Context(), upload(another, "picture"), annUploads)
 	wantKind(t, err, report.PhotoQuota)
 	f.add(upload(another, "picture"), city)
 	f.exec(`update photos set created_at = created_at - interval '25 hours'`)
@@ -219,7 +219,7 @@ func TestJudge(t *testing.T) {
 			f := newFixture(t)
 			filed := f.file(ann, draft(report.Anonymous))
 			p := f.add(upload(filed, "picture"), tt.by)
-			if u, err := f.UploadToCheck(t.Context(), p.ID); err != nil || !u.Checking || u.Uploader != tt.by.ID {
+			if u, err := f.photos.UploadToCheck(t.Context(), p.ID); err != nil || !u.Checking || u.Uploader != tt.by.ID {
 				t.Errorf("to check: %+v, error %v; want it uploaded by %s", u, err, tt.by.ID)
 			}
 			seen, kept := f.judge(p.ID, tt.verdict)
@@ -239,10 +239,10 @@ func TestJudge(t *testing.T) {
 			if shown := slices.Contains(view.Photos, p.ID); shown != (tt.wantState == "ready") {
 				t.Errorf("the report shows %v", view.Photos)
 			}
-			if queue, err := f.Queue(t.Context(), report.Filter{}, nil, 1); err != nil || !slices.Equal(queue.Tasks[0].Photos, view.Photos) {
+			if queue, err := f.workbench.Queue(t.Context(), report.Filter{}, nil, 1); err != nil || !slices.Equal(queue.Tasks[0].Photos, view.Photos) {
 				t.Errorf("the queue shows %+v, error %v; want photos %v", queue.Tasks, err, view.Photos)
 			}
-			if u, err := f.UploadToCheck(t.Context(), p.ID); err != nil || u.Checking {
+			if u, err := f.photos.UploadToCheck(t.Context(), p.ID); err != nil || u.Checking {
 				t.Errorf("to check again: %+v, error %v", u, err)
 			}
 			rows := append(f.rowsOf(event.PhotoReadyKey), f.rowsOf(event.PhotoRefusedKey)...)
@@ -271,7 +271,7 @@ func TestJudgeWhatWasRemoved(t *testing.T) {
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Public))
 	p := f.add(upload(filed, "picture"), annUploads)
-	if err := f.RemovePhoto(t.Context(), filed.ID, p.ID, annUploads); err != nil {
+	if err := f.photos.RemovePhoto(t.Context(), filed.ID, p.ID, annUploads); err != nil {
 		t.Fatal(err)
 	}
 	if seen, kept := f.judge(p.ID, report.Verdict{Width: 1, Height: 1}); seen || kept {
@@ -280,14 +280,14 @@ func TestJudgeWhatWasRemoved(t *testing.T) {
 	if got := f.state(p.ID); got != "removed" {
 		t.Errorf("state %s", got)
 	}
-	leftovers, err := f.Leftovers(t.Context(), 10)
+	leftovers, err := f.photos.Leftovers(t.Context(), 10)
 	if err != nil || len(leftovers) != 1 || leftovers[0].Photo != p.ID || !leftovers[0].Pictures || leftovers[0].Upload == "" {
 		t.Fatalf("leftovers %+v, error %v", leftovers, err)
 	}
-	if err := f.Cleaned(t.Context(), leftovers[0]); err != nil {
+	if err := f.photos.Cleaned(t.Context(), leftovers[0]); err != nil {
 		t.Fatal(err)
 	}
-	if leftovers, err := f.Leftovers(t.Context(), 10); err != nil || len(leftovers) > 0 {
+	if leftovers, err := f.photos.Leftovers(t.Context(), 10); err != nil || len(leftovers) > 0 {
 		t.Errorf("leftovers %+v, error %v; want none", leftovers, err)
 	}
 }
@@ -305,28 +305,28 @@ func TestModeration(t *testing.T) {
 	}
 	shown, refused, redacted := held(), held(), held()
 	for who, want := range map[report.PhotoUser]int{annUploads: 3, city: 3, bobUploads: 0, {}: 0} {
-		photos, err := f.Photos(t.Context(), filed.ID, who)
+		photos, err := f.photos.Photos(t.Context(), filed.ID, who)
 		if err != nil || len(photos) != want {
 			t.Errorf("%q sees %d photos, error %v; want %d", who.ID, len(photos), err, want)
 		}
-		_, err = f.Photo(t.Context(), shown, who)
+		_, err = f.photos.Photo(t.Context(), shown, who)
 		if (err == nil) != (want > 0) {
 			t.Errorf("%q and the picture: error %v", who.ID, err)
 		}
 	}
-	if photos, err := f.HeldPhotos(t.Context(), 2); err != nil || len(photos) != 2 || photos[0].ID != shown {
+	if photos, err := f.photos.HeldPhotos(t.Context(), 2); err != nil || len(photos) != 2 || photos[0].ID != shown {
 		t.Errorf("held %+v, error %v; want the two oldest", photos, err)
 	}
-	wantKind(t, f.ShowPhoto(t.Context(), filed.ID, shown, annUploads), report.NotReporter)
+	wantKind(t, f.photos.ShowPhoto(t.Context(), filed.ID, shown, annUploads), report.NotReporter)
 	for range 2 { // twice is once
-		if err := f.ShowPhoto(t.Context(), filed.ID, shown, city); err != nil {
+		if err := f.photos.ShowPhoto(t.Context(), filed.ID, shown, city); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.RemovePhoto(t.Context(), filed.ID, refused, city); err != nil && fault.KindOf(err) != "" {
+		if err := f.photos.RemovePhoto(t.Context(), filed.ID, refused, city); err != nil && fault.KindOf(err) != "" {
 			t.Fatal(err)
 		}
 	}
-	replaced, err := f.ReplacePhoto(t.Context(), filed.ID, redacted, report.Photo{ID: uuid.New(), Width: 100, Height: 50}, city)
+	replaced, err := f.photos.ReplacePhoto(t.Context(), filed.ID, redacted, report.Photo{ID: uuid.New(), Width: 100, Height: 50}, city)
 	if err != nil || replaced.State != report.PhotoHeld || replaced.Alt != "A lamp" {
 		t.Fatalf("ReplacePhoto: %+v, error %v", replaced, err)
 	}
@@ -340,7 +340,7 @@ func TestModeration(t *testing.T) {
 	if err != nil || !slices.Equal(view.Photos, []uuid.UUID{shown}) {
 		t.Errorf("everybody sees %v, error %v; want %v", view.Photos, err, shown)
 	}
-	work, err := f.Work(t.Context(), filed.ID)
+	work, err := f.workbench.Work(t.Context(), filed.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func TestRefuseDead(t *testing.T) {
 			values ($1, gen_random_uuid()::text, 'report.photo.uploaded', $2, '{}', '{}', 'poison', '', '', now(), now())`, checks, b)
 	}
 	for _, want := range []int{1, 0} {
-		if got, err := f.RefuseDead(t.Context(), checks); err != nil || got != want {
+		if got, err := f.photos.RefuseDead(t.Context(), checks); err != nil || got != want {
 			t.Errorf("RefuseDead: %d, error %v; want %d", got, err, want)
 		}
 	}

@@ -51,11 +51,11 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 
 // Queue returns a page of the reports that filter lets pass, in its order, as
 // officials see them.
-func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
+func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
 	var q query
 	q.filter(filter)
 	page, order := q.page(filter, after, limit)
-	rows, err := s.pool.Query(ctx, taskSQL+page+taskJoinSQL+order, q.args...)
+	rows, err := s.db.pool.Query(ctx, taskSQL+page+taskJoinSQL+order, q.args...)
 	if err != nil {
 		return report.Queue{}, fmt.Errorf("select queue: %w", err)
 	}
@@ -71,12 +71,12 @@ func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.C
 
 // Counts counts what filter, and each other choice of its status, category,
 // department or assignee, lets pass. One pass over an index is enough for all.
-func (s *Store) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
+func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
 	rest := filter
 	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
 	var q query
 	q.filter(rest)
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.pool.Query(ctx, `
 		select n.status, n.category_id, coalesce(n.department_id, c.department_id, 0),
 			coalesce(o.id, ''), coalesce(o.name, ''), n.count
 		from (

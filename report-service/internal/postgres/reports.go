@@ -28,10 +28,16 @@ const viewSQL = `
 	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
 
+// Reports are what residents filed, with their votes and their history.
+type Reports struct{ db *DB }
+
+// NewReports returns the reports in db.
+func NewReports(db *DB) *Reports { return &Reports{db} }
+
 // Get returns a report as reader may see it. One that is hidden is seen by
 // officials, and by whoever filed it.
-func (s *Store) Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error) {
-	v, err := scanView(s.pool.QueryRow(ctx, viewSQL+`
+func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error) {
+	v, err := scanView(s.db.pool.QueryRow(ctx, viewSQL+`
 		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, report.ErrNotFound
@@ -57,8 +63,8 @@ func scanView(row pgx.Row) (report.View, error) {
 
 // History returns the status changes of a report that reader may see, oldest
 // first.
-func (s *Store) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
@@ -83,11 +89,11 @@ func (s *Store) History(ctx context.Context, id uuid.UUID, reader report.Reader)
 
 // List returns a page of the reports that filter lets pass, in its order, as
 // reader may see them: those after the cursor, or the first ones without one.
-func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
+func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
 	page, _ := q.page(filter, after, limit)
-	rows, err := s.pool.Query(ctx, viewSQL+page, q.args...)
+	rows, err := s.db.pool.Query(ctx, viewSQL+page, q.args...)
 	if err != nil {
 		return report.Page{}, fmt.Errorf("select reports: %w", err)
 	}

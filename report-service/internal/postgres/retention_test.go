@@ -33,7 +33,7 @@ func TestRetentionOfHistories(t *testing.T) {
 	move(open, report.InProgress, report.Pending, report.InProgress)
 	move(young, report.InProgress, report.Resolved)
 	for _, r := range []report.Filing{old, open, young} {
-		if err := f.Note(t.Context(), r.ID, "seen", olga); err != nil {
+		if err := f.workbench.AddNote(t.Context(), r.ID, "seen", olga); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,21 +16,21 @@ import (
 // Move brings a report to another status, and returns it as the official sees
 // it then. A report that is there already stays as it is, and no event is
 // written.
-func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	days, err := s.Calendar(ctx)
+func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
+	days, err := s.db.workdays(ctx)
 	if err != nil {
 		return report.View{}, err
 	}
-	categories, err := s.categoriesByID(ctx, categoryLife)
+	categories, err := s.db.categoriesByID(ctx, categoryLife)
 	if err != nil {
 		return report.View{}, err
 	}
 	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories}
-	if err := s.committer.do(ctx, c); err != nil {
+	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
 	if c.hasDuplicates {
-		s.follow()
+		s.db.follow()
 	}
 	return c.view, nil
 }

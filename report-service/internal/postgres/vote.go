@@ -11,9 +11,9 @@ import (
 )
 
 // Vote casts a ballot on a report.
-func (s *Store) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
+func (s *Reports) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
 	c := &voteChange{trace: service.TraceFrom(ctx), id: id, ballot: b}
-	if err := s.committer.do(ctx, c); err != nil {
+	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.Tally{}, err
 	}
 	return c.tally, nil

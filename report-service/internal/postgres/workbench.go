@@ -13,9 +13,16 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A Workbench is what officials see of reports and do to them, unseen by
+// residents.
+type Workbench struct{ db *DB }
+
+// NewWorkbench returns the workbench on db.
+func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
+
 // Work returns what officials know of a report.
-func (s *Store) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
-	rows, err := s.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
+func (s *Workbench) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
+	rows, err := s.db.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
 	if err != nil {
 		return report.Work{}, fmt.Errorf("select work: %w", err)
 	}
@@ -27,7 +34,7 @@ func (s *Store) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
 		return report.Work{}, fmt.Errorf("select work: %w", err)
 	}
 	// The first entry of the history is the filing, which is no official's act.
-	rows, err = s.pool.Query(ctx, `
+	rows, err = s.db.pool.Query(ctx, `
 		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), 'move', h.note, h.to_status, null, null, null::int, null, null::uuid
 		from status_history h left join officials by on by.id = h.changed_by
 		where h.report_id = $1 and h.changed_by is not null
@@ -58,7 +65,7 @@ func (s *Store) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
 	if err != nil {
 		return report.Work{}, fmt.Errorf("select acts: %w", err)
 	}
-	rows, err = s.pool.Query(ctx, `select id from reports where duplicate_of = $1 order by id`, id)
+	rows, err = s.db.pool.Query(ctx, `select id from reports where duplicate_of = $1 order by id`, id)
 	if err != nil {
 		return report.Work{}, fmt.Errorf("select duplicates: %w", err)
 	}
@@ -71,8 +78,8 @@ func (s *Store) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
 
 // Assign gives a report to an official, a department, both or none. Who has it
 // already keeps it, and nothing is noted.
-func (s *Store) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
-	return s.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}
 		if a.Assignee != nil {
 			act.assignee = a.Assignee.ID
@@ -96,74 +103,10 @@ func (s *Store) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, b
 	})
 }
 
-// Note adds an internal note to a report.
-func (s *Store) Note(ctx context.Context, id uuid.UUID, text string, by report.Official) error {
-	return s.change(ctx, id, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
+// AddNote adds an internal note to a report.
+func (s *Workbench) AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error {
+	return s.db.change(ctx, id, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		w.record(actRow{reportID: id, by: by, kind: report.Noted, text: text})
-		return nil
-	})
-}
-
-// Departments returns all departments with the categories whose reports they
-// get, by id.
-func (s *Store) Departments(ctx context.Context) ([]report.Department, error) {
-	rows, err := s.pool.Query(ctx, `
-		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
-		from departments d order by d.id`)
-	if err != nil {
-		return nil, fmt.Errorf("select departments: %w", err)
-	}
-	departments, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Department])
-	if err != nil {
-		return nil, fmt.Errorf("select departments: %w", err)
-	}
-	return departments, nil
-}
-
-// SetDepartments replaces all departments, and which of them get the reports of
-// which categories. What was assigned to one that is gone is its category's
-// again.
-func (s *Store) SetDepartments(ctx context.Context, departments []report.Department) error {
-	ids := make([]int32, len(departments))
-	names := make([]string, len(departments))
-	var categories, owners []int32
-	for i, d := range departments {
-		ids[i], names[i] = d.ID, d.Name
-		for _, category := range d.Categories {
-			categories, owners = append(categories, category), append(owners, d.ID)
-		}
-	}
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// One at a time: two of them would mix. Readers go on.
-		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock departments: %w", err)
-		}
-		var known int
-		err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known)
-		if err != nil {
-			return fmt.Errorf("select categories: %w", err)
-		}
-		if known != len(categories) {
-			return fault.NewInvalid("/departments", "want categories that exist")
-		}
-		var replace pgx.Batch
-		replace.Queue(`delete from departments where id <> all($1)`, ids)
-		// Names may be swapped: they are unique, so first each gets one that nobody
-		// can choose.
-		replace.Queue(`update departments set name = chr(1) || id`)
-		replace.Queue(`
-			insert into departments (id, name) select * from unnest($1::int[], $2::text[])
-			on conflict (id) do update set name = excluded.name`, ids, names)
-		replace.Queue(`
-			update categories c set department_id = r.department_id
-			from (
-				select c.id, r.department_id from categories c
-				left join unnest($1::int[], $2::int[]) as r(id, department_id) on r.id = c.id
-			) r
-			where r.id = c.id and c.department_id is distinct from r.department_id`, categories, owners)
-		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
-			return fmt.Errorf("replace departments: %w", err)
-		}
 		return nil
 	})
 }

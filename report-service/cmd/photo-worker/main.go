@@ -69,7 +69,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	waker := relay.NewWaker(cfg.RabbitURL, cfg.Topology, log)
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
-		Store: postgres.NewStore(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
+		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
 		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Hold: cfg.Moderation == "before",
 		Tell: announcer.Tell, Log: log, Metrics: metrics,
 	}

@@ -422,7 +422,7 @@ type system struct {
 	dir       string   // of the storage, where it is a folder
 	url       string   // of the storage
 	env       []string // of the worker, besides what it needs
-	store     *postgres.Store
+	store     *postgres.Photos
 	conn      *amqp.Connection
 	publisher *rabbit.Publisher
 	photos    int
@@ -436,7 +436,7 @@ func newSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store = postgres.NewStore(postgres.NewDB(s.pool, keys, func(shards.Set) {}))
+	s.store = postgres.NewPhotos(postgres.NewDB(s.pool, keys, func(shards.Set) {}))
 	return s
 }
 
@@ -463,7 +463,7 @@ func (s *system) add(file []byte) amqp.Publishing {
 	s.must(err)
 	u := report.Upload{ID: uuid.New(), ReportID: reportID, Bytes: int64(len(file)), Hash: sha256.Sum256(file), Key: picture.QuarantineKey()}
 	s.must(files.Put(ctx, u.Key, bytes.NewReader(file), u.Bytes))
-	_, _, err = s.store.AddPhoto(ctx, u, report.PhotoUser{ID: reportID.String()})
+	_, _, err = s.store.Add(ctx, u, report.PhotoUser{ID: reportID.String()})
 	s.must(err)
 	s.photos++
 	var id uuid.UUID

@@ -88,7 +88,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	verifier.RefuseErased(eraser.Erased)
 	health := service.NewHealth(log, slices.Concat(verifier.Checks(), storage, checks(pool, watch, publisher))...)
 	handler, err := api.New(api.Config{
-		Reports: postgres.NewReports(db), Comments: comments, Store: postgres.NewStore(db), Files: files,
+		Reports: postgres.NewReports(db), Comments: comments, Photos: postgres.NewPhotos(db), Files: files,
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: duplicates, Deadlines: deadlines,
 		Outbox: messages, Relay: publisher, ScheduleAudit: upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {

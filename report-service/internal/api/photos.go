@@ -44,6 +44,25 @@ const (
 	forgetTimeout = 10 * time.Second
 )
 
+// A PhotoStore keeps what is known of photos, but for their bytes.
+type PhotoStore interface {
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error
+	Add(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error)
+	List(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error)
+	Get(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error)
+	Held(ctx context.Context, limit int) ([]report.Photo, error)
+	Remove(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
+	Show(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
+	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error)
+}
+
+// Files keep what is uploaded, and the pictures that are served.
+type Files interface {
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	Get(ctx context.Context, key string, limit int64) ([]byte, error)
+	Delete(ctx context.Context, key string) error
+}
+
 // withFiles returns next for cities whose reports have photos.
 func (s *server) withFiles(next service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -64,7 +83,7 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	err = s.Store.CheckUpload(ctx, upload.ReportID, upload.ID, by)
+	err = s.Photos.CheckUpload(ctx, upload.ReportID, upload.ID, by)
 	cancel()
 	if err != nil {
 		return err
@@ -85,7 +104,7 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	photo, added, err := s.Store.AddPhoto(ctx, upload, by)
+	photo, added, err := s.Photos.Add(ctx, upload, by)
 	if !added && (err == nil || fault.KindOf(err) != "") { // after another error there may be a row
 		s.forget(r, upload.Key)
 	}
@@ -165,7 +184,7 @@ func contentDigest(r *http.Request) ([]byte, error) {
 
 // listPhotos handles GET /reports/{id}/photos.
 func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := s.Store.Photos(r.Context(), pathID(r), photoUser(r))
+	photos, err := s.Photos.List(r.Context(), pathID(r), photoUser(r))
 	if err != nil {
 		return err
 	}
@@ -178,7 +197,7 @@ func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("limit", err)
 	}
-	photos, err := s.Store.HeldPhotos(r.Context(), limit)
+	photos, err := s.Photos.Held(r.Context(), limit)
 	if err != nil {
 		return err
 	}
@@ -188,7 +207,7 @@ func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
 // deletes the files; nobody gets them from now on.
 func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.RemovePhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+	if err := s.Photos.Remove(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -197,7 +216,7 @@ func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
 func (s *server) showPhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.ShowPhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+	if err := s.Photos.Show(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
 		return err
 	}
 	return s.listPhotos(w, r)
@@ -214,7 +233,7 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	}
 	by, redacted := photoUser(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
-	if _, err := s.Store.Photo(r.Context(), pathPhoto(r), by); err != nil {
+	if _, err := s.Photos.Get(r.Context(), pathPhoto(r), by); err != nil {
 		return err
 	}
 	made, err := s.picture(r.Context(), picture.Key(pathPhoto(r), picture.Sizes[0]))
@@ -232,7 +251,7 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// If this fails, the worker's upkeep finds files of no photo.
-	redacted, err = s.Store.ReplacePhoto(r.Context(), pathID(r), pathPhoto(r), redacted, by)
+	redacted, err = s.Photos.Replace(r.Context(), pathID(r), pathPhoto(r), redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
 	}
@@ -242,7 +261,7 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 // getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
 // is no document in any case.
 func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
-	photo, err := s.Store.Photo(r.Context(), pathID(r), photoUser(r))
+	photo, err := s.Photos.Get(r.Context(), pathID(r), photoUser(r))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ package api
 import (
 	"context"
 	_ "embed"
-	"io"
 	"maps"
 	"net/http"
 	"regexp"
@@ -37,25 +36,6 @@ import (
 // have given up by then, and may have sent something else since. What the
 // process finds after it was frozen is refused as well.
 const changeTimeout = 5 * time.Second
-
-// A Store keeps photos.
-type Store interface {
-	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error
-	AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error)
-	Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error)
-	Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error)
-	HeldPhotos(ctx context.Context, limit int) ([]report.Photo, error)
-	RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
-	ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
-	ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error)
-}
-
-// Files keep what is uploaded, and the pictures that are served.
-type Files interface {
-	Put(ctx context.Context, key string, r io.Reader, size int64) error
-	Get(ctx context.Context, key string, limit int64) ([]byte, error)
-	Delete(ctx context.Context, key string) error
-}
 
 // An Outbox is what operators see and repair.
 type Outbox interface {
@@ -89,7 +69,7 @@ type Schedules interface {
 type Config struct {
 	Reports    ReportStore
 	Comments   CommentStore // nil in a city whose residents write none
-	Store      Store
+	Photos     PhotoStore
 	Files      Files // nil in a city whose reports have no photos
 	Moderation ModerationStore
 	Workbench  WorkbenchStore

@@ -76,7 +76,7 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 		t.Fatal(err)
 	}
 	cfg := api.Config{
-		Reports: postgres.NewReports(db), Comments: postgres.NewComments(db), Store: postgres.NewStore(db),
+		Reports: postgres.NewReports(db), Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
 		Deadlines: deadlines, ScheduleAudit: upkeep.ScheduleAudit,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,

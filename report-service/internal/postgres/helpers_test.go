@@ -31,7 +31,8 @@ var (
 type fixture struct {
 	*postgres.Reports
 	comments   *postgres.Comments
-	photos     *postgres.Store
+	photos     *postgres.Photos
+	checks     *postgres.PhotoChecks
 	moderation *postgres.Moderation
 	workbench  *postgres.Workbench
 	duplicates *postgres.Duplicates
@@ -100,9 +101,9 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 		f.wakes.Add(1)
 		f.woken.Or(uint32(shards))
 	})
-	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewStore(db)
+	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewPhotos(db)
 	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
-	f.deadlines, f.upkeep = postgres.NewDeadlines(db), postgres.NewUpkeep(db)
+	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
 	return f
 }
 

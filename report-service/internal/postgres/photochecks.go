@@ -21,11 +21,17 @@ type Unchecked struct {
 	Uploader string // the id of who is told how far it is; empty for nobody
 }
 
+// PhotoChecks is the photo worker's side of Photos.
+type PhotoChecks struct{ db *DB }
+
+// NewPhotoChecks returns the checks of the photos in db.
+func NewPhotoChecks(db *DB) *PhotoChecks { return &PhotoChecks{db} }
+
 // UploadToCheck returns what was uploaded as a photo. The uploader is the
 // report's reporter, or the official whose act it was.
-func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
+func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
 	var u Unchecked
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select coalesce(p.upload, ''), p.state = 'checking', coalesce(
 			case when p.official then (
 				select a.official_id from report_acts a
@@ -45,10 +51,10 @@ func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, 
 // together with who is told of it and with the note that the message had its
 // effect. Seen is true if it had it before. Kept is true if the pictures are to
 // stay: of a photo that was refused, or removed meanwhile, they are not.
-func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
+func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
-	err = s.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+	err = s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		fresh, err := consumer.Note(ctx, tx, queue, []consumer.Message{m})
 		if seen = err == nil && len(fresh) == 0; err != nil || seen {
 			return err
@@ -109,8 +115,8 @@ type Leftover struct {
 
 // Leftovers returns photos of which files are to be deleted: what was uploaded,
 // once there is a verdict; and everything of those that nobody sees any more.
-func (s *Store) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
 		union all
 		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
@@ -125,8 +131,8 @@ func (s *Store) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
 }
 
 // Cleaned notes that the files of a leftover are gone.
-func (s *Store) Cleaned(ctx context.Context, l Leftover) error {
-	_, err := s.pool.Exec(ctx, `
+func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
+	_, err := s.db.pool.Exec(ctx, `
 		update photos set upload = null, cleaned = $2 and state in ('refused', 'removed')
 		where id = $1 and state <> 'checking'`, l.Photo, l.Pictures)
 	if err != nil {
@@ -137,21 +143,21 @@ func (s *Store) Cleaned(ctx context.Context, l Leftover) error {
 
 // UnknownUploads returns those of the keys under which nothing was uploaded that
 // a photo has.
-func (s *Store) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
+func (s *PhotoChecks) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select k from unnest($1::text[]) k where not exists (select from photos where upload = k)`, keys)
 }
 
 // UnknownPhotos returns those of the ids that belong to no photo which has
 // pictures, or may come to have some.
-func (s *Store) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
+func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select i from unnest($1::text[]) i
 		where not exists (select from photos where id = i::uuid and state in ('checking', 'held', 'ready'))`, ids)
 }
 
-func (s *Store) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, sql, names)
+func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
+	rows, err := s.db.pool.Query(ctx, sql, names)
 	if err != nil {
 		return nil, fmt.Errorf("compare files: %w", err)
 	}
@@ -165,8 +171,8 @@ func (s *Store) unknown(ctx context.Context, sql string, names []string) ([]stri
 // RefuseDead refuses the photos whose message became a dead letter of queue,
 // because the worker dies of them for instance, and closes those letters. It
 // returns how many there were.
-func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select l.id, p.report_id, p.id from dead_letters l
 		join photos p on p.state = 'checking' and position(p.id::text in encode(l.body, 'escape')) > 0
 		where l.queue = $1 and l.state = 'open'`, queue)
@@ -181,7 +187,7 @@ func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err 
 		return 0, fmt.Errorf("select dead letters: %w", err)
 	}
 	for _, d := range dead {
-		err := s.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 			_, err := tx.Exec(ctx, `
 				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
 				where id = $1 and state = 'open'`, d.Letter)

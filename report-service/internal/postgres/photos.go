@@ -16,15 +16,15 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A Store is the photos of the reports database.
-type Store struct {
-	*DB
-	photoKeys [][]byte // the one in use first
+// List are the pictures of what reports are about.
+type Photos struct {
+	db         *DB
+	digestKeys [][]byte // of uploads, the one in use first
 }
 
-// NewStore returns the photos in db.
-func NewStore(db *DB) *Store {
-	return &Store{db, db.keys.Derive("cityconnect/report-service/photos")}
+// NewPhotos returns the photos in db.
+func NewPhotos(db *DB) *Photos {
+	return &Photos{db, db.keys.Derive("cityconnect/report-service/photos")}
 }
 
 const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at`
@@ -36,12 +36,12 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 }
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
-// nobody sends one for nothing. AddPhoto decides.
-func (s *Store) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error {
+// nobody sends one for nothing. Add decides.
+func (s *Photos) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = $2), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
 		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, photoID, by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
@@ -67,11 +67,11 @@ const photoCountsSQL = `
 		(select count(*) from photos p join reporters o using (report_id)
 			where o.reporter_id = $3 and p.id <> $2 and not p.official and p.created_at > now() - interval '1 day') as today`
 
-// AddPhoto adds what was uploaded to a report, together with the message by
+// Add adds what was uploaded to a report, together with the message by
 // which the worker looks at it. If the same bytes came under the same id before,
 // nothing changes, added is false, and the photo is as it is by now. Who uploaded
 // it is not kept, unless that was the city.
-func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
+func (s *Photos) Add(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		var digest []byte
@@ -107,7 +107,7 @@ func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUs
 		w.others.Queue(`
 			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-			u.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
+			u.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.digestKeys[0], u), u.Key, now)
 		if city {
 			w.record(photoAct(u.ReportID, by, report.AddedPhoto, u.ID))
 		}
@@ -128,8 +128,8 @@ func digestOf(key []byte, u report.Upload) []byte {
 	return mac.Sum(nil)
 }
 
-func (s *Store) isDigest(digest []byte, u report.Upload) bool {
-	for _, key := range s.photoKeys {
+func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
+	for _, key := range s.digestKeys {
 		if hmac.Equal(digest, digestOf(key, u)) {
 			return true
 		}
@@ -139,8 +139,8 @@ func (s *Store) isDigest(digest []byte, u report.Upload) bool {
 
 // changePhotos runs do in a transaction that has locked a report, for somebody
 // who may change its photos, and writes what do adds to w.
-func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
-	return s.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(by.Official); err != nil {
 			return err
 		}
@@ -157,11 +157,11 @@ func photoAct(reportID uuid.UUID, by report.PhotoUser, kind report.ActKind, phot
 	return actRow{reportID: reportID, by: report.Official{ID: by.ID, Name: by.Name}, kind: kind, photo: photo}
 }
 
-// Photos returns the photos of a report that by may know of, oldest first: those
+// List returns the photos of a report that by may know of, oldest first: those
 // that are ready, and whoever may change them all but the removed ones.
-func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
+func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
 	var found bool
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select exists (select from reports r left join reporters o on o.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or o.reporter_id = $2))`, reportID, by.ID, by.Official).Scan(&found)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoU
 	if !found {
 		return nil, report.ErrNotFound
 	}
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from photos p left join reporters o using (report_id)
 		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
 		order by p.created_at, p.id`, reportID, by.ID, by.Official)
@@ -184,10 +184,10 @@ func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoU
 	return photos, nil
 }
 
-// Photo returns a photo whose pictures by may see. One of a hidden report counts
+// Get returns a photo whose pictures by may see. One of a hidden report counts
 // as held: no cache may keep it.
-func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from (
 			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
@@ -207,9 +207,9 @@ func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (r
 	return p, nil
 }
 
-// HeldPhotos returns the photos that wait for an official, oldest first.
-func (s *Store) HeldPhotos(ctx context.Context, limit int) ([]report.Photo, error) {
-	rows, err := s.pool.Query(ctx, `
+// Held returns the photos that wait for an official, oldest first.
+func (s *Photos) Held(ctx context.Context, limit int) ([]report.Photo, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
 	if err != nil {
 		return nil, fmt.Errorf("select photos: %w", err)
@@ -238,10 +238,10 @@ func lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.P
 	return p, nil
 }
 
-// RemovePhoto takes a photo from a report. One that is held, and that an official
+// Remove takes a photo from a report. One that is held, and that an official
 // removes, is refused, and its uploader is told so. What was removed before stays
 // removed.
-func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoRemoved {
@@ -262,8 +262,8 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 	})
 }
 
-// ShowPhoto shows a photo that was held. One that is shown already stays so.
-func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+// Show shows a photo that was held. One that is shown already stays so.
+func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
@@ -278,9 +278,9 @@ func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report
 	})
 }
 
-// ReplacePhoto puts a redacted picture in the place of a photo, under an id of
+// Replace puts a redacted picture in the place of a photo, under an id of
 // its own: caches keep the old one for a year.
-func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
+func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
 	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -17,7 +16,7 @@ import (
 )
 
 // moveReports handles POST /reports/moves.
-func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[BulkMove](r)
 	if err != nil {
 		return err
@@ -36,7 +35,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, earlier, err := s.Workbench.BeginBulkMove(r.Context(), bulk, idempotent)
+	entry, earlier, err := h.workbench.BeginBulkMove(r.Context(), bulk, idempotent)
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 			if rep.Version > 0 {
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
-			view, err := s.Reports.Move(ctx, rep.ID, move)
+			view, err := h.reports.Move(ctx, rep.ID, move)
 			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
@@ -82,7 +81,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	if err := s.Workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
+	if err := h.workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
 		return err
 	}
 	service.WriteJSON(w, http.StatusOK, body)
@@ -102,12 +101,12 @@ func problemName(kind fault.Kind) string {
 }
 
 // listBulkMoves handles GET /reports/moves.
-func (s *server) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h workbenchHandlers) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	moves, err := s.Workbench.BulkMoves(r.Context(), limit)
+	moves, err := h.workbench.BulkMoves(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -25,16 +25,31 @@ type DeadlineStore interface {
 	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
 }
 
+type deadlineHandlers struct {
+	deadlines DeadlineStore
+	reports   ReportStore       // for the categories
+	workbench workbenchHandlers // answer with what officials then see
+}
+
+func (h deadlineHandlers) operations() operations {
+	return operations{
+		"getCalendar":  {h.getCalendar, service.DefaultTimeout},
+		"setCalendar":  {h.setCalendar, service.DefaultTimeout},
+		"setWaiting":   {h.setWaiting, service.DefaultTimeout},
+		"unsetWaiting": {h.unsetWaiting, service.DefaultTimeout},
+	}
+}
+
 // weekdays are the names of the days in the document, by time.Weekday.
 var weekdays = [7]Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
-func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := s.Deadlines.Calendar(r.Context())
+func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) error {
+	days, err := h.deadlines.Calendar(r.Context())
 	if err != nil {
 		return err
 	}
-	categories, err := s.Reports.Categories(r.Context())
+	categories, err := h.reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}
@@ -59,7 +74,7 @@ func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
 func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
-func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
+func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Calendar](r)
 	if err != nil {
 		return err
@@ -112,14 +127,14 @@ func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := s.Deadlines.SetCalendar(r.Context(), days, targets); err != nil {
+	if err := h.deadlines.SetCalendar(r.Context(), days, targets); err != nil {
 		return err
 	}
-	return s.getCalendar(w, r)
+	return h.getCalendar(w, r)
 }
 
 // setWaiting handles PUT /reports/{id}/waiting.
-func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
+func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Waiting](r)
 	if err != nil {
 		return err
@@ -128,16 +143,16 @@ func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
 	if reason == "" {
 		return fault.NewInvalid("/reason", "want more than white space")
 	}
-	if err := s.Deadlines.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // unsetWaiting handles DELETE /reports/{id}/waiting.
-func (s *server) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Deadlines.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
+func (h deadlineHandlers) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -26,29 +24,26 @@ type CommentStore interface {
 	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
 }
 
-// withComments returns next for cities whose residents comment on reports.
-func (s *server) withComments(next service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if s.Comments == nil {
-			return report.ErrNoComments
-		}
-		return next(w, r)
-	}
+type commentHandlers struct {
+	comments CommentStore       // nil in a city whose residents write none
+	writing  *ratelimit.Limiter // by user
 }
 
-// commentHandlers has a handler for each operation on comments.
-func (s *server) commentHandlers() openapi.Handlers {
-	limit := ratelimit.New(s.CommentsPerUser)
-	return openapi.Handlers{
-		"listComments": s.withComments(s.listComments),
-		"addComment":   s.withComments(limited(limit, s.addComment)),
-		"hideComment":  s.withComments(s.hideComment),
-		"showComment":  s.withComments(s.showComment),
+func (h commentHandlers) operations() operations {
+	if h.comments == nil {
+		none := operation{func(http.ResponseWriter, *http.Request) error { return report.ErrNoComments }, service.DefaultTimeout}
+		return operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none}
+	}
+	return operations{
+		"listComments": {h.listComments, service.DefaultTimeout},
+		"addComment":   {limited(h.writing, h.addComment), changeTimeout},
+		"hideComment":  {h.hideComment, changeTimeout},
+		"showComment":  {h.showComment, changeTimeout},
 	}
 }
 
 // addComment handles POST /reports/{id}/comments.
-func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewComment](r)
 	if err != nil {
 		return err
@@ -73,7 +68,7 @@ func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}
-	earlier, err := s.Comments.Add(r.Context(), &comment, idempotent)
+	earlier, err := h.comments.Add(r.Context(), &comment, idempotent)
 	if err != nil {
 		return fmt.Errorf("add comment: %w", err)
 	}
@@ -86,7 +81,7 @@ func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listComments handles GET /reports/{id}/comments.
-func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) error {
 	id, query := pathID(r), r.URL.Query()
 	var after *report.Cursor
 	if query.Has("cursor") {
@@ -98,11 +93,11 @@ func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
 			return invalid("cursor", err)
 		}
 	}
-	limit, err := strconv.Atoi(query.Get("limit"))
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	page, err := s.Comments.List(r.Context(), id, after, limit, reader(r))
+	page, err := h.comments.List(r.Context(), id, after, limit, reader(r))
 	if err != nil {
 		return err
 	}
@@ -118,12 +113,12 @@ func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
 }
 
 // hideComment handles PUT /reports/{id}/comments/{comment_id}/hidden.
-func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[CommentHiding](r)
 	if err != nil {
 		return err
 	}
-	if err := s.Comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
+	if err := h.comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
 		return fmt.Errorf("hide comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -131,8 +126,8 @@ func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
-func (s *server) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Comments.Show(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
+func (h commentHandlers) showComment(w http.ResponseWriter, r *http.Request) error {
+	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
 		return fmt.Errorf("show comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -2,16 +2,24 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
+type erasureHandlers struct{ erasures *erasure.Eraser }
+
+func (h erasureHandlers) operations() operations {
+	return operations{
+		"requestErasure": {h.requestErasure, service.DefaultTimeout},
+		"listErasures":   {h.listErasures, service.DefaultTimeout},
+	}
+}
+
 // requestErasure handles POST /admin/reports/erasures. Who is to be erased is in
 // the body, because paths are in logs.
-func (s *server) requestErasure(w http.ResponseWriter, r *http.Request) error {
+func (h erasureHandlers) requestErasure(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[ErasureRequest](r)
 	if err != nil {
 		return err
@@ -19,7 +27,7 @@ func (s *server) requestErasure(w http.ResponseWriter, r *http.Request) error {
 	if req.UserID != req.ConfirmUserID {
 		return fault.NewInvalid("/confirm_user_id", "want the same as in user_id")
 	}
-	state, err := s.Erasures.Request(r.Context(), readerID(r), req.UserID)
+	state, err := h.erasures.Request(r.Context(), readerID(r), req.UserID)
 	if err != nil {
 		return err
 	}
@@ -27,12 +35,12 @@ func (s *server) requestErasure(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listErasures handles GET /admin/reports/erasures.
-func (s *server) listErasures(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h erasureHandlers) listErasures(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	list, err := s.Erasures.List(r.Context(), limit)
+	list, err := h.erasures.List(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ var exportColumns = []string{
 }
 
 // exportReports handles GET /reports/export. Who filed a report is not in it.
-func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
 	filter.Order = report.Oldest
 	var queue report.Queue
 	if !findsNothing {
-		if queue, err = s.Workbench.Queue(r.Context(), filter, nil, exportPage); err != nil {
+		if queue, err = h.workbench.Queue(r.Context(), filter, nil, exportPage); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
 		if queue.Next == nil {
 			return nil
 		}
-		if queue, err = s.Workbench.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
+		if queue, err = h.workbench.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
 			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that it is not taken for whole
 		}
 	}
@@ -96,7 +96,7 @@ func cell(text string) string {
 }
 
 // countOverTime handles GET /reports/numbers.
-func (s *server) countOverTime(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *server) countOverTime(w http.ResponseWriter, r *http.Request) error {
 	}
 	var numbers []report.Number
 	if !findsNothing {
-		if numbers, err = s.Workbench.Numbers(r.Context(), filter, interval); err != nil {
+		if numbers, err = h.workbench.Numbers(r.Context(), filter, interval); err != nil {
 			return err
 		}
 	}

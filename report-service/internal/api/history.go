@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,17 +32,17 @@ func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figure
 }
 
 // outboxHistory handles GET /admin/outbox/history.
-func (s *server) outboxHistory(w http.ResponseWriter, r *http.Request) error {
-	minutes, err := strconv.Atoi(r.URL.Query().Get("minutes"))
-	if err != nil {
-		return invalid("minutes", err)
-	}
-	h, err := s.History(r.Context(), time.Duration(minutes)*time.Minute)
+func (h outboxHandlers) outboxHistory(w http.ResponseWriter, r *http.Request) error {
+	minutes, err := intParam(r, "minutes")
 	if err != nil {
 		return err
 	}
-	out := OutboxHistory{Since: h.Since, StepSeconds: int32(h.Step.Seconds()), Replicas: h.Replicas, Series: []OutboxSeries{}}
-	for _, all := range []map[string][]float64{h.Counters, h.Levels} {
+	kept, err := h.history(r.Context(), time.Duration(minutes)*time.Minute)
+	if err != nil {
+		return err
+	}
+	out := OutboxHistory{Since: kept.Since, StepSeconds: int32(kept.Step.Seconds()), Replicas: kept.Replicas, Series: []OutboxSeries{}}
+	for _, all := range []map[string][]float64{kept.Counters, kept.Levels} {
 		for name, values := range all {
 			out.Series = append(out.Series, OutboxSeries{Name: OutboxSeriesName(name), Runs: runs(history.Runs(values))})
 		}

@@ -11,17 +11,17 @@ import (
 )
 
 // listReports handles GET /reports.
-func (s *server) listReports(w http.ResponseWriter, r *http.Request) error {
-	return s.list(w, r, report.Filter{})
+func (h reportHandlers) listReports(w http.ResponseWriter, r *http.Request) error {
+	return h.list(w, r, report.Filter{})
 }
 
 // listMyReports handles GET /reports/mine.
-func (s *server) listMyReports(w http.ResponseWriter, r *http.Request) error {
-	return s.list(w, r, report.Filter{Reporter: readerID(r)})
+func (h reportHandlers) listMyReports(w http.ResponseWriter, r *http.Request) error {
+	return h.list(w, r, report.Filter{Reporter: readerID(r)})
 }
 
 // list answers with a page of what filter and the query let pass.
-func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
+func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
 	query := r.URL.Query()
 	if err := readFilter(query, &filter); err != nil {
 		return err
@@ -29,11 +29,11 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
 		return service.Encode(w, http.StatusOK, pageOf(report.Page{}))
 	}
-	after, limit, err := readPage(query, filter)
+	after, limit, err := readPage(r, filter)
 	if err != nil {
 		return err
 	}
-	page, err := s.Reports.List(r.Context(), filter, after, limit, readerID(r))
+	page, err := h.reports.List(r.Context(), filter, after, limit, readerID(r))
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,15 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 	filter.Words = report.Words(query.Get("q"))
 	filter.Order = report.Order(query.Get("order"))
 	return nil
+}
+
+// intParam returns the number that the query has under a name.
+func intParam(r *http.Request, name string) (int, error) {
+	n, err := strconv.Atoi(r.URL.Query().Get(name))
+	if err != nil {
+		return 0, invalid(name, err)
+	}
+	return n, nil
 }
 
 // invalid is the problem with a value that the document let pass and that we

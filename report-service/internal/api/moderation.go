@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -25,6 +25,23 @@ type ModerationStore interface {
 	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
 }
 
+type moderationHandlers struct {
+	moderation  ModerationStore
+	workbench   workbenchHandlers  // answer with what officials then see
+	complaining *ratelimit.Limiter // by user
+}
+
+func (h moderationHandlers) operations() operations {
+	return operations{
+		"hideReport":   {h.hideReport, changeTimeout},
+		"unhideReport": {h.unhideReport, changeTimeout},
+		"redactReport": {h.redactReport, changeTimeout},
+		"reportAbuse":  {limited(h.complaining, h.reportAbuse), service.DefaultTimeout},
+		"dismissAbuse": {h.dismissAbuse, service.DefaultTimeout},
+		"listAbuse":    {h.listAbuse, service.DefaultTimeout},
+	}
+}
+
 // reader returns who asks.
 func reader(r *http.Request) report.Reader {
 	principal, _ := auth.From(r.Context())
@@ -32,7 +49,7 @@ func reader(r *http.Request) report.Reader {
 }
 
 // hideReport handles PUT /reports/{id}/hidden.
-func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) hideReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Hiding](r)
 	if err != nil {
 		return err
@@ -41,26 +58,26 @@ func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Moderation.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
+	if err := h.moderation.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
 		return fmt.Errorf("hide report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // unhideReport handles DELETE /reports/{id}/hidden.
-func (s *server) unhideReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) unhideReport(w http.ResponseWriter, r *http.Request) error {
 	versions, err := ifMatch(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Moderation.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
+	if err := h.moderation.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
 		return fmt.Errorf("show report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // redactReport handles PATCH /reports/{id}/words.
-func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Rewording](r)
 	if err != nil {
 		return err
@@ -79,20 +96,20 @@ func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}
-	if err := s.Moderation.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
+	if err := h.moderation.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
 		return fmt.Errorf("redact report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // reportAbuse handles POST /reports/{id}/abuse.
-func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Abuse](r)
 	if err != nil {
 		return err
 	}
 	complaint := report.Complaint{Reason: report.AbuseReason(req.Reason), Text: strings.TrimSpace(req.Text)}
-	if err := s.Moderation.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
+	if err := h.moderation.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -100,20 +117,20 @@ func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 }
 
 // dismissAbuse handles DELETE /reports/{id}/abuse.
-func (s *server) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Moderation.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
+func (h moderationHandlers) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
+	if err := h.moderation.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // listAbuse handles GET /reports/queue/abuse.
-func (s *server) listAbuse(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h moderationHandlers) listAbuse(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	suspects, err := s.Moderation.Suspects(r.Context(), limit)
+	suspects, err := h.moderation.Suspects(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -63,19 +64,36 @@ type Files interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// withFiles returns next for cities whose reports have photos.
-func (s *server) withFiles(next service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if s.Files == nil {
-			return report.ErrNoPhotos
-		}
-		return next(w, r)
+type photoHandlers struct {
+	photos  PhotoStore
+	files   Files         // nil in a city whose reports have no photos
+	uploads *rate.Limiter // bytes, of all uploads together
+	log     zerolog.Logger
+}
+
+func (h photoHandlers) operations() operations {
+	return operations{
+		"putPhoto":       {h.withFiles(h.putPhoto), unlimited}, // as long as the client sends
+		"listPhotos":     {h.listPhotos, service.DefaultTimeout},
+		"removePhoto":    {h.removePhoto, changeTimeout},
+		"showPhoto":      {h.showPhoto, changeTimeout},
+		"redactPhoto":    {h.withFiles(h.redactPhoto), service.DefaultTimeout},
+		"listHeldPhotos": {h.listHeldPhotos, service.DefaultTimeout},
+		"getPicture":     {h.withFiles(h.getPicture), service.DefaultTimeout},
 	}
+}
+
+// withFiles returns next for cities whose reports have photos.
+func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
+	if h.files == nil {
+		return func(http.ResponseWriter, *http.Request) error { return report.ErrNoPhotos }
+	}
+	return next
 }
 
 // putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on to
 // the storage as they come; whether they are a picture, the worker finds out.
-func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
+func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := photoUser(r)
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
 	wanted, err := contentDigest(r)
@@ -83,13 +101,13 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	err = s.Photos.CheckUpload(ctx, upload.ReportID, upload.ID, by)
+	err = h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, by)
 	cancel()
 	if err != nil {
 		return err
 	}
-	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: s.uploads, hash: sha256.New()}
-	err = s.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
+	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.uploads, hash: sha256.New()}
+	err = h.files.Put(r.Context(), upload.Key, body, r.ContentLength)
 	switch {
 	case body.err != nil:
 		return body.problem()
@@ -99,14 +117,14 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	upload.Bytes = body.n
 	body.hash.Sum(upload.Hash[:0])
 	if wanted != nil && !bytes.Equal(wanted, upload.Hash[:]) {
-		s.forget(r, upload.Key)
+		h.forget(r, upload.Key)
 		return fault.NewInvalid("Content-Digest", "want the digest of the body: it arrived as something else")
 	}
 	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	photo, added, err := s.Photos.Add(ctx, upload, by)
+	photo, added, err := h.photos.Add(ctx, upload, by)
 	if !added && (err == nil || fault.KindOf(err) != "") { // after another error there may be a row
-		s.forget(r, upload.Key)
+		h.forget(r, upload.Key)
 	}
 	if err != nil {
 		return fmt.Errorf("add photo: %w", err)
@@ -157,11 +175,11 @@ func (b *uploadBody) problem() error {
 
 // forget deletes an upload that is no photo's. What it does not get to, the
 // worker's upkeep finds.
-func (s *server) forget(r *http.Request, key string) {
+func (h photoHandlers) forget(r *http.Request, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forgetTimeout)
 	defer cancel()
-	if err := s.Files.Delete(ctx, key); err != nil {
-		s.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will")
+	if err := h.files.Delete(ctx, key); err != nil {
+		h.log.Warn().Err(err).Msg("deleting an upload failed, upkeep will")
 	}
 }
 
@@ -183,8 +201,8 @@ func contentDigest(r *http.Request) ([]byte, error) {
 }
 
 // listPhotos handles GET /reports/{id}/photos.
-func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := s.Photos.List(r.Context(), pathID(r), photoUser(r))
+func (h photoHandlers) listPhotos(w http.ResponseWriter, r *http.Request) error {
+	photos, err := h.photos.List(r.Context(), pathID(r), photoUser(r))
 	if err != nil {
 		return err
 	}
@@ -192,12 +210,12 @@ func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listHeldPhotos handles GET /reports/queue/photos.
-func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h photoHandlers) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	photos, err := s.Photos.Held(r.Context(), limit)
+	photos, err := h.photos.Held(r.Context(), limit)
 	if err != nil {
 		return err
 	}
@@ -206,8 +224,8 @@ func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
 
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
 // deletes the files; nobody gets them from now on.
-func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Photos.Remove(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -215,15 +233,15 @@ func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
-func (s *server) showPhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Photos.Show(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+func (h photoHandlers) showPhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.photos.Show(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
 		return err
 	}
-	return s.listPhotos(w, r)
+	return h.listPhotos(w, r)
 }
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
-func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
+func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Redaction](r)
 	if err != nil {
 		return err
@@ -233,10 +251,10 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	}
 	by, redacted := photoUser(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
-	if _, err := s.Photos.Get(r.Context(), pathPhoto(r), by); err != nil {
+	if _, err := h.photos.Get(r.Context(), pathPhoto(r), by); err != nil {
 		return err
 	}
-	made, err := s.picture(r.Context(), picture.Key(pathPhoto(r), picture.Sizes[0]))
+	made, err := h.picture(r.Context(), picture.Key(pathPhoto(r), picture.Sizes[0]))
 	if err != nil {
 		return err
 	}
@@ -246,12 +264,12 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	}
 	redacted.Width, redacted.Height = pictures.Width, pictures.Height
 	for size, file := range pictures.Files {
-		if err := s.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
+		if err := h.files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
 			return storageFault(err)
 		}
 	}
 	// If this fails, the worker's upkeep finds files of no photo.
-	redacted, err = s.Photos.Replace(r.Context(), pathID(r), pathPhoto(r), redacted, by)
+	redacted, err = h.photos.Replace(r.Context(), pathID(r), pathPhoto(r), redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
 	}
@@ -260,8 +278,8 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 
 // getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
 // is no document in any case.
-func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
-	photo, err := s.Photos.Get(r.Context(), pathID(r), photoUser(r))
+func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error {
+	photo, err := h.photos.Get(r.Context(), pathID(r), photoUser(r))
 	if err != nil {
 		return err
 	}
@@ -269,7 +287,7 @@ func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("name", err)
 	}
-	file, err := s.picture(r.Context(), picture.Key(photo.ID, size))
+	file, err := h.picture(r.Context(), picture.Key(photo.ID, size))
 	if err != nil {
 		return err
 	}
@@ -295,8 +313,8 @@ func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
 }
 
 // picture returns a picture that was made.
-func (s *server) picture(ctx context.Context, key string) ([]byte, error) {
-	file, err := s.Files.Get(ctx, key, maxPicture)
+func (h photoHandlers) picture(ctx context.Context, key string) ([]byte, error) {
+	file, err := h.files.Get(ctx, key, maxPicture)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, report.ErrNoPhoto
 	}

@@ -26,8 +26,8 @@ const previewLetters = 200
 // previewReport handles GET /reports/{id}/preview. The gateway puts the answer
 // into the page at /reports/{id}; it is the same for everyone, and has neither
 // the reporter's name nor the votes.
-func (s *server) previewReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Reports.Get(r.Context(), pathID(r), report.Reader{})
+func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.reports.Get(r.Context(), pathID(r), report.Reader{})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,18 +17,18 @@ import (
 )
 
 // listQueue handles GET /reports/queue.
-func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) listQueue(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
 	}
-	after, limit, err := readPage(r.URL.Query(), filter)
+	after, limit, err := readPage(r, filter)
 	if err != nil {
 		return err
 	}
 	var queue report.Queue
 	if !findsNothing {
-		if queue, err = s.Workbench.Queue(r.Context(), filter, after, limit); err != nil {
+		if queue, err = h.workbench.Queue(r.Context(), filter, after, limit); err != nil {
 			return err
 		}
 	}
@@ -45,14 +44,14 @@ func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
 }
 
 // countQueue handles GET /reports/queue/counts.
-func (s *server) countQueue(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
 	}
 	var counts report.Counts
 	if !findsNothing {
-		if counts, err = s.Workbench.Counts(r.Context(), filter); err != nil {
+		if counts, err = h.workbench.Counts(r.Context(), filter); err != nil {
 			return err
 		}
 	}
@@ -111,8 +110,8 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 		}
 	}
 	if query.Has("overdue") {
-		if filter.Overdue, err = strconv.Atoi(query.Get("overdue")); err != nil {
-			return filter, false, invalid("overdue", err)
+		if filter.Overdue, err = intParam(r, "overdue"); err != nil {
+			return filter, false, err
 		}
 	}
 	filter.Hidden = query.Get("hidden") == "true"
@@ -120,8 +119,8 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 }
 
 // readPage reads which page of the list that filter shows is asked for.
-func readPage(query url.Values, filter report.Filter) (after *report.Cursor, limit int, err error) {
-	if query.Has("cursor") {
+func readPage(r *http.Request, filter report.Filter) (after *report.Cursor, limit int, err error) {
+	if query := r.URL.Query(); query.Has("cursor") {
 		if after, err = report.ParseCursor(query.Get("cursor")); err == nil {
 			err = after.Of(filter)
 		}
@@ -129,10 +128,8 @@ func readPage(query url.Values, filter report.Filter) (after *report.Cursor, lim
 			return nil, 0, invalid("cursor", err)
 		}
 	}
-	if limit, err = strconv.Atoi(query.Get("limit")); err != nil {
-		return nil, 0, invalid("limit", err)
-	}
-	return after, limit, nil
+	limit, err = intParam(r, "limit")
+	return after, limit, err
 }
 
 var errTime = errors.New("want a time as in RFC 3339, such as 2026-11-22T08:00:00Z")

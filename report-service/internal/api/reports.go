@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -29,13 +30,35 @@ type ReportStore interface {
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
+type reportHandlers struct {
+	reports        ReportStore
+	city           *report.Box        // where reports may be; nil for everywhere
+	filing, voting *ratelimit.Limiter // by user
+}
+
+func (h reportHandlers) operations() operations {
+	return operations{
+		"listCategories":   {h.listCategories, service.DefaultTimeout},
+		"listReports":      {h.listReports, service.DefaultTimeout},
+		"createReport":     {limited(h.filing, h.createReport), changeTimeout},
+		"listMyReports":    {h.listMyReports, service.DefaultTimeout},
+		"listMapPoints":    {h.listMapPoints, service.DefaultTimeout},
+		"getReport":        {h.getReport, service.DefaultTimeout},
+		"getReportHistory": {h.getHistory, service.DefaultTimeout},
+		"previewReport":    {h.previewReport, service.DefaultTimeout},
+		"changeStatus":     {h.changeStatus, changeTimeout},
+		"vote":             {limited(h.voting, h.vote), changeTimeout},
+		"withdrawVote":     {limited(h.voting, h.withdrawVote), changeTimeout},
+	}
+}
+
 // createReport handles POST /reports.
-func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
+func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewReport](r)
 	if err != nil {
 		return err
 	}
-	category, err := s.Reports.Category(r.Context(), req.CategoryID)
+	category, err := h.reports.Category(r.Context(), req.CategoryID)
 	if err != nil {
 		return err
 	}
@@ -46,7 +69,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Latitude != nil && req.Longitude != nil {
 		draft.Position = &report.Position{Latitude: *req.Latitude, Longitude: *req.Longitude}
 	}
-	if err := report.CheckPosition(draft.Position, s.City); err != nil {
+	if err := report.CheckPosition(draft.Position, h.city); err != nil {
 		return err
 	}
 	principal, _ := auth.From(r.Context())
@@ -66,7 +89,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	earlier, err := s.Reports.Create(r.Context(), &filing, idempotent)
+	earlier, err := h.reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
 		return fmt.Errorf("create report: %w", err)
 	}
@@ -99,8 +122,8 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 }
 
 // getReport handles GET /reports/{id}.
-func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Reports.Get(r.Context(), pathID(r), reader(r))
+func (h reportHandlers) getReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.reports.Get(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}
@@ -109,7 +132,7 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
-func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
+func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[StatusChange](r)
 	if err != nil {
 		return err
@@ -118,7 +141,7 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := s.Reports.Move(r.Context(), pathID(r), report.Move{
+	view, err := h.reports.Move(r.Context(), pathID(r), report.Move{
 		To: report.Status(req.Status), Note: req.Note, By: readerID(r), ByName: official(r).Name, IfMatch: versions,
 	})
 	if err != nil {
@@ -130,8 +153,8 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getHistory handles GET /reports/{id}/history.
-func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := s.Reports.History(r.Context(), pathID(r), reader(r))
+func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error {
+	changes, err := h.reports.History(r.Context(), pathID(r), reader(r))
 	if err != nil {
 		return err
 	}
@@ -146,8 +169,8 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listCategories handles GET /categories.
-func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
-	categories, err := s.Reports.Categories(r.Context())
+func (h reportHandlers) listCategories(w http.ResponseWriter, r *http.Request) error {
+	categories, err := h.reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -9,9 +10,25 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
+type scheduleHandlers struct {
+	schedules *schedule.Scheduler
+	audit     func(ctx context.Context, limit int) ([]schedule.Act, error)
+}
+
+func (h scheduleHandlers) operations() operations {
+	return operations{
+		"listSchedules":    {h.listSchedules, service.DefaultTimeout},
+		"listScheduleRuns": {h.listScheduleRuns, service.DefaultTimeout},
+		"pauseSchedule":    {h.operateSchedule(schedule.Pause), service.DefaultTimeout},
+		"resumeSchedule":   {h.operateSchedule(schedule.Resume), service.DefaultTimeout},
+		"runSchedule":      {h.operateSchedule(schedule.RunAgain), service.DefaultTimeout},
+		"auditSchedules":   {h.auditSchedules, service.DefaultTimeout},
+	}
+}
+
 // listSchedules handles GET /admin/reports/schedules.
-func (s *server) listSchedules(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.Schedules.List(r.Context())
+func (h scheduleHandlers) listSchedules(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.schedules.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -28,11 +45,11 @@ func (s *server) listSchedules(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listScheduleRuns handles GET /admin/reports/schedules/{name}/runs.
-func (s *server) listScheduleRuns(w http.ResponseWriter, r *http.Request) error {
+func (h scheduleHandlers) listScheduleRuns(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	limit, err := strconv.Atoi(query.Get("limit"))
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
 	var before time.Time
 	if query.Has("cursor") {
@@ -42,7 +59,7 @@ func (s *server) listScheduleRuns(w http.ResponseWriter, r *http.Request) error 
 		}
 		before = time.UnixMicro(due)
 	}
-	runs, err := s.Schedules.Runs(r.Context(), r.PathValue("name"), before, limit)
+	runs, err := h.schedules.Runs(r.Context(), r.PathValue("name"), before, limit)
 	if err != nil {
 		return err
 	}
@@ -60,13 +77,13 @@ func (s *server) listScheduleRuns(w http.ResponseWriter, r *http.Request) error 
 
 // operateSchedule handles POST /admin/reports/schedules/{name}/pause, resume and
 // run.
-func (s *server) operateSchedule(action schedule.Action) service.HandlerFunc {
+func (h scheduleHandlers) operateSchedule(action schedule.Action) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		req, err := service.Decode[ScheduleAct](r)
 		if err != nil {
 			return err
 		}
-		err = s.Schedules.Operate(r.Context(), schedule.Act{
+		err = h.schedules.Operate(r.Context(), schedule.Act{
 			Actor: readerID(r), Action: action, Job: r.PathValue("name"), Period: req.Period, Reason: req.Reason,
 		})
 		if err != nil {
@@ -78,12 +95,12 @@ func (s *server) operateSchedule(action schedule.Action) service.HandlerFunc {
 }
 
 // auditSchedules handles GET /admin/reports/schedules/audit.
-func (s *server) auditSchedules(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h scheduleHandlers) auditSchedules(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	entries, err := s.ScheduleAudit(r.Context(), limit)
+	entries, err := h.audit(r.Context(), limit)
 	if err != nil {
 		return err
 	}

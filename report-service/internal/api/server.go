@@ -9,13 +9,12 @@ package api
 import (
 	"context"
 	_ "embed"
-	"maps"
+	"fmt"
 	"net/http"
 	"regexp"
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
@@ -28,7 +27,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -36,34 +34,6 @@ import (
 // have given up by then, and may have sent something else since. What the
 // process finds after it was frozen is refused as well.
 const changeTimeout = 5 * time.Second
-
-// An Outbox is what operators see and repair.
-type Outbox interface {
-	Stats(ctx context.Context) (outbox.Stats, error)
-	List(ctx context.Context, f outbox.Filter) (outbox.Page, error)
-	Retry(ctx context.Context, actor string, id uuid.UUID) error
-	RetryAll(ctx context.Context, actor, routingKey string) (int64, error)
-	Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error
-	Audit(ctx context.Context, limit int) ([]outbox.AuditEntry, error)
-}
-
-// A Relay reports its state.
-type Relay interface {
-	State() relay.State
-}
-
-// An Eraser erases persons from the database.
-type Eraser interface {
-	Request(ctx context.Context, actor, userID string) (erasure.Erasure, error)
-	List(ctx context.Context, limit int) ([]erasure.Erasure, error)
-}
-
-// Schedules are the jobs that are due at times.
-type Schedules interface {
-	List(ctx context.Context) ([]schedule.Schedule, error)
-	Runs(ctx context.Context, name string, before time.Time, limit int) ([]schedule.Run, error)
-	Operate(ctx context.Context, act schedule.Act) error
-}
 
 // A Config is what the API works with.
 type Config struct {
@@ -76,11 +46,11 @@ type Config struct {
 	Duplicates DuplicateStore
 	Deadlines  DeadlineStore
 
-	Outbox        Outbox
+	Outbox        *outbox.Store
 	Relay         Relay
 	History       func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
-	Erasures      Eraser
-	Schedules     Schedules
+	Erasures      *erasure.Eraser
+	Schedules     *schedule.Scheduler
 	ScheduleAudit func(ctx context.Context, limit int) ([]schedule.Act, error)
 
 	Auth    *auth.Verifier
@@ -95,11 +65,18 @@ type Config struct {
 	ReportsPerUser, VotesPerUser, CommentsPerUser ratelimit.Limit
 }
 
-// A server answers the operations of the document.
-type server struct {
-	Config
-	uploads *rate.Limiter // bytes
+// unlimited is the timeout of an operation that takes as long as its client.
+const unlimited time.Duration = -1
+
+// An operation answers one operation of the document. Each names its timeout,
+// so that none gets one that nobody chose.
+type operation struct {
+	handler service.HandlerFunc
+	timeout time.Duration
 }
+
+// operations are the operations of a part of the API by their ids.
+type operations map[string]operation
 
 // openapiYAML is a copy of docs/openapi/report-service.yaml, which cannot be
 // embedded from here; `go generate` makes it and a test compares the two.
@@ -128,97 +105,48 @@ func New(cfg Config) (http.Handler, error) {
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
-	s := &server{cfg, rate.NewLimiter(uploadRate, uploadBurst)}
+	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports}
+	handlers, err := handlersOf(
+		operations{"createDevToken": {cfg.Auth.IssueDevToken, service.DefaultTimeout}},
+		reportHandlers{cfg.Reports, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser)}.operations(),
+		commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
+		photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst), cfg.Log}.operations(),
+		moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser)}.operations(),
+		workbench.operations(),
+		deadlineHandlers{cfg.Deadlines, cfg.Reports, workbench}.operations(),
+		outboxHandlers{cfg.Outbox, cfg.Relay, cfg.History}.operations(),
+		scheduleHandlers{cfg.Schedules, cfg.ScheduleAudit}.operations(),
+		erasureHandlers{cfg.Erasures}.operations(),
+	)
+	if err != nil {
+		return nil, err
+	}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, s.handlers(), service.Errors{Log: cfg.Log, Problems: problems})
+		err = doc.Mount(r, handlers, service.Errors{Log: cfg.Log, Problems: problems})
 	})
 	return r, err
 }
 
-// handlers has a handler for each operation of the document.
-func (s *server) handlers() openapi.Handlers {
-	reports, votes, abuse := ratelimit.New(s.ReportsPerUser), ratelimit.New(s.VotesPerUser), ratelimit.New(s.ReportsPerUser)
-	handlers := openapi.Handlers{
-		"listCategories":   s.listCategories,
-		"listReports":      s.listReports,
-		"createReport":     limited(reports, s.createReport),
-		"listMyReports":    s.listMyReports,
-		"listMapPoints":    s.listMapPoints,
-		"getReport":        s.getReport,
-		"getReportHistory": s.getHistory,
-		"previewReport":    s.previewReport,
-		"changeStatus":     s.changeStatus,
-		"vote":             limited(votes, s.vote),
-		"withdrawVote":     limited(votes, s.withdrawVote),
-		"createDevToken":   s.Auth.IssueDevToken,
-
-		"listQueue":       s.listQueue,
-		"countQueue":      s.countQueue,
-		"getWork":         s.getWork,
-		"assignReport":    s.assignReport,
-		"addNote":         s.addNote,
-		"moveReports":     s.moveReports,
-		"listBulkMoves":   s.listBulkMoves,
-		"setDuplicate":    s.setDuplicate,
-		"unsetDuplicate":  s.unsetDuplicate,
-		"listTemplates":   s.listTemplates,
-		"setTemplates":    s.setTemplates,
-		"exportReports":   s.exportReports,
-		"countOverTime":   s.countOverTime,
-		"listDepartments": s.listDepartments,
-		"setDepartments":  s.setDepartments,
-
-		"hideReport":   s.hideReport,
-		"unhideReport": s.unhideReport,
-		"redactReport": s.redactReport,
-		"reportAbuse":  limited(abuse, s.reportAbuse),
-		"dismissAbuse": s.dismissAbuse,
-		"listAbuse":    s.listAbuse,
-
-		"putPhoto":       s.withFiles(s.putPhoto),
-		"listPhotos":     s.listPhotos,
-		"removePhoto":    s.removePhoto,
-		"showPhoto":      s.showPhoto,
-		"redactPhoto":    s.withFiles(s.redactPhoto),
-		"listHeldPhotos": s.listHeldPhotos,
-		"getPicture":     s.withFiles(s.getPicture),
-
-		"outboxStats":          s.outboxStats,
-		"outboxHistory":        s.outboxHistory,
-		"listOutboxMessages":   s.listOutbox,
-		"retryOutboxMessage":   s.retryOutbox,
-		"retryOutboxMessages":  s.retryAllOutbox,
-		"discardOutboxMessage": s.discardOutbox,
-		"outboxAudit":          s.outboxAudit,
-
-		"requestErasure": s.requestErasure,
-		"listErasures":   s.listErasures,
-
-		"getCalendar":  s.getCalendar,
-		"setCalendar":  s.setCalendar,
-		"setWaiting":   s.setWaiting,
-		"unsetWaiting": s.unsetWaiting,
-
-		"listSchedules":    s.listSchedules,
-		"listScheduleRuns": s.listScheduleRuns,
-		"pauseSchedule":    s.operateSchedule(schedule.Pause),
-		"resumeSchedule":   s.operateSchedule(schedule.Resume),
-		"runSchedule":      s.operateSchedule(schedule.RunAgain),
-		"auditSchedules":   s.auditSchedules,
-	}
-	maps.Copy(handlers, s.commentHandlers())
-	for id, h := range handlers {
-		switch id {
-		case "exportReports", "putPhoto": // they take as long as their client
-		case "createReport", "changeStatus", "vote", "withdrawVote", "moveReports", "removePhoto", "showPhoto",
-			"hideReport", "unhideReport", "redactReport", "addComment", "hideComment", "showComment":
-			handlers[id] = service.Timeout(changeTimeout, h)
-		default:
-			handlers[id] = service.Timeout(service.DefaultTimeout, h)
+// handlersOf returns the handlers of all parts, bounded by their timeouts. An
+// error names an operation that lacks one of them, or that two parts have.
+func handlersOf(parts ...operations) (openapi.Handlers, error) {
+	handlers := make(openapi.Handlers)
+	for _, part := range parts {
+		for id, op := range part {
+			switch {
+			case op.handler == nil || op.timeout == 0:
+				return nil, fmt.Errorf("operation %s: must have a handler and a timeout", id)
+			case handlers[id] != nil:
+				return nil, fmt.Errorf("operation %s: must have one handler", id)
+			case op.timeout == unlimited:
+				handlers[id] = op.handler
+			default:
+				handlers[id] = service.Timeout(op.timeout, op.handler)
+			}
 		}
 	}
-	return handlers
+	return handlers, nil
 }
 
 // limited refuses what a user does more often than l has it. What failed does

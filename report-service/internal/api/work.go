@@ -35,9 +35,35 @@ type DuplicateStore interface {
 	Set(ctx context.Context, id, original uuid.UUID, by report.Official) error
 }
 
+type workbenchHandlers struct {
+	workbench  WorkbenchStore
+	duplicates DuplicateStore
+	reports    ReportStore
+}
+
+func (h workbenchHandlers) operations() operations {
+	return operations{
+		"listQueue":       {h.listQueue, service.DefaultTimeout},
+		"countQueue":      {h.countQueue, service.DefaultTimeout},
+		"getWork":         {h.getWork, service.DefaultTimeout},
+		"assignReport":    {h.assignReport, service.DefaultTimeout},
+		"addNote":         {h.addNote, service.DefaultTimeout},
+		"moveReports":     {h.moveReports, changeTimeout},
+		"listBulkMoves":   {h.listBulkMoves, service.DefaultTimeout},
+		"setDuplicate":    {h.setDuplicate, service.DefaultTimeout},
+		"unsetDuplicate":  {h.unsetDuplicate, service.DefaultTimeout},
+		"listTemplates":   {h.listTemplates, service.DefaultTimeout},
+		"setTemplates":    {h.setTemplates, service.DefaultTimeout},
+		"exportReports":   {h.exportReports, unlimited}, // as long as the client reads
+		"countOverTime":   {h.countOverTime, service.DefaultTimeout},
+		"listDepartments": {h.listDepartments, service.DefaultTimeout},
+		"setDepartments":  {h.setDepartments, service.DefaultTimeout},
+	}
+}
+
 // getWork handles GET /reports/{id}/work.
-func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
-	work, err := s.Workbench.Work(r.Context(), pathID(r))
+func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error {
+	work, err := h.workbench.Work(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
@@ -58,7 +84,7 @@ func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
 }
 
 // assignReport handles PUT /reports/{id}/assignment.
-func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) assignReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Assignment](r)
 	if err != nil {
 		return err
@@ -67,14 +93,14 @@ func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Assignee.ID != "" {
 		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
 	}
-	if err := s.Workbench.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
+	if err := h.workbench.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // addNote handles POST /reports/{id}/notes.
-func (s *server) addNote(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[InternalNote](r)
 	if err != nil {
 		return err
@@ -83,14 +109,14 @@ func (s *server) addNote(w http.ResponseWriter, r *http.Request) error {
 	if text == "" {
 		return fault.NewInvalid("/text", "want more than white space")
 	}
-	if err := s.Workbench.AddNote(r.Context(), pathID(r), text, official(r)); err != nil {
+	if err := h.workbench.AddNote(r.Context(), pathID(r), text, official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // setDuplicate handles PUT /reports/{id}/duplicate-of.
-func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[DuplicateOf](r)
 	if err != nil {
 		return err
@@ -98,23 +124,23 @@ func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 	if req.Original == uuid.Nil {
 		return fault.NewInvalid("/original", "there is no such report")
 	}
-	if err := s.Duplicates.Set(r.Context(), pathID(r), req.Original, official(r)); err != nil {
+	if err := h.duplicates.Set(r.Context(), pathID(r), req.Original, official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
-func (s *server) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Duplicates.Set(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
+func (h workbenchHandlers) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
+	if err := h.duplicates.Set(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // listTemplates handles GET /reports/templates.
-func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	templates, err := s.Workbench.Templates(r.Context())
+func (h workbenchHandlers) listTemplates(w http.ResponseWriter, r *http.Request) error {
+	templates, err := h.workbench.Templates(r.Context())
 	if err != nil {
 		return err
 	}
@@ -126,7 +152,7 @@ func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setTemplates handles PUT /reports/templates.
-func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setTemplates(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Templates](r)
 	if err != nil {
 		return err
@@ -140,15 +166,15 @@ func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
 	}
-	if err := s.Workbench.SetTemplates(r.Context(), templates); err != nil {
+	if err := h.workbench.SetTemplates(r.Context(), templates); err != nil {
 		return err
 	}
-	return s.listTemplates(w, r)
+	return h.listTemplates(w, r)
 }
 
 // listDepartments handles GET /reports/departments.
-func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
-	departments, err := s.Workbench.Departments(r.Context())
+func (h workbenchHandlers) listDepartments(w http.ResponseWriter, r *http.Request) error {
+	departments, err := h.workbench.Departments(r.Context())
 	if err != nil {
 		return err
 	}
@@ -160,7 +186,7 @@ func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setDepartments handles PUT /reports/departments.
-func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Departments](r)
 	if err != nil {
 		return err
@@ -172,8 +198,8 @@ func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := s.Workbench.SetDepartments(r.Context(), departments); err != nil {
+	if err := h.workbench.SetDepartments(r.Context(), departments); err != nil {
 		return err
 	}
-	return s.listDepartments(w, r)
+	return h.listDepartments(w, r)
 }

@@ -54,20 +54,12 @@ func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UU
 
 // BulkMoves returns the latest bulk moves, newest first.
 func (s *Workbench) BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error) {
-	rows, err := s.db.pool.Query(ctx, `
-		select b.at, o.id, o.name, b.status, b.note, b.reports, b.refused
-		from bulk_moves b join officials o on o.id = b.official_id
-		order by b.id desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select bulk moves: %w", err)
-	}
-	moves, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m report.BulkMove, err error) {
+	return collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
 		err = row.Scan(&m.At, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
 		m.At = m.At.UTC()
 		return m, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select bulk moves: %w", err)
-	}
-	return moves, nil
+	}, `
+		select b.at, o.id, o.name, b.status, b.note, b.reports, b.refused
+		from bulk_moves b join officials o on o.id = b.official_id
+		order by b.id desc limit $1`, limit)
 }

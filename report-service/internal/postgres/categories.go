@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -47,13 +46,10 @@ func (s *Reports) Category(ctx context.Context, id int32) (report.Category, erro
 // categoriesByID returns the categories as they were within life.
 func (db *DB) categoriesByID(ctx context.Context, life time.Duration) (map[int32]report.Category, error) {
 	return db.categories.get(ctx, life, func(ctx context.Context) (map[int32]report.Category, error) {
-		rows, err := db.pool.Query(ctx, `select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
+		all, err := collect(ctx, db.pool, "select categories", pgx.RowToStructByPos[report.Category],
+			`select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
 		if err != nil {
-			return nil, fmt.Errorf("select categories: %w", err)
-		}
-		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Category])
-		if err != nil {
-			return nil, fmt.Errorf("select categories: %w", err)
+			return nil, err
 		}
 		byID := make(map[int32]report.Category, len(all))
 		for _, c := range all {

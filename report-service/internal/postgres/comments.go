@@ -103,7 +103,11 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
 	// The report may have been hidden since.
-	rows, err := s.db.pool.Query(ctx, `
+	page.Comments, err = collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
+		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
+		v.CreatedAt = v.CreatedAt.UTC()
+		return v, err
+	}, `
 		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
 			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = $2, false)
 		from comments c left join commenters w on w.comment_id = c.id
@@ -112,15 +116,7 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 			and exists (select `+visible+`)
 		order by c.created_at, c.id limit $6`, reportID, reader.ID, reader.Official, at, last, limit+1)
 	if err != nil {
-		return page, fmt.Errorf("select comments: %w", err)
-	}
-	page.Comments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v report.CommentView, err error) {
-		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
-		v.CreatedAt = v.CreatedAt.UTC()
-		return v, err
-	})
-	if err != nil {
-		return page, fmt.Errorf("select comments: %w", err)
+		return page, err
 	}
 	if len(page.Comments) > limit {
 		page.Comments = page.Comments[:limit]
@@ -166,13 +162,10 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 
 // eraseComments takes from comments who wrote them. They stay, and are anonymous.
 func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	rows, err := tx.Query(ctx, `select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
+	ids, err := collect(ctx, tx, "find comments", pgx.RowTo[uuid.UUID],
+		`select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("find comments: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return "", 0, fmt.Errorf("find comments: %w", err)
+		return "", 0, err
 	}
 	for _, sql := range []string{
 		// The answers that are kept for repetitions have his name.

@@ -127,6 +127,23 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 	}
 }
 
+// collect returns all rows of a query, each as scan reads it; its error names
+// what was done.
+func collect[T any](ctx context.Context, q interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, what string, scan pgx.RowToFunc[T], sql string, args ...any,
+) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	var all []T
+	if err == nil {
+		all, err = pgx.CollectRows(rows, scan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return all, nil
+}
+
 // A cached value spares each request a query for what rarely changes.
 type cached[T any] struct {
 	mu     sync.Mutex

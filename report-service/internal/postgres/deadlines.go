@@ -180,22 +180,12 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 	if err != nil {
 		return schedule.Progress{}, err
 	}
-	rows, err := tx.Query(ctx, `
-		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
-			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
-		from reports r join categories c on c.id = r.category_id
-		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
-			and r.duplicate_of is null and r.hidden_reason is null
-		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
-	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
-	}
 	type late struct {
 		report.Filing
 		deadline calendar.Deadline
 		now      time.Time
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l late, err error) {
+	found, err := collect(ctx, tx, "find overdue reports", func(row pgx.CollectableRow) (l late, err error) {
 		var latitude, longitude *float64
 		d := &l.deadline
 		err = row.Scan(&l.ID, &l.Title, &l.Version, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
@@ -204,9 +194,15 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 			l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 		}
 		return l, err
-	})
+	}, `
+		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
+			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
+		from reports r join categories c on c.id = r.category_id
+		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
+			and r.duplicate_of is null and r.hidden_reason is null
+		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
 	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
+		return schedule.Progress{}, err
 	}
 	if len(found) == 0 {
 		return schedule.Progress{Last: true}, nil

@@ -13,17 +13,9 @@ import (
 // Departments returns all departments with the categories whose reports they
 // get, by id.
 func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error) {
-	rows, err := s.db.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "select departments", pgx.RowToStructByPos[report.Department], `
 		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
 		from departments d order by d.id`)
-	if err != nil {
-		return nil, fmt.Errorf("select departments: %w", err)
-	}
-	departments, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Department])
-	if err != nil {
-		return nil, fmt.Errorf("select departments: %w", err)
-	}
-	return departments, nil
 }
 
 // SetDepartments replaces all departments, and which of them get the reports of

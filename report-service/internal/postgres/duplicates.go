@@ -40,15 +40,11 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		// Both rows are locked, in one order for all: the original is not closed,
 		// and neither of them gets an original of its own, meanwhile.
-		rows, err := tx.Query(ctx, `
+		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
 			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
 			from reports r where r.id = any($1) order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
-			return fmt.Errorf("lock reports: %w", err)
-		}
-		locked, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Relation])
-		if err != nil {
-			return fmt.Errorf("lock reports: %w", err)
+			return err
 		}
 		changed, closed, err := report.CheckDuplicate(id, original, locked)
 		if err != nil || !changed {
@@ -109,21 +105,17 @@ func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 func (s *Duplicates) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	rows, err := s.db.pool.Query(ctx, `
-		select e.original, e.status, e.note, e.closed_by,
-			array(select d.id from reports d where d.duplicate_of = e.original)
-		from duplicate_ends e`)
-	if err != nil {
-		return fmt.Errorf("select ends: %w", err)
-	}
-	ends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+	ends, err := collect(ctx, s.db.pool, "select ends", pgx.RowToStructByPos[struct {
 		Original   uuid.UUID
 		Status     report.Status
 		Note, By   string
 		Duplicates []uuid.UUID
-	}])
+	}], `
+		select e.original, e.status, e.note, e.closed_by,
+			array(select d.id from reports d where d.duplicate_of = e.original)
+		from duplicate_ends e`)
 	if err != nil {
-		return fmt.Errorf("select ends: %w", err)
+		return err
 	}
 	for _, end := range ends {
 		for _, id := range end.Duplicates {

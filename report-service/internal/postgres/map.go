@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,17 +14,13 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	var q query
 	q.filter(filter)
 	// One more than is wanted tells that there are too many.
-	rows, err := s.db.pool.Query(ctx, `select r.id, r.title, r.status, r.latitude, r.longitude from reports r`+
-		q.where()+` limit `+q.arg(maxPoints+1), q.args...)
-	if err != nil {
-		return report.Map{}, fmt.Errorf("select points: %w", err)
-	}
-	points, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p report.MapPoint, err error) {
+	sql := `select r.id, r.title, r.status, r.latitude, r.longitude from reports r` + q.where() + ` limit ` + q.arg(maxPoints+1)
+	points, err := collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
 		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
 		return p, err
-	})
+	}, sql, q.args...)
 	if err != nil {
-		return report.Map{}, fmt.Errorf("select points: %w", err)
+		return report.Map{}, err
 	}
 	if len(points) <= maxPoints {
 		return report.Map{Points: points}, nil
@@ -33,19 +28,16 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 
 	q = query{}
 	q.filter(filter)
-	rows, err = s.db.pool.Query(ctx, `
+	sql = `
 		select count(*), avg(r.latitude), avg(r.longitude)
-		from reports r`+q.where()+`
-		group by floor(r.latitude / `+q.arg(grid.Latitude)+`), floor(r.longitude / `+q.arg(grid.Longitude)+`)`, q.args...)
-	if err != nil {
-		return report.Map{}, fmt.Errorf("select clusters: %w", err)
-	}
-	clusters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.MapCluster, err error) {
+		from reports r` + q.where() + `
+		group by floor(r.latitude / ` + q.arg(grid.Latitude) + `), floor(r.longitude / ` + q.arg(grid.Longitude) + `)`
+	clusters, err := collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
 		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude)
 		return c, err
-	})
+	}, sql, q.args...)
 	if err != nil {
-		return report.Map{}, fmt.Errorf("select clusters: %w", err)
+		return report.Map{}, err
 	}
 	return report.Map{Clusters: clusters}, nil
 }

@@ -126,15 +126,8 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 // redactedNotes returns the versions of a report whose announcements have notes
 // that are others by now.
 func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error) {
-	rows, err := tx.Query(ctx, `select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
-	if err != nil {
-		return nil, fmt.Errorf("select redacted notes: %w", err)
-	}
-	versions, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return nil, fmt.Errorf("select redacted notes: %w", err)
-	}
-	return versions, nil
+	return collect(ctx, tx, "select redacted notes", pgx.RowTo[int64],
+		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
 // moderated returns the announcement of what an official did to what others see
@@ -225,32 +218,24 @@ const maxComplaints = 20
 // Suspects returns the reports about which residents have complained, those with
 // most complaints first.
 func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
-	rows, err := s.db.pool.Query(ctx, taskSQL+`
+	tasks, err := collect(ctx, s.db.pool, "select suspects", scanTask, taskSQL+`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
 			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`+taskJoinSQL, limit)
 	if err != nil {
-		return nil, fmt.Errorf("select suspects: %w", err)
-	}
-	tasks, err := pgx.CollectRows(rows, scanTask)
-	if err != nil {
-		return nil, fmt.Errorf("select suspects: %w", err)
+		return nil, err
 	}
 	suspects := make([]report.Suspect, 0, len(tasks))
 	for _, task := range tasks {
-		rows, err := s.db.pool.Query(ctx, `
-			select reason, text, created_at from abuse_reports
-			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
-		if err != nil {
-			return nil, fmt.Errorf("select complaints: %w", err)
-		}
-		complaints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Complaint, err error) {
+		complaints, err := collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
 			err = row.Scan(&c.Reason, &c.Text, &c.At)
 			c.At = c.At.UTC()
 			return c, err
-		})
+		}, `
+			select reason, text, created_at from abuse_reports
+			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
 		if err != nil {
-			return nil, fmt.Errorf("select complaints: %w", err)
+			return nil, err
 		}
 		if len(complaints) > 0 { // or they were settled just now
 			suspects = append(suspects, report.Suspect{Task: task, Complaints: complaints})
@@ -262,33 +247,16 @@ func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect,
 	return suspects, nil
 }
 
-// removeComplaints removes complaints that were settled long ago.
-func removeComplaints(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
-	tag, err := tx.Exec(ctx, `
-		delete from abuse_reports where ctid = any(array(
-			select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`, keep, limit)
-	if err != nil {
-		return 0, 0, fmt.Errorf("delete complaints: %w", err)
-	}
-	if removed = tag.RowsAffected(); removed == int64(limit) {
-		next = 1
-	}
-	return next, removed, nil
-}
-
 // eraseComplaints removes what a person complained about. Nothing in a row leads
 // to him, so that each is asked whether it is his.
 func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
-	rows, err := tx.Query(ctx, `select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
+	ids, err := collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
+		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("select complaints: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return "", 0, fmt.Errorf("select complaints: %w", err)
+		return "", 0, err
 	}
 	secrets := keys.Derive(abusePurpose)
 	var deletes pgx.Batch

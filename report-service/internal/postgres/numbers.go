@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +19,7 @@ func (s *Workbench) Numbers(ctx context.Context, filter report.Filter, interval 
 	q.filter(filter)
 	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
 	// The first entry of a report's history is its filing.
-	rows, err := s.db.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.Number], `
 		select date_trunc($1, h.changed_at at time zone 'UTC') as begins, r.category_id,
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
@@ -29,12 +28,4 @@ func (s *Workbench) Numbers(ctx context.Context, filter report.Filter, interval 
 		  and (h.from_status is null or h.to_status in ('resolved', 'rejected'))
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
-	if err != nil {
-		return nil, fmt.Errorf("count over time: %w", err)
-	}
-	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Number])
-	if err != nil {
-		return nil, fmt.Errorf("count over time: %w", err)
-	}
-	return numbers, nil
 }

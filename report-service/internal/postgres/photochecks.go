@@ -116,18 +116,10 @@ type Leftover struct {
 // Leftovers returns photos of which files are to be deleted: what was uploaded,
 // once there is a verdict; and everything of those that nobody sees any more.
 func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
-	rows, err := s.db.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "select leftovers", pgx.RowToStructByPos[Leftover], `
 		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
 		union all
 		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select leftovers: %w", err)
-	}
-	leftovers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Leftover])
-	if err != nil {
-		return nil, fmt.Errorf("select leftovers: %w", err)
-	}
-	return leftovers, nil
 }
 
 // Cleaned notes that the files of a leftover are gone.
@@ -157,34 +149,22 @@ func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string
 }
 
 func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
-	rows, err := s.db.pool.Query(ctx, sql, names)
-	if err != nil {
-		return nil, fmt.Errorf("compare files: %w", err)
-	}
-	unknown, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("compare files: %w", err)
-	}
-	return unknown, nil
+	return collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], sql, names)
 }
 
 // RefuseDead refuses the photos whose message became a dead letter of queue,
 // because the worker dies of them for instance, and closes those letters. It
 // returns how many there were.
 func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
-	rows, err := s.db.pool.Query(ctx, `
+	dead, err := collect(ctx, s.db.pool, "select dead letters", pgx.RowToStructByPos[struct {
+		Letter        int64
+		Report, Photo uuid.UUID
+	}], `
 		select l.id, p.report_id, p.id from dead_letters l
 		join photos p on p.state = 'checking' and position(p.id::text in encode(l.body, 'escape')) > 0
 		where l.queue = $1 and l.state = 'open'`, queue)
 	if err != nil {
-		return 0, fmt.Errorf("select dead letters: %w", err)
-	}
-	dead, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
-		Letter        int64
-		Report, Photo uuid.UUID
-	}])
-	if err != nil {
-		return 0, fmt.Errorf("select dead letters: %w", err)
+		return 0, err
 	}
 	for _, d := range dead {
 		err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {

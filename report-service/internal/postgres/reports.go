@@ -64,22 +64,18 @@ func scanView(row pgx.Row) (report.View, error) {
 // History returns the status changes of a report that reader may see, oldest
 // first.
 func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
-	rows, err := s.db.pool.Query(ctx, `
+	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
+		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
+		c.At = c.At.UTC()
+		return c, err
+	}, `
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))
 		order by id`, id, reader.ID, reader.Official)
 	if err != nil {
-		return nil, fmt.Errorf("select history: %w", err)
-	}
-	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
-		c.At = c.At.UTC()
-		return c, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select history: %w", err)
+		return nil, err
 	}
 	if len(changes) == 0 { // every report has the entry of its filing
 		return nil, report.ErrNotFound
@@ -93,13 +89,9 @@ func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.
 	q := query{args: []any{reader}}
 	q.filter(filter)
 	page, _ := q.page(filter, after, limit)
-	rows, err := s.db.pool.Query(ctx, viewSQL+page, q.args...)
+	views, err := collect(ctx, s.db.pool, "select reports", func(row pgx.CollectableRow) (report.View, error) { return scanView(row) }, viewSQL+page, q.args...)
 	if err != nil {
-		return report.Page{}, fmt.Errorf("select reports: %w", err)
-	}
-	views, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.View, error) { return scanView(row) })
-	if err != nil {
-		return report.Page{}, fmt.Errorf("select reports: %w", err)
+		return report.Page{}, err
 	}
 	if len(views) <= limit {
 		return report.Page{Reports: views}, nil

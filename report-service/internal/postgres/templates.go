@@ -11,15 +11,8 @@ import (
 
 // Templates returns the response templates, by id.
 func (s *Workbench) Templates(ctx context.Context) ([]report.Template, error) {
-	rows, err := s.db.pool.Query(ctx, `select id, title, text, status from response_templates order by id`)
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	templates, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Template])
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	return templates, nil
+	return collect(ctx, s.db.pool, "select templates", pgx.RowToStructByPos[report.Template],
+		`select id, title, text, status from response_templates order by id`)
 }
 
 // SetTemplates replaces all response templates.

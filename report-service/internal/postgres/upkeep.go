@@ -29,18 +29,10 @@ func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act)
 
 // ScheduleAudit returns what operators did to schedules, the latest first.
 func (s *Upkeep) ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error) {
-	rows, err := s.db.pool.Query(ctx, `
-		select at, actor, action, schedule, period, reason from schedule_audit order by id desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	acts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a schedule.Act, err error) {
+	return collect(ctx, s.db.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
 		err = row.Scan(&a.At, &a.Actor, &a.Action, &a.Job, &a.Period, &a.Reason)
 		a.At = a.At.UTC()
 		return a, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	return acts, nil
+	}, `
+		select at, actor, action, schedule, period, reason from schedule_audit order by id desc limit $1`, limit)
 }

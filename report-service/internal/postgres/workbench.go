@@ -34,7 +34,19 @@ func (s *Workbench) Work(ctx context.Context, id uuid.UUID) (report.Work, error)
 		return report.Work{}, fmt.Errorf("select work: %w", err)
 	}
 	// The first entry of the history is the filing, which is no official's act.
-	rows, err = s.db.pool.Query(ctx, `
+	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
+		var assignee, assigneeName, department *string
+		var departmentID *int32
+		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status, &assignee, &assigneeName, &departmentID, &department, &a.Original)
+		if assignee != nil {
+			a.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
+		}
+		if departmentID != nil {
+			a.Department = &report.Department{ID: *departmentID, Name: *department}
+		}
+		a.At = a.At.UTC()
+		return a, err
+	}, `
 		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), 'move', h.note, h.to_status, null, null, null::int, null, null::uuid
 		from status_history h left join officials by on by.id = h.changed_by
 		where h.report_id = $1 and h.changed_by is not null
@@ -47,31 +59,12 @@ func (s *Workbench) Work(ctx context.Context, id uuid.UUID) (report.Work, error)
 		where a.report_id = $1
 		order by at`, id)
 	if err != nil {
-		return report.Work{}, fmt.Errorf("select acts: %w", err)
+		return report.Work{}, err
 	}
-	acts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a report.Act, err error) {
-		var assignee, assigneeName, department *string
-		var departmentID *int32
-		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status, &assignee, &assigneeName, &departmentID, &department, &a.Original)
-		if assignee != nil {
-			a.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
-		}
-		if departmentID != nil {
-			a.Department = &report.Department{ID: *departmentID, Name: *department}
-		}
-		a.At = a.At.UTC()
-		return a, err
-	})
+	duplicates, err := collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
+		`select id from reports where duplicate_of = $1 order by id`, id)
 	if err != nil {
-		return report.Work{}, fmt.Errorf("select acts: %w", err)
-	}
-	rows, err = s.db.pool.Query(ctx, `select id from reports where duplicate_of = $1 order by id`, id)
-	if err != nil {
-		return report.Work{}, fmt.Errorf("select duplicates: %w", err)
-	}
-	duplicates, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return report.Work{}, fmt.Errorf("select duplicates: %w", err)
+		return report.Work{}, err
 	}
 	return report.Work{Task: task, Acts: acts, Duplicates: duplicates}, nil
 }

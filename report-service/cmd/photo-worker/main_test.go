@@ -463,7 +463,7 @@ func (s *system) add(file []byte) amqp.Publishing {
 	s.must(err)
 	u := report.Upload{ID: uuid.New(), ReportID: reportID, Bytes: int64(len(file)), Hash: sha256.Sum256(file), Key: picture.QuarantineKey()}
 	s.must(files.Put(ctx, u.Key, bytes.NewReader(file), u.Bytes))
-	_, _, err = s.store.Add(ctx, u, report.PhotoUser{ID: reportID.String()})
+	_, _, err = s.store.Add(ctx, u, report.User{ID: reportID.String()})
 	s.must(err)
 	s.photos++
 	var id uuid.UUID

@@ -21,7 +21,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	by := official(r)
+	by := caller(r).AsOfficial()
 	bulk := report.BulkMove{By: by, To: report.Status(req.Status), Note: strings.TrimSpace(req.Note)}
 	given := make(map[uuid.UUID]bool)
 	for i, rep := range req.Reports {

@@ -143,7 +143,7 @@ func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) err
 	if reason == "" {
 		return fault.NewInvalid("/reason", "want more than white space")
 	}
-	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.workbench.getWork(w, r)
@@ -151,7 +151,7 @@ func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) err
 
 // unsetWaiting handles DELETE /reports/{id}/waiting.
 func (h deadlineHandlers) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
-	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), false, "", caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.workbench.getWork(w, r)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -19,7 +18,7 @@ import (
 // A CommentStore keeps what residents say about reports.
 type CommentStore interface {
 	Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error)
+	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error)
 	Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
 	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
 }
@@ -48,9 +47,9 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	principal, _ := auth.From(r.Context())
+	by := caller(r)
 	comment, err := report.NewComment(report.CommentDraft{ReportID: pathID(r), Text: req.Text, Anonymous: req.Anonymous},
-		report.Commenter{ID: principal.ID, Name: principal.Name}, time.Now())
+		report.Commenter{ID: by.ID, Name: by.Name}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	page, err := h.comments.List(r.Context(), id, after, limit, reader(r))
+	page, err := h.comments.List(r.Context(), id, after, limit, caller(r))
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	if err := h.comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
+	if err := h.comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("hide comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -127,7 +126,7 @@ func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) err
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
 func (h commentHandlers) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
+	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

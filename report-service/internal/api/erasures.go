@@ -27,7 +27,7 @@ func (h erasureHandlers) requestErasure(w http.ResponseWriter, r *http.Request) 
 	if req.UserID != req.ConfirmUserID {
 		return fault.NewInvalid("/confirm_user_id", "want the same as in user_id")
 	}
-	state, err := h.erasures.Request(r.Context(), readerID(r), req.UserID)
+	state, err := h.erasures.Request(r.Context(), caller(r).ID, req.UserID)
 	if err != nil {
 		return err
 	}

@@ -112,9 +112,9 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	if filter.FiledTo.After(filter.FiledFrom.AddDate(0, 0, days*maxPeriods)) {
 		return fault.NewInvalid("filed_from", "want at most 400 periods; choose a later time or a longer interval")
 	}
-	var numbers []report.Number
+	var numbers []report.PeriodCounts
 	if !findsNothing {
-		if numbers, err = h.workbench.Numbers(r.Context(), filter, interval); err != nil {
+		if numbers, err = h.workbench.CountOverTime(r.Context(), filter, interval); err != nil {
 			return err
 		}
 	}

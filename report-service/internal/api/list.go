@@ -17,7 +17,7 @@ func (h reportHandlers) listReports(w http.ResponseWriter, r *http.Request) erro
 
 // listMyReports handles GET /reports/mine.
 func (h reportHandlers) listMyReports(w http.ResponseWriter, r *http.Request) error {
-	return h.list(w, r, report.Filter{Reporter: readerID(r)})
+	return h.list(w, r, report.Filter{Reporter: caller(r).ID})
 }
 
 // list answers with a page of what filter and the query let pass.
@@ -33,7 +33,7 @@ func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter repo
 	if err != nil {
 		return err
 	}
-	page, err := h.reports.List(r.Context(), filter, after, limit, readerID(r))
+	page, err := h.reports.List(r.Context(), filter, after, limit, caller(r).ID)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
@@ -22,7 +21,7 @@ type ModerationStore interface {
 	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
 	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
 	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
-	Suspects(ctx context.Context, limit int) ([]report.Suspect, error)
+	Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error)
 }
 
 type moderationHandlers struct {
@@ -42,12 +41,6 @@ func (h moderationHandlers) operations() operations {
 	}
 }
 
-// reader returns who asks.
-func reader(r *http.Request) report.Reader {
-	principal, _ := auth.From(r.Context())
-	return report.Reader{ID: principal.ID, Official: principal.Role == auth.Official}
-}
-
 // hideReport handles PUT /reports/{id}/hidden.
 func (h moderationHandlers) hideReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Hiding](r)
@@ -58,7 +51,7 @@ func (h moderationHandlers) hideReport(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := h.moderation.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
+	if err := h.moderation.Hide(r.Context(), pathID(r), req.Reason, versions, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("hide report: %w", err)
 	}
 	return h.workbench.getWork(w, r)
@@ -70,7 +63,7 @@ func (h moderationHandlers) unhideReport(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	if err := h.moderation.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
+	if err := h.moderation.Unhide(r.Context(), pathID(r), versions, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show report: %w", err)
 	}
 	return h.workbench.getWork(w, r)
@@ -96,7 +89,7 @@ func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request)
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}
-	if err := h.moderation.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
+	if err := h.moderation.Redact(r.Context(), pathID(r), words, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("redact report: %w", err)
 	}
 	return h.workbench.getWork(w, r)
@@ -109,7 +102,7 @@ func (h moderationHandlers) reportAbuse(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	complaint := report.Complaint{Reason: report.AbuseReason(req.Reason), Text: strings.TrimSpace(req.Text)}
-	if err := h.moderation.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
+	if err := h.moderation.Complain(r.Context(), pathID(r), complaint, caller(r).ID); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -118,7 +111,7 @@ func (h moderationHandlers) reportAbuse(w http.ResponseWriter, r *http.Request) 
 
 // dismissAbuse handles DELETE /reports/{id}/abuse.
 func (h moderationHandlers) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
-	if err := h.moderation.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
+	if err := h.moderation.DismissComplaints(r.Context(), pathID(r), caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.workbench.getWork(w, r)
@@ -130,7 +123,7 @@ func (h moderationHandlers) listAbuse(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	suspects, err := h.moderation.Suspects(r.Context(), limit)
+	suspects, err := h.moderation.Flagged(r.Context(), limit)
 	if err != nil {
 		return err
 	}

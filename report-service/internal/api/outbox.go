@@ -100,7 +100,7 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
 func (h outboxHandlers) retryOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.outbox.Retry(r.Context(), readerID(r), pathID(r)); err != nil {
+	if err := h.outbox.Retry(r.Context(), caller(r).ID, pathID(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -109,7 +109,7 @@ func (h outboxHandlers) retryOutbox(w http.ResponseWriter, r *http.Request) erro
 
 // discardOutbox handles DELETE /admin/outbox/messages/{id}.
 func (h outboxHandlers) discardOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.outbox.Discard(r.Context(), readerID(r), pathID(r), r.URL.Query().Get("reason")); err != nil {
+	if err := h.outbox.Discard(r.Context(), caller(r).ID, pathID(r), r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -122,7 +122,7 @@ func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	retried, err := h.outbox.RetryAll(r.Context(), readerID(r), string(req.RoutingKey))
+	retried, err := h.outbox.RetryAll(r.Context(), caller(r).ID, string(req.RoutingKey))
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
@@ -47,14 +46,14 @@ const (
 
 // A PhotoStore keeps what is known of photos, but for their bytes.
 type PhotoStore interface {
-	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error
-	Add(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error)
-	List(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error)
-	Get(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error)
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.User) error
+	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
+	List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error)
+	Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error)
 	Held(ctx context.Context, limit int) ([]report.Photo, error)
-	Remove(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
-	Show(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error
-	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error)
+	Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error
+	Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error
+	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error)
 }
 
 // Files keep what is uploaded, and the pictures that are served.
@@ -94,7 +93,7 @@ func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
 // putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on to
 // the storage as they come; whether they are a picture, the worker finds out.
 func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
-	by := photoUser(r)
+	by := caller(r)
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
 	wanted, err := contentDigest(r)
 	if err != nil {
@@ -202,7 +201,7 @@ func contentDigest(r *http.Request) ([]byte, error) {
 
 // listPhotos handles GET /reports/{id}/photos.
 func (h photoHandlers) listPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := h.photos.List(r.Context(), pathID(r), photoUser(r))
+	photos, err := h.photos.List(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (h photoHandlers) listHeldPhotos(w http.ResponseWriter, r *http.Request) er
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
 // deletes the files; nobody gets them from now on.
 func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -234,7 +233,7 @@ func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
 func (h photoHandlers) showPhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := h.photos.Show(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+	if err := h.photos.Show(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
 		return err
 	}
 	return h.listPhotos(w, r)
@@ -250,7 +249,7 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 	for i, rect := range req.Rects {
 		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	}
-	by, redacted := photoUser(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
+	by, redacted := caller(r), report.Photo{ID: uuid.Must(uuid.NewV7())}
 	if _, err := h.photos.Get(r.Context(), pathPhoto(r), by); err != nil {
 		return err
 	}
@@ -279,7 +278,7 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 // getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
 // is no document in any case.
 func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error {
-	photo, err := h.photos.Get(r.Context(), pathID(r), photoUser(r))
+	photo, err := h.photos.Get(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -331,12 +330,6 @@ func storageFault(err error) error {
 		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
-}
-
-// photoUser returns who asks.
-func photoUser(r *http.Request) report.PhotoUser {
-	principal, _ := auth.From(r.Context())
-	return report.PhotoUser{ID: principal.ID, Name: official(r).Name, Official: principal.Role == auth.Official}
 }
 
 // pathPhoto returns the id of the photo in the path, which the document let pass.

@@ -27,7 +27,7 @@ const previewLetters = 200
 // into the page at /reports/{id}; it is the same for everyone, and has neither
 // the reporter's name nor the votes.
 func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := h.reports.Get(r.Context(), pathID(r), report.Reader{})
+	view, err := h.reports.Get(r.Context(), pathID(r), report.User{})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -97,7 +95,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 	case "none":
 		filter.Assignee = new("")
 	case "me":
-		filter.Assignee = new(readerID(r))
+		filter.Assignee = new(caller(r).ID)
 	default:
 		filter.Assignee = &assignee
 	}
@@ -163,10 +161,4 @@ func personOf(o *report.Official) Person {
 		return Person{}
 	}
 	return Person{ID: o.ID, Name: o.Name}
-}
-
-// official returns who asks. The document lets only officials pass.
-func official(r *http.Request) report.Official {
-	principal, _ := auth.From(r.Context())
-	return report.Official{ID: principal.ID, Name: cmp.Or(principal.Name, principal.ID)}
 }

@@ -22,8 +22,8 @@ type ReportStore interface {
 	Categories(ctx context.Context) ([]report.Category, error)
 	Category(ctx context.Context, id int32) (report.Category, error)
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error)
-	History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error)
+	Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error)
+	History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
@@ -72,8 +72,8 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	if err := report.CheckPosition(draft.Position, h.city); err != nil {
 		return err
 	}
-	principal, _ := auth.From(r.Context())
-	filing, err := report.New(draft, report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	by := caller(r)
+	filing, err := report.New(draft, report.Reporter{ID: by.ID, Name: by.Name}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return &report.Idempotent{UserID: readerID(r), Key: key, Request: sha256.Sum256(content)}, nil
+	return &report.Idempotent{UserID: caller(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
 }
 
 // getReport handles GET /reports/{id}.
 func (h reportHandlers) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := h.reports.Get(r.Context(), pathID(r), reader(r))
+	view, err := h.reports.Get(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	view, err := h.reports.Move(r.Context(), pathID(r), report.Move{
-		To: report.Status(req.Status), Note: req.Note, By: readerID(r), ByName: official(r).Name, IfMatch: versions,
+		To: report.Status(req.Status), Note: req.Note, By: caller(r).ID, ByName: caller(r).AsOfficial().Name, IfMatch: versions,
 	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)
@@ -154,7 +154,7 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 
 // getHistory handles GET /reports/{id}/history.
 func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := h.reports.History(r.Context(), pathID(r), reader(r))
+	changes, err := h.reports.History(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -197,10 +197,10 @@ func ifMatch(r *http.Request) (report.Versions, error) {
 // pathID returns the id in the path, which the document let pass.
 func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
 
-// readerID returns who asks, or "" if nobody signed in.
-func readerID(r *http.Request) string {
+// caller returns who makes the request.
+func caller(r *http.Request) report.User {
 	principal, _ := auth.From(r.Context())
-	return principal.ID
+	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official}
 }
 
 func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }

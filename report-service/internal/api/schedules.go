@@ -84,7 +84,7 @@ func (h scheduleHandlers) operateSchedule(action schedule.Action) service.Handle
 			return err
 		}
 		err = h.schedules.Operate(r.Context(), schedule.Act{
-			Actor: readerID(r), Action: action, Job: r.PathValue("name"), Period: req.Period, Reason: req.Reason,
+			Actor: caller(r).ID, Action: action, Job: r.PathValue("name"), Period: req.Period, Reason: req.Reason,
 		})
 		if err != nil {
 			return err

@@ -153,7 +153,7 @@ func handlersOf(parts ...operations) (openapi.Handlers, error) {
 // not count: somebody who repeats what an outage refused is not punished for it.
 func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		user := readerID(r)
+		user := caller(r).ID
 		if wait := l.Take(user); wait > 0 {
 			problem := service.TooManyRequests
 			problem.RetryAfter = wait

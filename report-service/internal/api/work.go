@@ -17,13 +17,13 @@ import (
 type WorkbenchStore interface {
 	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
 	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
-	Work(ctx context.Context, id uuid.UUID) (report.Work, error)
+	Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error)
 	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
 	AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error
 	BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error)
 	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
 	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
-	Numbers(ctx context.Context, f report.Filter, interval report.Interval) ([]report.Number, error)
+	CountOverTime(ctx context.Context, f report.Filter, interval report.Interval) ([]report.PeriodCounts, error)
 	Templates(ctx context.Context) ([]report.Template, error)
 	SetTemplates(ctx context.Context, templates []report.Template) error
 	Departments(ctx context.Context) ([]report.Department, error)
@@ -63,7 +63,7 @@ func (h workbenchHandlers) operations() operations {
 
 // getWork handles GET /reports/{id}/work.
 func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error {
-	work, err := h.workbench.Work(r.Context(), pathID(r))
+	work, err := h.workbench.Details(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h workbenchHandlers) assignReport(w http.ResponseWriter, r *http.Request) 
 	if req.Assignee.ID != "" {
 		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
 	}
-	if err := h.workbench.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
+	if err := h.workbench.Assign(r.Context(), pathID(r), assignment, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getWork(w, r)
@@ -109,7 +109,7 @@ func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error
 	if text == "" {
 		return fault.NewInvalid("/text", "want more than white space")
 	}
-	if err := h.workbench.AddNote(r.Context(), pathID(r), text, official(r)); err != nil {
+	if err := h.workbench.AddNote(r.Context(), pathID(r), text, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getWork(w, r)
@@ -124,7 +124,7 @@ func (h workbenchHandlers) setDuplicate(w http.ResponseWriter, r *http.Request) 
 	if req.Original == uuid.Nil {
 		return fault.NewInvalid("/original", "there is no such report")
 	}
-	if err := h.duplicates.Set(r.Context(), pathID(r), req.Original, official(r)); err != nil {
+	if err := h.duplicates.Set(r.Context(), pathID(r), req.Original, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getWork(w, r)
@@ -132,7 +132,7 @@ func (h workbenchHandlers) setDuplicate(w http.ResponseWriter, r *http.Request) 
 
 // unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
 func (h workbenchHandlers) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
-	if err := h.duplicates.Set(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
+	if err := h.duplicates.Set(r.Context(), pathID(r), uuid.Nil, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getWork(w, r)

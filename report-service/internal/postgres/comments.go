@@ -68,7 +68,7 @@ func (c *commentChange) write(w *writeBatch) error {
 	}
 	// Whoever filed the report is told also when he wrote the comment himself: a
 	// message that tells nobody would give him away.
-	if err := w.enqueue(commented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueue(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	if c.idempotent != nil {
@@ -84,7 +84,7 @@ func (c *commentChange) write(w *writeBatch) error {
 // List returns a page of a report's comments as reader may see them, oldest
 // first: those after the cursor, or the first ones without one. One that is hidden
 // is seen by officials, and by whoever wrote it.
-func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error) {
+func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error) {
 	const visible = `
 		from reports r left join reporters p on p.report_id = r.id
 		where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2)`
@@ -156,7 +156,7 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 		if l.HiddenReason != "" { // nothing is announced of a hidden report
 			return nil
 		}
-		return w.enqueue(commented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
+		return w.enqueue(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
 }
 

@@ -38,7 +38,7 @@ func (f *fixture) say(on uuid.UUID, by report.Reporter, anonymous bool, text str
 
 // said returns all comments on a report as reader sees them, each as who wrote it
 // and what.
-func (f *fixture) said(on uuid.UUID, reader report.Reader) (texts []string, count int64) {
+func (f *fixture) said(on uuid.UUID, reader report.User) (texts []string, count int64) {
 	f.t.Helper()
 	page, err := f.comments.List(f.t.Context(), on, nil, 100, reader)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCommentIsAnnouncedWithoutItsAuthor(t *testing.T) {
 	f.say(filed.ID, bob, false, "It is dark again")
 	f.say(filed.ID, bob, true, "It is dark again")
 	f.say(filed.ID, ann, true, "It is dark again")
-	if texts, count := f.said(filed.ID, report.Reader{ID: bob.ID}); count != 3 ||
+	if texts, count := f.said(filed.ID, report.User{ID: bob.ID}); count != 3 ||
 		!slices.Equal(texts, []string{"Bob: It is dark again (mine)", ": It is dark again (mine)", ": It is dark again"}) {
 		t.Errorf("Bob sees %d comments: %q", count, texts)
 	}
@@ -125,7 +125,7 @@ func TestCommentOncePerKey(t *testing.T) {
 	}
 	_, err := send("fixed")
 	wantKind(t, err, report.KeyReused)
-	if texts, _ := f.said(filed.ID, report.Reader{}); len(texts) != 1 || len(f.rowsOf(event.CommentedKey)) != 1 {
+	if texts, _ := f.said(filed.ID, report.User{}); len(texts) != 1 || len(f.rowsOf(event.CommentedKey)) != 1 {
 		t.Errorf("there are %q and %d messages, want one of each", texts, len(f.rowsOf(event.CommentedKey)))
 	}
 }
@@ -138,7 +138,7 @@ func TestHiddenComment(t *testing.T) {
 	filed, other := f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
 	f.say(filed.ID, bob, true, "first")
 	bad := f.say(filed.ID, bob, true, "names somebody")
-	readers := map[string]report.Reader{"nobody": {}, "ann": {ID: ann.ID}, "bob": {ID: bob.ID}, "olga": {ID: hider.ID, Official: true}}
+	readers := map[string]report.User{"nobody": {}, "ann": {ID: ann.ID}, "bob": {ID: bob.ID}, "olga": {ID: hider.ID, Official: true}}
 
 	wantKind(t, f.comments.Hide(t.Context(), other.ID, bad.ID, "x", hider), fault.NotFound)
 	wantKind(t, f.comments.Hide(t.Context(), filed.ID, uuid.New(), "x", hider), fault.NotFound)
@@ -162,7 +162,7 @@ func TestHiddenComment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if texts, count := f.said(filed.ID, report.Reader{}); count != 2 || !slices.Equal(texts, []string{": first", ": names somebody"}) {
+	if texts, count := f.said(filed.ID, report.User{}); count != 2 || !slices.Equal(texts, []string{": first", ": names somebody"}) {
 		t.Errorf("shown again there are %d: %q", count, texts)
 	}
 	rows := f.rowsOf(event.CommentedKey)
@@ -174,7 +174,7 @@ func TestHiddenComment(t *testing.T) {
 			t.Errorf("what officials did is for %q (error %v), want nobody", to, err)
 		}
 	}
-	work, err := f.workbench.Work(t.Context(), filed.ID)
+	work, err := f.workbench.Details(t.Context(), filed.ID)
 	if err != nil || len(work.Acts) != 2 || work.Acts[0].Kind != report.HidComment || work.Acts[0].Text != "A name" || work.Acts[1].Kind != report.ShowedComment {
 		t.Errorf("the acts are %+v (error %v)", work.Acts, err)
 	}
@@ -189,10 +189,10 @@ func TestCommentsOfAHiddenReport(t *testing.T) {
 	f.mustHide(filed.ID)
 	before := len(f.outbox())
 	for _, reader := range []string{"", bob.ID} {
-		_, err := f.comments.List(t.Context(), filed.ID, nil, 10, report.Reader{ID: reader})
+		_, err := f.comments.List(t.Context(), filed.ID, nil, 10, report.User{ID: reader})
 		wantKind(t, err, fault.NotFound)
 	}
-	for _, reader := range []report.Reader{{ID: ann.ID}, {ID: hider.ID, Official: true}} {
+	for _, reader := range []report.User{{ID: ann.ID}, {ID: hider.ID, Official: true}} {
 		if texts, _ := f.said(filed.ID, reader); len(texts) != 1 {
 			t.Errorf("%s sees %q, want the comment", reader.ID, texts)
 		}
@@ -221,7 +221,7 @@ func TestPagesOfComments(t *testing.T) {
 	f.say(other.ID, bob, true, "elsewhere")
 	var after *report.Cursor
 	for {
-		page, err := f.comments.List(t.Context(), filed.ID, after, 2, report.Reader{})
+		page, err := f.comments.List(t.Context(), filed.ID, after, 2, report.User{})
 		if err != nil || page.Count != 5 || len(page.Comments) > 2 {
 			t.Fatalf("page %+v, error %v", page, err)
 		}
@@ -264,7 +264,7 @@ func TestErasedComments(t *testing.T) {
 		t.Errorf("traces are left in %v", found)
 	}
 	for _, reader := range []string{"", kanari.ID} {
-		if texts, _ := f.said(filed.ID, report.Reader{ID: reader}); !slices.Equal(texts, []string{": by name", ": without", "Bob: another's"}) {
+		if texts, _ := f.said(filed.ID, report.User{ID: reader}); !slices.Equal(texts, []string{": by name", ": without", "Bob: another's"}) {
 			t.Errorf("%q sees %q", reader, texts)
 		}
 	}

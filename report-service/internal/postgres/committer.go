@@ -75,14 +75,14 @@ type scope struct {
 // A request whose report another session has locked goes on waiting, in a
 // batch of that report alone, which waits for the lock.
 type request struct {
-	change   change
-	scope    scope
-	deadline time.Time   // zero for none
-	left     func() bool // the caller, or its client
-	state    atomic.Int32
-	locked   bool // its report, by another session
-	err      error
-	outcome  chan error
+	change    change
+	scope     scope
+	deadline  time.Time   // zero for none
+	abandoned func() bool // whether the caller or its client has gone
+	state     atomic.Int32
+	locked    bool // its report, by another session
+	err       error
+	outcome   chan error
 }
 
 // The states of a request.
@@ -108,7 +108,7 @@ func (r *request) take(now time.Time) bool {
 		r.err = errLate
 		return false
 	}
-	if r.left() {
+	if r.abandoned() {
 		r.state.CompareAndSwap(waiting, withdrawn)
 		r.err = context.Canceled
 		return false
@@ -140,20 +140,20 @@ type committer struct {
 	committed    func(shards.Set)
 	maxLockWaits int
 
-	mu    sync.Mutex
-	came  []*request    // since Run last took them, in the order of their arrival
-	ended bool          // no more are taken
-	wake  chan struct{} // something came, or enough for a batch
+	mu      sync.Mutex
+	pending []*request    // which Run has not gathered yet, in the order of their arrival
+	closed  bool          // no more are accepted
+	wake    chan struct{} // pending requests, or enough for a batch
 
 	written chan *batch
 
 	// What follows is Run's alone.
-	queue     []*request           // what waits longer, in the order of arrival
-	locked    []*batch             // those that have yet to wait for a lock
-	subjects  map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
-	commits   int                  // batches under way
-	lockWaits int                  // batches under way that wait for a lock
-	moved     time.Time            // when a batch last began or ended
+	queue        []*request           // what waits longer, in the order of arrival
+	locked       []*batch             // those that have yet to wait for a lock
+	subjects     map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
+	commits      int                  // batches under way
+	lockWaits    int                  // batches under way that wait for a lock
+	lastProgress time.Time            // when a batch last began or ended
 }
 
 // newCommitter returns one that leaves half of the pool's connections to others
@@ -165,8 +165,8 @@ func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards
 	}
 }
 
-// errEnded is the outcome of a change that comes after the end.
-var errEnded = fault.New(fault.Unavailable, "the service is stopping")
+// errClosed is the outcome of a change that comes after the end.
+var errClosed = fault.New(fault.Unavailable, "the service is stopping")
 
 // do has a change made, together with others or alone, and returns its own
 // outcome. If ctx ends before the change is taken, nothing of it is written.
@@ -176,14 +176,14 @@ func (c *committer) do(ctx context.Context, ch change) error {
 	}
 	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
 	r.deadline, _ = ctx.Deadline()
-	r.left = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
+	r.abandoned = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
 	c.mu.Lock()
-	if c.ended {
+	if c.closed {
 		c.mu.Unlock()
-		return errEnded
+		return errClosed
 	}
-	c.came = append(c.came, r)
-	n := len(c.came)
+	c.pending = append(c.pending, r)
+	n := len(c.pending)
 	c.mu.Unlock()
 	if n == 1 || n == maxBatch { // between the two, Run would only wait for more
 		select {
@@ -212,7 +212,7 @@ func (c *committer) Run(ctx context.Context) error {
 		for b := c.next(now); b != nil; b = c.next(now) {
 			go c.write(work, b)
 		}
-		if left := slowCommit - now.Sub(c.moved); c.commits > 0 && left > 0 {
+		if left := slowCommit - now.Sub(c.lastProgress); c.commits > 0 && left > 0 {
 			slow.Reset(left)
 		}
 		select {
@@ -223,7 +223,7 @@ func (c *committer) Run(ctx context.Context) error {
 		case <-end:
 			end = nil
 			c.mu.Lock()
-			c.ended = true
+			c.closed = true
 			c.mu.Unlock()
 			c.gather()
 		}
@@ -236,9 +236,9 @@ func (c *committer) Run(ctx context.Context) error {
 func (c *committer) gather() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = append(c.queue, c.came...)
-	clear(c.came)
-	c.came = c.came[:0]
+	c.queue = append(c.queue, c.pending...)
+	clear(c.pending)
+	c.pending = c.pending[:0]
 }
 
 // next returns the batch that may begin now, or nil. It has what can go
@@ -251,9 +251,9 @@ func (c *committer) next(now time.Time) *batch {
 		return b
 	}
 	c.mu.Lock()
-	waiting := len(c.queue) + len(c.came)
+	waiting := len(c.queue) + len(c.pending)
 	c.mu.Unlock()
-	full, slow := waiting >= maxBatch, now.Sub(c.moved) >= slowCommit
+	full, slow := waiting >= maxBatch, now.Sub(c.lastProgress) >= slowCommit
 	if waiting == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (c *committer) next(now time.Time) *batch {
 		return nil
 	}
 	c.commits++
-	c.moved = now
+	c.lastProgress = now
 	return b
 }
 
@@ -313,7 +313,7 @@ func (c *committer) finish(b *batch, now time.Time) {
 		c.lockWaits--
 	} else {
 		c.commits--
-		c.moved = now
+		c.lastProgress = now
 	}
 	if b.err != nil { // each of those that wait would find the same, after as long
 		c.gather()

@@ -156,9 +156,9 @@ func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, 
 		case l.Status.Closed():
 			return fault.New(report.Closed, "nobody waits for a report that is "+string(l.Status))
 		}
-		kind, deadline := report.WaitedFor, days.Wait
+		kind, deadline := report.StartedWaiting, days.Wait
 		if !waiting {
-			kind, deadline = report.WaitedNot, days.Resume
+			kind, deadline = report.StoppedWaiting, days.Resume
 		}
 		queueDeadline(&w.others, id, deadline(d, now))
 		w.record(actRow{reportID: id, by: by, kind: kind, text: reason})
@@ -218,7 +218,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 			return schedule.Progress{}, err
 		}
 		queueDeadline(&w.others, l.ID, raised)
-		w.record(actRow{reportID: l.ID, by: system, kind: report.FellOverdue, text: strconv.Itoa(raised.Level)})
+		w.record(actRow{reportID: l.ID, by: system, kind: report.BecameOverdue, text: strconv.Itoa(raised.Level)})
 	}
 	if err := w.send(ctx, tx); err != nil {
 		return schedule.Progress{}, fmt.Errorf("raise overdue reports: %w", err)

@@ -80,11 +80,11 @@ func TestOverdue(t *testing.T) {
 					t.Errorf("levels %v after %d hours, want %v", levels, n, want)
 				}
 			}
-			work, err := f.workbench.Work(t.Context(), filed.ID)
+			work, err := f.workbench.Details(t.Context(), filed.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if work.Overdue != 3 || len(work.Acts) != 3 || work.Acts[2].Kind != report.FellOverdue || work.Acts[2].Text != "3" || work.Version != filed.Version {
+			if work.Overdue != 3 || len(work.Acts) != 3 || work.Acts[2].Kind != report.BecameOverdue || work.Acts[2].Text != "3" || work.Version != filed.Version {
 				t.Errorf("officials see %+v, want level 3 after three acts, and the version of before", work)
 			}
 			for _, r := range f.outbox() {

@@ -33,7 +33,7 @@ func (f *fixture) runDuplicates() {
 // status returns the status of a report.
 func (f *fixture) status(id uuid.UUID) report.Status {
 	f.t.Helper()
-	view, err := f.Get(f.t.Context(), id, report.Reader{Official: true})
+	view, err := f.Get(f.t.Context(), id, report.User{Official: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("what is no duplicate any more is %s", got)
 	}
-	work, err := f.workbench.Work(t.Context(), duplicate)
+	work, err := f.workbench.Details(t.Context(), duplicate)
 	if err != nil || work.Original != nil || len(work.Acts) != 2 {
 		t.Errorf("work %+v (error %v), want both acts and no original", work, err)
 	}

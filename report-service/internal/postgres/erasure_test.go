@@ -146,12 +146,12 @@ func TestErasure(t *testing.T) {
 	}
 	for _, filed := range []report.Filing{public, anonymous} {
 		for _, reader := range []string{"", kanari.ID, bob.ID} {
-			v, err := f.Get(t.Context(), filed.ID, report.Reader{ID: reader})
+			v, err := f.Get(t.Context(), filed.ID, report.User{ID: reader})
 			if err != nil || v.ReporterName != "" || v.Mine || v.Privacy != report.Anonymous {
 				t.Errorf("as %q: %+v (error %v), want an anonymous report of somebody else", reader, v, err)
 			}
 		}
-		if v, err := f.Get(t.Context(), filed.ID, report.Reader{ID: bob.ID}); err != nil || v.Score == 0 || v.MyVote == report.None {
+		if v, err := f.Get(t.Context(), filed.ID, report.User{ID: bob.ID}); err != nil || v.Score == 0 || v.MyVote == report.None {
 			t.Errorf("the vote on it is gone: %+v (error %v)", v, err)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 		}
 		w.update(l)
 		w.record(actRow{reportID: id, by: by, kind: act, text: note})
-		return w.enqueue(moderated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
+		return w.enqueue(reportModerated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
 	})
 }
 
@@ -130,10 +130,10 @@ func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error
 		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
-// moderated returns the announcement of what an official did to what others see
+// reportModerated returns the announcement of what an official did to what others see
 // of f. Of a hidden report it has no words but the reason, which is for whoever
 // filed it.
-func moderated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
+func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
 	m := &event.ReportModerated{
 		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
 		Hidden: f.HiddenReason != "", RedactedNotes: redactedNotes, Note: f.HiddenReason,
@@ -215,9 +215,9 @@ func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by rep
 // maxComplaints is how many complaints about a report are read: more say no more.
 const maxComplaints = 20
 
-// Suspects returns the reports about which residents have complained, those with
+// Flagged returns the reports about which residents have complained, those with
 // most complaints first.
-func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
+func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
 	tasks, err := collect(ctx, s.db.pool, "select suspects", scanTask, taskSQL+`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
@@ -225,7 +225,7 @@ func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect,
 	if err != nil {
 		return nil, err
 	}
-	suspects := make([]report.Suspect, 0, len(tasks))
+	suspects := make([]report.FlaggedReport, 0, len(tasks))
 	for _, task := range tasks {
 		complaints, err := collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
 			err = row.Scan(&c.Reason, &c.Text, &c.At)
@@ -238,10 +238,10 @@ func (s *Moderation) Suspects(ctx context.Context, limit int) ([]report.Suspect,
 			return nil, err
 		}
 		if len(complaints) > 0 { // or they were settled just now
-			suspects = append(suspects, report.Suspect{Task: task, Complaints: complaints})
+			suspects = append(suspects, report.FlaggedReport{Task: task, Complaints: complaints})
 		}
 	}
-	slices.SortStableFunc(suspects, func(a, b report.Suspect) int {
+	slices.SortStableFunc(suspects, func(a, b report.FlaggedReport) int {
 		return cmp.Or(cmp.Compare(b.Abuse, a.Abuse), a.Complaints[0].At.Compare(b.Complaints[0].At))
 	})
 	return suspects, nil

@@ -128,7 +128,7 @@ func TestHiddenBesideVotes(t *testing.T) {
 				announced++
 			}
 		}
-		view, err := f.Get(t.Context(), filed.ID, report.Reader{Official: true})
+		view, err := f.Get(t.Context(), filed.ID, report.User{Official: true})
 		if err != nil || announced != counted || view.Score != int64(counted) || view.Version != filed.Version+int64(counted)+1 {
 			t.Errorf("%d votes counted, %d announced, score %d at version %d (error %v)", counted, announced, view.Score, view.Version, err)
 		}

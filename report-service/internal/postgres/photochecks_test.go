@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
-		by        report.PhotoUser
+		by        report.User
 		verdict   report.Verdict
 		wantState string
 		wantKey   event.Key
@@ -69,7 +69,7 @@ func TestJudge(t *testing.T) {
 			if got := f.state(p.ID); got != tt.wantState {
 				t.Errorf("state %s, want %s", got, tt.wantState)
 			}
-			view, err := f.Get(t.Context(), filed.ID, report.Reader{})
+			view, err := f.Get(t.Context(), filed.ID, report.User{})
 			if err != nil || view.Version != filed.Version+tt.wantRaise {
 				t.Errorf("version %d, error %v; want %d", view.Version, err, filed.Version+tt.wantRaise)
 			}

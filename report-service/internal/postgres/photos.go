@@ -37,7 +37,7 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
 // nobody sends one for nothing. Add decides.
-func (s *Photos) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.PhotoUser) error {
+func (s *Photos) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.User) error {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
@@ -51,7 +51,7 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, b
 	if err != nil {
 		return fmt.Errorf("select report: %w", err)
 	}
-	city, err := by.As(&f)
+	city, err := by.ActsForCity(&f)
 	if err != nil || known { // what is known is compared once its bytes are here
 		return err
 	}
@@ -71,7 +71,7 @@ const photoCountsSQL = `
 // which the worker looks at it. If the same bytes came under the same id before,
 // nothing changes, added is false, and the photo is as it is by now. Who uploaded
 // it is not kept, unless that was the city.
-func (s *Photos) Add(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
+func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		var digest []byte
@@ -139,12 +139,12 @@ func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
 
 // changePhotos runs do in a transaction that has locked a report, for somebody
 // who may change its photos, and writes what do adds to w.
-func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
+func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(by.Official); err != nil {
 			return err
 		}
-		city, err := by.As(&l.Filing)
+		city, err := by.ActsForCity(&l.Filing)
 		if err != nil {
 			return err
 		}
@@ -153,13 +153,13 @@ func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.Photo
 }
 
 // photoAct returns what an official did to a photo, for other officials.
-func photoAct(reportID uuid.UUID, by report.PhotoUser, kind report.ActKind, photo uuid.UUID) actRow {
-	return actRow{reportID: reportID, by: report.Official{ID: by.ID, Name: by.Name}, kind: kind, photo: photo}
+func photoAct(reportID uuid.UUID, by report.User, kind report.ActKind, photo uuid.UUID) actRow {
+	return actRow{reportID: reportID, by: by.AsOfficial(), kind: kind, photo: photo}
 }
 
 // List returns the photos of a report that by may know of, oldest first: those
 // that are ready, and whoever may change them all but the removed ones.
-func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
+func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error) {
 	var found bool
 	err := s.db.pool.QueryRow(ctx, `
 		select exists (select from reports r left join reporters o on o.report_id = r.id
@@ -186,7 +186,7 @@ func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.PhotoUs
 
 // Get returns a photo whose pictures by may see. One of a hidden report counts
 // as held: no cache may keep it.
-func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
+func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
 	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from (
 			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at,
@@ -241,7 +241,7 @@ func lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.P
 // Remove takes a photo from a report. One that is held, and that an official
 // removes, is refused, and its uploader is told so. What was removed before stays
 // removed.
-func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoRemoved {
@@ -263,7 +263,7 @@ func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.P
 }
 
 // Show shows a photo that was held. One that is shown already stays so.
-func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
@@ -280,7 +280,7 @@ func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.Pho
 
 // Replace puts a redacted picture in the place of a photo, under an id of
 // its own: caches keep the old one for a year.
-func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
+func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error) {
 	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := lockPhoto(ctx, tx, reportID, id)
 		if err != nil {

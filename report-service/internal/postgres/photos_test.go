@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	annUploads = report.PhotoUser{ID: ann.ID, Name: ann.Name}
-	bobUploads = report.PhotoUser{ID: bob.ID, Name: bob.Name}
-	city       = report.PhotoUser{ID: "official-id", Name: "Ola", Official: true}
+	annUploads = report.User{ID: ann.ID, Name: ann.Name}
+	bobUploads = report.User{ID: bob.ID, Name: bob.Name}
+	city       = report.User{ID: "official-id", Name: "Ola", Official: true}
 )
 
 const checks = "queue.photo_checks"
@@ -31,7 +31,7 @@ func upload(f report.Filing, text string) report.Upload {
 	}
 }
 
-func (f *fixture) add(u report.Upload, by report.PhotoUser) report.Photo {
+func (f *fixture) add(u report.Upload, by report.User) report.Photo {
 	f.t.Helper()
 	p, added, err := f.photos.Add(f.t.Context(), u, by)
 	if err != nil || !added {
@@ -186,7 +186,7 @@ func TestModeration(t *testing.T) {
 		return p.ID
 	}
 	shown, refused, redacted := held(), held(), held()
-	for who, want := range map[report.PhotoUser]int{annUploads: 3, city: 3, bobUploads: 0, {}: 0} {
+	for who, want := range map[report.User]int{annUploads: 3, city: 3, bobUploads: 0, {}: 0} {
 		photos, err := f.photos.List(t.Context(), filed.ID, who)
 		if err != nil || len(photos) != want {
 			t.Errorf("%q sees %d photos, error %v; want %d", who.ID, len(photos), err, want)
@@ -218,11 +218,11 @@ func TestModeration(t *testing.T) {
 	if got := len(f.rowsOf(event.PhotoReadyKey)); got != 1 {
 		t.Errorf("%d photos were announced, want 1", got)
 	}
-	view, err := f.Get(t.Context(), filed.ID, report.Reader{ID: bob.ID})
+	view, err := f.Get(t.Context(), filed.ID, report.User{ID: bob.ID})
 	if err != nil || !slices.Equal(view.Photos, []uuid.UUID{shown}) {
 		t.Errorf("everybody sees %v, error %v; want %v", view.Photos, err, shown)
 	}
-	work, err := f.workbench.Work(t.Context(), filed.ID)
+	work, err := f.workbench.Details(t.Context(), filed.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

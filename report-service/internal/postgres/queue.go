@@ -71,7 +71,7 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
 	var q query
 	q.filter(rest)
-	shares, err := collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.Share, err error) {
+	shares, err := collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.GroupCount, err error) {
 		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Count)
 	}, `
 		select n.status, n.category_id, coalesce(n.department_id, c.department_id, 0),

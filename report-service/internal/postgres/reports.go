@@ -36,7 +36,7 @@ func NewReports(db *DB) *Reports { return &Reports{db} }
 
 // Get returns a report as reader may see it. One that is hidden is seen by
 // officials, and by whoever filed it.
-func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error) {
+func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
 	v, err := scanView(s.db.pool.QueryRow(ctx, viewSQL+`
 		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -63,7 +63,7 @@ func scanView(row pgx.Row) (report.View, error) {
 
 // History returns the status changes of a report that reader may see, oldest
 // first.
-func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
+func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
 	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
 		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
 		c.At = c.At.UTC()

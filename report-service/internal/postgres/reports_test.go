@@ -132,7 +132,7 @@ func TestReaders(t *testing.T) {
 			ann.ID: {ReporterName: name, Mine: true},
 			bob.ID: {ReporterName: name, MyVote: report.Downvote},
 		} {
-			view, err := f.Get(t.Context(), id, report.Reader{ID: reader})
+			view, err := f.Get(t.Context(), id, report.User{ID: reader})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	changes, err := f.History(t.Context(), id, report.Reader{})
+	changes, err := f.History(t.Context(), id, report.User{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestHistory(t *testing.T) {
 	if rows := f.outbox(); len(rows) != 3 {
 		t.Errorf("%d events, want 3: the status that stood already is none", len(rows))
 	}
-	_, err = f.History(t.Context(), uuid.New(), report.Reader{})
+	_, err = f.History(t.Context(), uuid.New(), report.User{})
 	wantKind(t, err, fault.NotFound)
-	_, err = f.Get(t.Context(), uuid.New(), report.Reader{})
+	_, err = f.Get(t.Context(), uuid.New(), report.User{})
 	wantKind(t, err, fault.NotFound)
 	_, err = f.Move(t.Context(), uuid.New(), report.Move{To: report.Resolved})
 	wantKind(t, err, fault.NotFound)

@@ -38,7 +38,7 @@ func TestRestoreRaisesVersions(t *testing.T) {
 	if err != nil || tally.Version <= lost.Version+1_000_000 {
 		t.Errorf("the next change has version %d (error %v), want one that was never shown", tally.Version, err)
 	}
-	view, err := f.Get(t.Context(), filed.ID, report.Reader{})
+	view, err := f.Get(t.Context(), filed.ID, report.User{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestRetentionOfHistories(t *testing.T) {
 		{"open", open, []report.Status{report.Pending, report.InProgress, report.Pending, report.InProgress}, 3},
 		{"closed lately", young, []report.Status{report.Pending, report.InProgress, report.Resolved}, 2},
 	} {
-		history, err := f.History(t.Context(), tt.report.ID, report.Reader{})
+		history, err := f.History(t.Context(), tt.report.ID, report.User{})
 		if err != nil {
 			t.Fatal(err)
 		}

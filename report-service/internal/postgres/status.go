@@ -65,7 +65,7 @@ func (c *statusChange) write(w *writeBatch) error {
 	}
 	if ok {
 		c.hasDuplicates = false
-		if err := w.enqueue(moved(filing, entry), filing.Reporter.ID, c.trace); err != nil {
+		if err := w.enqueue(statusUpdate(filing, entry), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
 		w.history = append(w.history, historyRow{c.id, entry})

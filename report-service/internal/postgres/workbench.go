@@ -20,18 +20,18 @@ type Workbench struct{ db *DB }
 // NewWorkbench returns the workbench on db.
 func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
 
-// Work returns what officials know of a report.
-func (s *Workbench) Work(ctx context.Context, id uuid.UUID) (report.Work, error) {
+// Details returns what officials know of a report.
+func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
 	rows, err := s.db.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
 	if err != nil {
-		return report.Work{}, fmt.Errorf("select work: %w", err)
+		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
 	}
 	task, err := pgx.CollectExactlyOneRow(rows, scanTask)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return report.Work{}, report.ErrNotFound
+		return report.TaskDetails{}, report.ErrNotFound
 	}
 	if err != nil {
-		return report.Work{}, fmt.Errorf("select work: %w", err)
+		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
 	}
 	// The first entry of the history is the filing, which is no official's act.
 	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
@@ -59,14 +59,14 @@ func (s *Workbench) Work(ctx context.Context, id uuid.UUID) (report.Work, error)
 		where a.report_id = $1
 		order by at`, id)
 	if err != nil {
-		return report.Work{}, err
+		return report.TaskDetails{}, err
 	}
 	duplicates, err := collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
 		`select id from reports where duplicate_of = $1 order by id`, id)
 	if err != nil {
-		return report.Work{}, err
+		return report.TaskDetails{}, err
 	}
-	return report.Work{Task: task, Acts: acts, Duplicates: duplicates}, nil
+	return report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}, nil
 }
 
 // Assign gives a report to an official, a department, both or none. Who has it

@@ -14,13 +14,6 @@ const Hidden fault.Kind = "hidden"
 // Others are told that there is no such report.
 var ErrHidden = fault.New(Hidden, "the report is hidden: show it again first")
 
-// A Reader is who asks for a report; the zero value is somebody who is not
-// signed in.
-type Reader struct {
-	ID       string
-	Official bool // whether the role is that of an official
-}
-
 // Hide hides f from everybody but officials and whoever filed it, who is told
 // the reason; ok is false when it is hidden already.
 func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, err error) {
@@ -100,8 +93,8 @@ type Complaint struct {
 	At     time.Time
 }
 
-// A Suspect is a report about which residents have complained.
-type Suspect struct {
+// A FlaggedReport is a report about which residents have complained.
+type FlaggedReport struct {
 	Task
 	Complaints []Complaint // those that no official has settled, oldest first
 }

@@ -99,17 +99,10 @@ type Upload struct {
 	Key      string   // under which they are kept
 }
 
-// A PhotoUser is who wants to do something with a report's photos.
-type PhotoUser struct {
-	ID       string
-	Name     string // for other officials
-	Official bool   // whether the role is that of an official
-}
-
-// As returns whether u acts for the city on f's photos, and an error if u may
+// ActsForCity returns whether u acts for the city on f's photos, and an error if u may
 // not act on them at all. Whoever filed the report acts as its reporter, also
 // an official: an act of the city would name him.
-func (u PhotoUser) As(f *Filing) (city bool, err error) {
+func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	switch {
 	case u.ID != "" && u.ID == f.Reporter.ID:
 		return false, nil

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -46,6 +47,18 @@ type Category struct {
 type Position struct {
 	Latitude, Longitude float64
 }
+
+// A User is who makes a request; the zero value is somebody who is not signed
+// in.
+type User struct {
+	ID       string
+	Name     string
+	Official bool // whether the role is that of an official
+}
+
+// AsOfficial returns the official as whom u acts: one without a name is shown by
+// the id.
+func (u User) AsOfficial() Official { return Official{ID: u.ID, Name: cmp.Or(u.Name, u.ID)} }
 
 // A Reporter is the resident who filed a report.
 type Reporter struct {

@@ -88,9 +88,9 @@ const (
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
 
-	WaitedFor   ActKind = "wait"    // for the resident
-	WaitedNot   ActKind = "no_wait" // any more
-	FellOverdue ActKind = "overdue" // by itself
+	StartedWaiting ActKind = "wait"    // for the resident
+	StoppedWaiting ActKind = "no_wait" // any more
+	BecameOverdue  ActKind = "overdue" // by itself
 
 	AddedPhoto    ActKind = "add_photo"
 	ShowedPhoto   ActKind = "show_photo" // that was held
@@ -119,8 +119,8 @@ type Act struct {
 	Original   *uuid.UUID  // of which it was called a duplicate
 }
 
-// Work is what officials know of a report, beside what everyone does.
-type Work struct {
+// TaskDetails is what officials know of a report, beside what everyone does.
+type TaskDetails struct {
 	Task
 	Acts       []Act       // oldest first
 	Duplicates []uuid.UUID // oldest first
@@ -136,9 +136,9 @@ type BulkMove struct {
 	Refused []uuid.UUID // those that were not moved; nil if the end is not known
 }
 
-// A Share is how many reports have the same status, category, department and
+// A GroupCount is how many reports have the same status, category, department and
 // assignee.
-type Share struct {
+type GroupCount struct {
 	Status     Status
 	Category   int32
 	Department int32 // 0 for none
@@ -156,9 +156,9 @@ const (
 	Month Interval = "month"
 )
 
-// A Number is how many reports of a category were filed in a period, and how
+// A PeriodCounts is how many reports of a category were filed in a period, and how
 // many were resolved and rejected in it, whenever they were filed.
-type Number struct {
+type PeriodCounts struct {
 	Begin                     time.Time // of the period, in UTC
 	Category                  int32
 	Filed, Resolved, Rejected int64
@@ -176,7 +176,7 @@ type Counts struct {
 
 // Count counts shares, which keep to those parts of f that are no choice
 // counted here.
-func Count(f Filter, shares []Share) Counts {
+func Count(f Filter, shares []GroupCount) Counts {
 	c := Counts{
 		Statuses: make(map[Status]int64), Categories: make(map[int32]int64),
 		Departments: make(map[int32]int64), Assignees: make(map[Official]int64),

@@ -1,10 +1,10 @@
 // Command report-service takes residents' reports and votes, and announces
-// every change to whom it concerns through the outbox.
+// every change through the outbox to those whom it concerns.
 //
 // It is configured by its environment alone, see docs/configuration.md. With
-// the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell. With erase, restored or republish it does what
-// commands.go says, and exits.
+// the argument healthcheck it checks whether a running one is ready, for
+// containers without a shell. With erase, restored or republish it runs that
+// command of commands.go, and exits.
 package main
 
 import (
@@ -99,7 +99,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	return errors.Join(err, background.Wait())
 }
 
-// A core is the database, the relay, and the work that is due without a request.
+// A core is the database, the relay, and the scheduled work.
 type core struct {
 	pool       *pgxpool.Pool
 	relay      *relay.Relay
@@ -180,7 +180,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 }
 
 // checks are what the service needs to answer. The relay is optional: changes
-// are taken while the broker is away.
+// are accepted while the broker is away.
 func (c *core) checks() []service.Check {
 	return []service.Check{
 		{Name: "database", Probe: c.pool.Ping},
@@ -190,8 +190,8 @@ func (c *core) checks() []service.Check {
 	}
 }
 
-// openPhotos returns where photos are kept, with its health check, or nothing in
-// a city whose reports have none.
+// openPhotos returns the storage of photos with its health check, or nothing in
+// a city whose reports have no photos.
 func openPhotos(cfg config.Config, log zerolog.Logger) (api.Files, []service.Check, error) {
 	if cfg.PhotoStore == "" {
 		return nil, nil, nil

@@ -30,7 +30,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	filed, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: canary, body: body,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !filed.Mine || filed.ReporterName != "" {
-		t.Errorf("the reporter is answered %s; want it his own, without a name", a.body)
+		t.Errorf("the reporter is answered %s; want it to be mine, without a name", a.body)
 	}
 	path := "/reports/" + filed.ID.String()
 	mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: canary}, http.StatusOK)
@@ -40,7 +40,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	said, a := ok[api.Comment](s, call{method: "POST", path: path + "/comments", token: canary, body: anonymous,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !said.Mine || said.AuthorName != "" {
-		t.Errorf("the author of a comment is answered %s; want it his own, without a name", a.body)
+		t.Errorf("the author of a comment is answered %s; want it to be mine, without a name", a.body)
 	}
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
 	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`})          // refused

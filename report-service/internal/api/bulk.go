@@ -26,7 +26,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	given := make(map[uuid.UUID]bool)
 	for i, rep := range req.Reports {
 		if given[rep.ID] {
-			return fault.NewInvalid(fmt.Sprintf("/reports/%d/id", i), "the report is given twice")
+			return fault.NewInvalid(fmt.Sprintf("/reports/%d/id", i), "must not name a report twice")
 		}
 		given[rep.ID] = true
 		bulk.Reports = append(bulk.Reports, rep.ID)
@@ -44,7 +44,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 		return nil
 	}
 
-	// All at the same time, so that the store writes them together.
+	// Concurrently, so that the committer writes them together.
 	out := BulkMoved{Results: make([]MoveResult, len(req.Reports))}
 	moves, ctx := errgroup.WithContext(r.Context())
 	for i, rep := range req.Reports {
@@ -57,7 +57,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
-				return fmt.Errorf("move report: %w", err) // the same request again makes the rest
+				return fmt.Errorf("move report: %w", err) // repeating the request moves the rest
 			}
 			if ok {
 				out.Results[i].Problem, out.Results[i].Detail = problemName(refusal.Kind), refusal.Msg
@@ -88,8 +88,8 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	return nil
 }
 
-// problemName returns the name of the problem that a single request would be
-// answered with.
+// problemName returns the name of the problem that would answer a single
+// request.
 func problemName(kind fault.Kind) string {
 	switch kind {
 	case fault.Invalid:

@@ -28,7 +28,7 @@ type DeadlineStore interface {
 type deadlineHandlers struct {
 	deadlines DeadlineStore
 	reports   ReportStore       // for the categories
-	workbench workbenchHandlers // answer with what officials then see
+	workbench workbenchHandlers // answers with the details that officials see
 }
 
 func (h deadlineHandlers) operations() operations {
@@ -100,7 +100,7 @@ func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) er
 			*bound.minutes = int(clock)
 		}
 		if span.To <= span.From {
-			return fault.NewInvalid(fmt.Sprintf("/shifts/%d/to", i), "want a time after from")
+			return fault.NewInvalid(fmt.Sprintf("/shifts/%d/to", i), "must be later than from")
 		}
 		day := slices.Index(weekdays[:], shift.Day)
 		days.Week[day] = append(days.Week[day], span)
@@ -123,7 +123,7 @@ func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) er
 	targets := make(map[int32]time.Duration, len(req.Targets))
 	for i, t := range req.Targets {
 		if _, twice := targets[t.CategoryID]; twice {
-			return fault.NewInvalid(fmt.Sprintf("/targets/%d/category_id", i), "another target has it")
+			return fault.NewInvalid(fmt.Sprintf("/targets/%d/category_id", i), "must not be in another target")
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
@@ -141,7 +141,7 @@ func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) err
 	}
 	reason := strings.TrimSpace(req.Reason)
 	if reason == "" {
-		return fault.NewInvalid("/reason", "want more than white space")
+		return fault.NewInvalid("/reason", "must not be blank")
 	}
 	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, caller(r).AsOfficial()); err != nil {
 		return err

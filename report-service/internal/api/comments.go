@@ -53,7 +53,7 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	// What is answered is known before the comment is stored, and stored with it.
+	// The answer is known before the comment is stored, and is stored with it.
 	body, err := json.Marshal(commentOf(comment.View()))
 	if err != nil {
 		return fmt.Errorf("encode comment: %w", err)
@@ -63,7 +63,8 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	if idempotent != nil {
-		// The key is this report's alone: no client's key has a blank.
+		// The key applies to this report alone: no client's key contains a
+		// space.
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}

@@ -30,8 +30,8 @@ const (
 	anonymous = `{"text":"It is dark again.","anonymous":true}`
 )
 
-// A resident comments by name or without one, once a request, at any status; who
-// wrote what, only he himself is told.
+// A resident comments by name or without one, once per request, at any status;
+// only authors see which comments are theirs.
 func TestComments(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -64,7 +64,7 @@ func TestComments(t *testing.T) {
 		if page.Count != 2 || len(page.Comments) != 2 || page.Comments[0].AuthorName != "bob" || page.Comments[1].AuthorName != "" {
 			t.Errorf("%q sees %+v", name, page)
 		} else if page.Comments[0].Mine != (name == "bob") || page.Comments[1].Mine != (name == "ann") {
-			t.Errorf("%q is told of the wrong ones that they are his: %+v", name, page)
+			t.Errorf("%q gets the wrong comments as their own: %+v", name, page)
 		}
 	}
 	part, a := ok[api.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1"}, http.StatusOK)
@@ -112,7 +112,8 @@ func TestBadComments(t *testing.T) {
 	}
 }
 
-// What an official hides is gone with the answer, but for him and its author.
+// A comment that an official hides is gone with the answer, except for
+// officials and its author.
 func TestHiddenComments(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

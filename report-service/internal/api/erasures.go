@@ -17,15 +17,15 @@ func (h erasureHandlers) operations() operations {
 	}
 }
 
-// requestErasure handles POST /admin/reports/erasures. Who is to be erased is in
-// the body, because paths are in logs.
+// requestErasure handles POST /admin/reports/erasures. The person's id is in
+// the body, because logs contain paths.
 func (h erasureHandlers) requestErasure(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[ErasureRequest](r)
 	if err != nil {
 		return err
 	}
 	if req.UserID != req.ConfirmUserID {
-		return fault.NewInvalid("/confirm_user_id", "want the same as in user_id")
+		return fault.NewInvalid("/confirm_user_id", "must be the same as user_id")
 	}
 	state, err := h.erasures.Request(r.Context(), caller(r).ID, req.UserID)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
-// OutboxFigures reads what the history keeps of the outbox and of this replica's
-// relay, each by the name of its series.
+// OutboxFigures returns the figures of the outbox and of this replica's relay
+// for the history, by the names of their series.
 func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figures {
 	state := r.State()
 	f := history.Figures{
@@ -24,7 +24,7 @@ func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figure
 		f.Levels["confirm_p50_ms"] = milliseconds(state.ConfirmP50)
 		f.Levels["confirm_p99_ms"] = milliseconds(state.ConfirmP99)
 	}
-	if stats, err := o.Recent(ctx); err == nil { // the row that cannot be written either says that it failed
+	if stats, err := o.Recent(ctx); err == nil { // if it fails, writing the history fails, too, and is logged
 		f.Levels["pending"] = float64(stats.Pending)
 		f.Levels["oldest_pending_seconds"] = stats.OldestAge.Seconds()
 	}

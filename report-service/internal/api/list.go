@@ -20,7 +20,7 @@ func (h reportHandlers) listMyReports(w http.ResponseWriter, r *http.Request) er
 	return h.list(w, r, report.Filter{Reporter: caller(r).ID})
 }
 
-// list answers with a page of what filter and the query let pass.
+// list answers with a page of the reports that match filter and the query.
 func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
 	query := r.URL.Query()
 	if err := readFilter(query, &filter); err != nil {
@@ -48,7 +48,7 @@ func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter repo
 	return service.Encode(w, http.StatusOK, pageOf(page))
 }
 
-// readFilter adds to filter what the query asks for.
+// readFilter adds the conditions of the query to filter.
 func readFilter(query url.Values, filter *report.Filter) (err error) {
 	for _, status := range query["status"] {
 		filter.Statuses = append(filter.Statuses, report.Status(status))
@@ -70,7 +70,7 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 	return nil
 }
 
-// intParam returns the number that the query has under a name.
+// intParam returns the integer in the query parameter with the name.
 func intParam(r *http.Request, name string) (int, error) {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil {
@@ -79,6 +79,6 @@ func intParam(r *http.Request, name string) (int, error) {
 	return n, nil
 }
 
-// invalid is the problem with a value that the document let pass and that we
-// read more strictly, such as a number with a sign.
+// invalid refuses a value that the document allows and that we read more
+// strictly, such as a number with a sign.
 func invalid(name string, err error) error { return fault.NewInvalid(name, err.Error()) }

@@ -10,7 +10,7 @@ import (
 // maxMapPoints is how many reports a map shows one by one.
 const maxMapPoints = 150
 
-// listMapPoints handles GET /map/points. What it answers is the same for everyone.
+// listMapPoints handles GET /map/points. Its answer is the same for everyone.
 func (h reportHandlers) listMapPoints(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	var filter report.Filter

@@ -26,7 +26,7 @@ type ModerationStore interface {
 
 type moderationHandlers struct {
 	moderation  ModerationStore
-	workbench   workbenchHandlers  // answer with what officials then see
+	workbench   workbenchHandlers  // answers with the details that officials see
 	complaining *ratelimit.Limiter // by user
 }
 
@@ -85,7 +85,7 @@ func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request)
 	}
 	for i, n := range req.Notes {
 		if _, given := words.Notes[n.Version]; given {
-			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "the note is given twice")
+			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "must not name a note twice")
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}

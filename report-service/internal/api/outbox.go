@@ -77,7 +77,7 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	if id := query.Get("report_id"); id != "" {
-		filter.ReportID = uuid.MustParse(id) // the document let it pass
+		filter.ReportID = uuid.MustParse(id) // the document has checked it
 	}
 	page, err := h.outbox.List(r.Context(), filter)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h outboxHandlers) outboxAudit(w http.ResponseWriter, r *http.Request) erro
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// orZero returns what p points to, or the zero value, which the answer leaves
+// orZero returns the value behind p, or the zero value, which the answer leaves
 // out.
 func orZero[T any](p *T) T {
 	var zero T

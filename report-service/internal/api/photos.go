@@ -27,24 +27,25 @@ import (
 )
 
 const (
-	// maxPicture is above what a picture of the largest size may have: 2048 ×
-	// 2048 pixels of noise.
+	// maxPicture is above the largest possible picture: 2048 × 2048 pixels of
+	// noise.
 	maxPicture = 8 << 20
-	// uploadRate is how many bytes a second a replica takes of all uploads
-	// together: what comes faster waits on its way. Nobody waits for a photo as
-	// others do for their requests, which wait for what the disk, the network and
-	// the processors do for photos: docs/decisions/0021-photos.md has the figures.
+	// uploadRate is how many bytes a second a replica accepts from all uploads
+	// together: faster uploads are slowed down. A photo is less urgent than
+	// other requests, which compete with it for the disk, the network and the
+	// processors: docs/decisions/0021-photos.md has the figures.
 	uploadRate = 16 << 20
-	// uploadBurst is what arrives as fast as it can: a photo of a telephone.
+	// uploadBurst is how many bytes are not slowed down: a photo of a
+	// telephone.
 	uploadBurst = 4 << 20
-	// uploadRead is how much of an upload is read at a time. A hundred that wait
-	// for one another get on in less than a second each.
+	// uploadRead is how much of an upload is read at a time. With 100
+	// concurrent uploads each still makes progress every second.
 	uploadRead = 64 << 10
-	// forgetTimeout bounds the deletion of an upload that came to nothing.
+	// forgetTimeout bounds the deletion of a useless upload.
 	forgetTimeout = 10 * time.Second
 )
 
-// A PhotoStore keeps what is known of photos, but for their bytes.
+// A PhotoStore keeps photos, except for their bytes.
 type PhotoStore interface {
 	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.User) error
 	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
@@ -56,7 +57,7 @@ type PhotoStore interface {
 	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error)
 }
 
-// Files keep what is uploaded, and the pictures that are served.
+// Files keeps uploads, and the pictures that are served.
 type Files interface {
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
 	Get(ctx context.Context, key string, limit int64) ([]byte, error)
@@ -90,8 +91,8 @@ func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
 	return next
 }
 
-// putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on to
-// the storage as they come; whether they are a picture, the worker finds out.
+// putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on
+// to the storage as they arrive; the worker checks whether they are a picture.
 func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := caller(r)
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
@@ -117,12 +118,12 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	body.hash.Sum(upload.Hash[:0])
 	if wanted != nil && !bytes.Equal(wanted, upload.Hash[:]) {
 		h.forget(r, upload.Key)
-		return fault.NewInvalid("Content-Digest", "want the digest of the body: it arrived as something else")
+		return fault.NewInvalid("Content-Digest", "must be the digest of the body: another body arrived")
 	}
 	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
 	photo, added, err := h.photos.Add(ctx, upload, by)
-	if !added && (err == nil || fault.KindOf(err) != "") { // after another error there may be a row
+	if !added && (err == nil || fault.KindOf(err) != "") { // after other errors a row may exist
 		h.forget(r, upload.Key)
 	}
 	if err != nil {
@@ -136,15 +137,15 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, status, photoOf(photo))
 }
 
-// An uploadBody is the body of a request on its way to the storage, which cannot
-// tell whether it broke off.
+// An uploadBody is the body of a request on its way to the storage. It records
+// whether the body broke off, which the storage cannot tell.
 type uploadBody struct {
 	ctx   context.Context // of the request
 	r     io.Reader
 	limit *rate.Limiter // of all uploads together
 	hash  hash.Hash
 	n     int64
-	err   error // that reading ended with, but for io.EOF
+	err   error // that ended the reading, except for io.EOF
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
@@ -161,29 +162,29 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// problem tells the client why its body was not read.
+// problem returns why the body was not read.
 func (b *uploadBody) problem() error {
 	if _, ok := errors.AsType[*http.MaxBytesError](b.err); ok {
 		return b.err
 	}
 	if errors.Is(b.err, os.ErrDeadlineExceeded) {
-		return service.RequestTimeout.New("the body did not go on arriving")
+		return service.RequestTimeout.New("the body stopped arriving")
 	}
 	return service.MalformedBody.New("the body ended early")
 }
 
-// forget deletes an upload that is no photo's. What it does not get to, the
-// worker's upkeep finds.
+// forget deletes an upload that belongs to no photo. The worker's upkeep
+// deletes the uploads that it misses.
 func (h photoHandlers) forget(r *http.Request, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forgetTimeout)
 	defer cancel()
 	if err := h.files.Delete(ctx, key); err != nil {
-		h.log.Warn().Err(err).Msg("deleting an upload failed, upkeep will")
+		h.log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
 }
 
-// contentDigest returns the SHA-256 that the client says its body has (RFC 9530),
-// or nil if it does not say.
+// contentDigest returns the SHA-256 in the request's Content-Digest (RFC 9530),
+// or nil without one.
 func contentDigest(r *http.Request) ([]byte, error) {
 	for entry := range strings.SplitSeq(r.Header.Get("Content-Digest"), ",") {
 		encoded, ok := strings.CutPrefix(strings.TrimSpace(entry), "sha-256=:")
@@ -192,7 +193,7 @@ func contentDigest(r *http.Request) ([]byte, error) {
 		}
 		digest, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, ":"))
 		if err != nil || len(digest) != sha256.Size || !strings.HasSuffix(encoded, ":") {
-			return nil, fault.NewInvalid("Content-Digest", "want sha-256=:<base64 of 32 bytes>:")
+			return nil, fault.NewInvalid("Content-Digest", "must be sha-256=:<base64 of 32 bytes>:")
 		}
 		return digest, nil
 	}
@@ -221,8 +222,8 @@ func (h photoHandlers) listHeldPhotos(w http.ResponseWriter, r *http.Request) er
 	return service.Encode(w, http.StatusOK, photosOf(photos))
 }
 
-// removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
-// deletes the files; nobody gets them from now on.
+// removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The files are no
+// longer served; the worker's upkeep deletes them.
 func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error {
 	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
 		return err
@@ -267,7 +268,7 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 			return storageFault(err)
 		}
 	}
-	// If this fails, the worker's upkeep finds files of no photo.
+	// If this fails, the worker's upkeep deletes the files.
 	redacted, err = h.photos.Replace(r.Context(), pathID(r), pathPhoto(r), redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
@@ -275,8 +276,8 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 	return service.Encode(w, http.StatusOK, photoOf(redacted))
 }
 
-// getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
-// is no document in any case.
+// getPicture handles GET /photos/{id}/{name}. Pictures are made by the worker,
+// and browsers must not treat them as documents in any case.
 func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error {
 	photo, err := h.photos.Get(r.Context(), pathID(r), caller(r))
 	if err != nil {
@@ -293,7 +294,7 @@ func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error 
 	header := w.Header()
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("Cache-Control", "no-store")
-	if photo.State == report.PhotoReady { // an id never has another picture
+	if photo.State == report.PhotoReady { // the picture of an id never changes
 		tag := fmt.Sprintf(`"%s-%d"`, photo.ID, size)
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 		header.Set("ETag", tag)
@@ -302,16 +303,15 @@ func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error 
 			return nil
 		}
 	}
-	// It is small, and goes whole to whoever asks for a range of it, which RFC
-	// 9110, 14.2 allows: http.ServeContent would tell what is wrong with a range
-	// in plain text.
+	// It is small, and is sent whole even if a range is requested, as RFC 9110,
+	// 14.2 allows: http.ServeContent would answer a faulty range in plain text.
 	header.Set("Content-Type", "image/jpeg")
 	header.Set("Content-Length", strconv.Itoa(len(file)))
-	_, _ = w.Write(file) // a client that left is no fault of ours
+	_, _ = w.Write(file) // the client may have left
 	return nil
 }
 
-// picture returns a picture that was made.
+// picture returns a picture from the storage.
 func (h photoHandlers) picture(ctx context.Context, key string) ([]byte, error) {
 	file, err := h.files.Get(ctx, key, maxPicture)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -323,16 +323,17 @@ func (h photoHandlers) picture(ctx context.Context, key string) ([]byte, error) 
 	return file, nil
 }
 
-// storageFault tells the client of an error of the storage as much as is his
-// concern: whether it passes by itself.
+// storageFault hides storage errors from the client, except whether retrying
+// can help.
 func storageFault(err error) error {
 	if errors.Is(err, blob.ErrFull) {
-		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
+		return &fault.Error{Kind: report.StorageFull, Msg: "photos cannot be accepted until an operator makes room", Err: err}
 	}
-	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is unavailable", Err: err}
 }
 
-// pathPhoto returns the id of the photo in the path, which the document let pass.
+// pathPhoto returns the id of the photo in the path, which the document has
+// checked.
 func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
 
 func photoOf(p report.Photo) Photo {

@@ -76,8 +76,8 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 	return service.Encode(w, http.StatusOK, out)
 }
 
-// queueFilter reads what an official asks for. A search for nothing but
-// punctuation finds nothing.
+// queueFilter reads the filter of an official's request. A search for nothing
+// but punctuation finds nothing.
 func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err error) {
 	query := r.URL.Query()
 	if err := readFilter(query, &filter); err != nil {
@@ -116,7 +116,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
-// readPage reads which page of the list that filter shows is asked for.
+// readPage reads the cursor and the limit of a list with a filter.
 func readPage(r *http.Request, filter report.Filter) (after *report.Cursor, limit int, err error) {
 	if query := r.URL.Query(); query.Has("cursor") {
 		if after, err = report.ParseCursor(query.Get("cursor")); err == nil {
@@ -130,7 +130,7 @@ func readPage(r *http.Request, filter report.Filter) (after *report.Cursor, limi
 	return after, limit, err
 }
 
-var errTime = errors.New("want a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
+var errTime = errors.New("must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
 
 func taskOf(t report.Task) Task {
 	out := Task{

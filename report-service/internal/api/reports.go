@@ -77,7 +77,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	// What is answered is known before the report is stored, and stored with it.
+	// The answer is known before the report is stored, and is stored with it.
 	body, err := json.Marshal(reportOf(filing.View()))
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
@@ -107,8 +107,8 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-// idempotentOf returns nil without a key. The same request is one with the same
-// content, however it was written down.
+// idempotentOf returns nil without a key. Requests with the same content count
+// as the same, however it is formatted.
 func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {
@@ -194,7 +194,7 @@ func ifMatch(r *http.Request) (report.Versions, error) {
 	return versions, nil
 }
 
-// pathID returns the id in the path, which the document let pass.
+// pathID returns the id in the path, which the document has checked.
 func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
 
 // caller returns who makes the request.

@@ -2,8 +2,8 @@
 //
 // docs/openapi/report-service.yaml is its source: the routes, the roles that
 // may use them, and what a request may contain are read from it at start, and
-// the types in types.gen.go are generated from it. A request that breaks the
-// document is refused with all its faults before a handler sees it.
+// the types in types.gen.go are generated from it. A request that violates the
+// document is refused with all its faults before it reaches a handler.
 package api
 
 import (
@@ -30,12 +30,12 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// changeTimeout is how long a change may wait until it is decided. Most clients
-// have given up by then, and may have sent something else since. What the
-// process finds after it was frozen is refused as well.
+// changeTimeout is how long a change may wait until it is decided. After that
+// most clients have given up, and may have sent another request. So changes
+// that a process finds after it was frozen are refused as well.
 const changeTimeout = 5 * time.Second
 
-// A Config is what the API works with.
+// A Config is what the API needs.
 type Config struct {
 	Reports    ReportStore
 	Comments   CommentStore // nil in a city whose residents write none
@@ -61,15 +61,16 @@ type Config struct {
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
 
-	// How often a user may file reports, or report abuse, vote, and comment.
+	// How often a user may file reports (and, separately, report abuse), vote
+	// and comment.
 	ReportsPerUser, VotesPerUser, CommentsPerUser ratelimit.Limit
 }
 
 // unlimited is the timeout of an operation that takes as long as its client.
 const unlimited time.Duration = -1
 
-// An operation answers one operation of the document. Each names its timeout,
-// so that none gets one that nobody chose.
+// An operation answers one operation of the document. Each states its timeout,
+// so that none gets a default that nobody chose.
 type operation struct {
 	handler service.HandlerFunc
 	timeout time.Duration
@@ -84,7 +85,7 @@ type operations map[string]operation
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// formats are the formats of strings that only this document names.
+// formats are the formats of strings that only this document uses.
 var formats = openapi.Formats{
 	"bbox":     func(s string) error { _, err := report.ParseBox(s); return err },
 	"cursor":   func(s string) error { _, err := report.ParseCursor(s); return err },
@@ -128,8 +129,8 @@ func New(cfg Config) (http.Handler, error) {
 	return r, err
 }
 
-// handlersOf returns the handlers of all parts, bounded by their timeouts. An
-// error names an operation that lacks one of them, or that two parts have.
+// handlersOf returns the handlers of all parts, bounded by their timeouts. It
+// refuses an operation that lacks either, or that two parts have.
 func handlersOf(parts ...operations) (openapi.Handlers, error) {
 	handlers := make(openapi.Handlers)
 	for _, part := range parts {
@@ -149,15 +150,15 @@ func handlersOf(parts ...operations) (openapi.Handlers, error) {
 	return handlers, nil
 }
 
-// limited refuses what a user does more often than l has it. What failed does
-// not count: somebody who repeats what an outage refused is not punished for it.
+// limited refuses requests of a user beyond l. Failed requests do not count:
+// users who repeat what an outage refused are not punished for it.
 func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		user := caller(r).ID
 		if wait := l.Take(user); wait > 0 {
 			problem := service.TooManyRequests
 			problem.RetryAfter = wait
-			return problem.New("too many of this user")
+			return problem.New("too many requests of this user")
 		}
 		err := h(w, r)
 		if err != nil {

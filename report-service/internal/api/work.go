@@ -107,7 +107,7 @@ func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error
 	}
 	text := strings.TrimSpace(req.Text)
 	if text == "" {
-		return fault.NewInvalid("/text", "want more than white space")
+		return fault.NewInvalid("/text", "must not be blank")
 	}
 	if err := h.workbench.AddNote(r.Context(), pathID(r), text, caller(r).AsOfficial()); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (h workbenchHandlers) setTemplates(w http.ResponseWriter, r *http.Request) 
 	given := make(map[int32]bool)
 	for i, t := range req.Templates {
 		if given[t.ID] {
-			return fault.NewInvalid(fmt.Sprintf("/templates/%d/id", i), "another template has it")
+			return fault.NewInvalid(fmt.Sprintf("/templates/%d/id", i), "must not be in another template")
 		}
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}

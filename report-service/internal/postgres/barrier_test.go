@@ -13,8 +13,8 @@ import (
 )
 
 // A change was given up while its commit waited for a standby, which makes it
-// visible on this server alone. Whoever asks for it again is told that it is
-// done only once a standby has it: a failover would lose it.
+// visible on this server alone. Its repetition is answered only once a standby
+// has it, because a failover would lose it.
 func TestRepetitionWaitsForAStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.StartServer(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// BeginBulkMove notes that an official is about to move many reports, and
+// BeginBulkMove records that an official is about to move many reports, and
 // returns the number of the entry. If the same request was answered before, it
-// returns the answer instead.
+// returns that answer instead.
 func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error) {
 	if idempotent != nil {
 		key, stored := s.db.hashKey(idempotent), storedResponse{locked: true}
@@ -38,8 +38,8 @@ func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempo
 	return id, nil, nil
 }
 
-// EndBulkMove notes which reports were not moved, together with the answer for
-// repetitions.
+// EndBulkMove records which reports were not moved, together with the answer
+// for repetitions.
 func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error {
 	var end pgx.Batch // one transaction as well
 	end.Queue(`update bulk_moves set refused = $2 where id = $1`, id, refused)

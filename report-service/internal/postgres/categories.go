@@ -13,11 +13,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// categoryLife is how long categories are remembered. They change by hand,
-// and rarely; one that is not known is looked up at once.
+// categoryLife is how long categories are cached. They change by hand, and
+// rarely; an id that is not in the cache is queried at once.
 const categoryLife = time.Minute
 
-// errNoCategory is the failure that a report is about no category that exists.
+// errNoCategory refuses a report whose category does not exist.
 var errNoCategory = fault.NewInvalid("/category_id", "there is no such category")
 
 // Categories returns every category by id.

@@ -57,9 +57,9 @@ func (f *fixture) said(on uuid.UUID, reader report.User) (texts []string, count 
 	return texts, page.Count
 }
 
-// What is announced of a comment is the same whoever wrote it, and for whoever
-// filed the report: also of his own, anonymous one, which would give him away
-// if it were for nobody.
+// The announcement of a comment does not depend on its author, and is for the
+// reporter: even for the reporter's own, anonymous comment, because a message
+// for nobody would reveal its author.
 func TestCommentIsAnnouncedWithoutItsAuthor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -130,8 +130,8 @@ func TestCommentOncePerKey(t *testing.T) {
 	}
 }
 
-// A hidden comment is for officials and whoever wrote it, until it is shown again;
-// open pages are told both times, and no one is notified.
+// Officials and its author see a hidden comment, until it is shown again; open
+// pages are updated both times, and no one is notified.
 func TestHiddenComment(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -243,7 +243,7 @@ func TestPagesOfComments(t *testing.T) {
 	}
 }
 
-// The comments of whoever is erased stay, and are nobody's.
+// The comments of an erased person are kept without an author.
 func TestErasedComments(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

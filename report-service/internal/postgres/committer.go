@@ -25,14 +25,14 @@ const (
 	// the first of them waits for the last.
 	maxBatch = 64
 	// maxCommits is how many batches are written at a time. It is one as long
-	// as what gathers meanwhile fits into the next: two halves cost the database
-	// more than a whole.
+	// as the changes that gather during a commit fit into the next batch: two
+	// halves cost the database more than a whole.
 	maxCommits = 4
-	// slowCommit is how long nothing may begin or end before another batch is
+	// slowCommit is how long no batch may begin or end before another one is
 	// written beside those under way: one slow commit does not hold up others.
 	slowCommit = 20 * time.Millisecond
 	// workTimeout bounds the wait for a connection, and each transaction. It is
-	// far above what either takes, and below the time after which a client gives
+	// far above what either takes, and below the time after which clients give
 	// up.
 	workTimeout = 10 * time.Second
 )
@@ -48,14 +48,14 @@ type change interface {
 	scope() scope
 	// read queues the locks, and the queries on which the change depends.
 	read(r *readBatch)
-	// write decides by what was read, and adds the rows. An error refuses the
-	// change, and nothing may have been added then.
+	// write decides with the results of read, and adds the rows. A change that returns
+	// an error must not have added any.
 	write(w *writeBatch) error
 }
 
-// A scope is what a change must have for itself.
+// A scope is what a change needs exclusively.
 type scope struct {
-	subject uuid.UUID // the report, or whatever else the change is about; zero for none
+	subject uuid.UUID // the report, or another subject of the change; zero for none
 	voter   string    // empty if the change needs the whole subject
 }
 
@@ -72,8 +72,8 @@ type scope struct {
 //	   ▼
 //	answered
 //
-// A request whose report another session has locked goes on waiting, in a
-// batch of that report alone, which waits for the lock.
+// A request whose report another session has locked keeps waiting, in a batch
+// of that report alone, which waits for the lock.
 type request struct {
 	change    change
 	scope     scope
@@ -92,13 +92,13 @@ const (
 	taken
 )
 
-// errLate is the outcome of a change that was not decided by its deadline.
+// errLate refuses a change that was not decided by its deadline.
 var errLate = fault.New(fault.Unavailable, "the request has waited too long")
 
 // take reports whether the change is to be made: its caller still waits, and
-// its deadline has not passed by either clock. The context alone does not tell:
-// in a process that was frozen its timer fires late, and the monotonic clock
-// stops with the machine.
+// its deadline has not passed by either clock. Checking the context is not
+// enough: in a process that was frozen its timer fires late, and the monotonic
+// clock stops with the machine.
 func (r *request) take(now time.Time) bool {
 	if r.state.Load() == taken { // the batch was halved
 		return true
@@ -120,19 +120,19 @@ func (r *request) take(now time.Time) bool {
 type batch struct {
 	requests []*request
 	scopes   map[scope]struct{}
-	// waitsForLock has the batch wait for a lock that another session holds.
-	// All its requests are about one report, and it is not counted among those
-	// whose number is limited.
+	// waitsForLock makes the batch wait for a lock that another session holds.
+	// All its requests are about one report, and it does not count towards
+	// maxCommits.
 	waitsForLock bool
 	locked       []*request // those whose reports another session has locked
-	err          error      // the database was not reached, and nothing was tried
+	err          error      // the database could not be reached, and no change was tried
 }
 
-// A committer writes the changes of requests. Those that come at the same time
+// A committer writes the changes of requests. Requests that arrive together
 // share a transaction: while one batch is written, the next gathers. A request
-// that comes alone goes at once.
+// that arrives alone is written at once.
 //
-// Changes of one report never are in two batches at a time, which would wait
+// Changes of one report are never in two batches at a time, which would wait
 // for each other's lock.
 type committer struct {
 	pool         *pgxpool.Pool
@@ -147,17 +147,17 @@ type committer struct {
 
 	written chan *batch
 
-	// What follows is Run's alone.
-	queue        []*request           // what waits longer, in the order of arrival
-	locked       []*batch             // those that have yet to wait for a lock
-	subjects     map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
+	// The fields below belong to Run.
+	queue        []*request           // gathered and waiting, in the order of arrival
+	locked       []*batch             // those that do not wait for their lock yet
+	subjects     map[uuid.UUID]*batch // the batch that has a report, or is about to wait for it
 	commits      int                  // batches under way
 	lockWaits    int                  // batches under way that wait for a lock
 	lastProgress time.Time            // when a batch last began or ended
 }
 
-// newCommitter returns one that leaves half of the pool's connections to others
-// when many reports are locked, as by a replica that is frozen.
+// newCommitter returns a committer that leaves half of the pool's connections
+// to others while many reports are locked, for example by a frozen replica.
 func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
 	return &committer{
 		pool: pool, keys: keys, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
@@ -165,11 +165,11 @@ func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards
 	}
 }
 
-// errClosed is the outcome of a change that comes after the end.
+// errClosed refuses a change that arrives after the end.
 var errClosed = fault.New(fault.Unavailable, "the service is stopping")
 
-// do has a change made, together with others or alone, and returns its own
-// outcome. If ctx ends before the change is taken, nothing of it is written.
+// do makes a change, together with others or alone, and returns its outcome. If
+// ctx ends before the change is taken, nothing of it is written.
 func (c *committer) do(ctx context.Context, ch change) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *committer) do(ctx context.Context, ch change) error {
 	}
 }
 
-// Run writes what comes until ctx ends, and then what it has.
+// Run writes changes until ctx ends, and then those that it still has.
 func (c *committer) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	slow := time.NewTimer(slowCommit)
@@ -219,7 +219,7 @@ func (c *committer) Run(ctx context.Context) error {
 		case <-c.wake:
 		case b := <-c.written:
 			c.finish(b, time.Now())
-		case <-slow.C: // next has another look
+		case <-slow.C: // try again to form a batch
 		case <-end:
 			end = nil
 			c.mu.Lock()
@@ -231,8 +231,8 @@ func (c *committer) Run(ctx context.Context) error {
 	return nil
 }
 
-// gather takes what came. It is put off until a batch may begin, so that the
-// batch has what comes at the last moment, too.
+// gather moves the pending requests to the queue. It runs just before a batch
+// begins, so that the batch includes those that arrive at the last moment.
 func (c *committer) gather() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,8 +241,8 @@ func (c *committer) gather() {
 	c.pending = c.pending[:0]
 }
 
-// next returns the batch that may begin now, or nil. It has what can go
-// together, in the order of arrival.
+// next returns the batch that may begin now, or nil. Its requests are those
+// that can go together, in the order of arrival.
 func (c *committer) next(now time.Time) *batch {
 	if len(c.locked) > 0 && c.lockWaits < c.maxLockWaits {
 		b := c.locked[0]
@@ -282,7 +282,7 @@ func (c *committer) next(now time.Time) *batch {
 	return b
 }
 
-// fits reports whether r can be in b. A change without a subject always can.
+// fits reports whether r can join b. A change without a subject always can.
 func (c *committer) fits(b *batch, r *request) bool {
 	if r.scope.subject == uuid.Nil {
 		return true
@@ -303,8 +303,8 @@ func (c *committer) add(b *batch, r *request) {
 	}
 }
 
-// finish lets others have what b had. Each report that another session has
-// locked gets a batch of its own.
+// finish releases the connection and the scopes that b held. Each report that
+// another session has locked gets a batch of its own.
 func (c *committer) finish(b *batch, now time.Time) {
 	for s := range b.scopes {
 		delete(c.subjects, s.subject)
@@ -315,7 +315,7 @@ func (c *committer) finish(b *batch, now time.Time) {
 		c.commits--
 		c.lastProgress = now
 	}
-	if b.err != nil { // each of those that wait would find the same, after as long
+	if b.err != nil { // the waiting requests would fail likewise, after the same time
 		c.gather()
 		for _, r := range c.queue {
 			r.outcome <- b.err
@@ -356,21 +356,22 @@ func (c *committer) write(ctx context.Context, b *batch) {
 			answered = append(answered, r)
 		}
 	}
-	c.written <- b // first, so that the next batch is on its way meanwhile
+	c.written <- b // first, so that the next batch begins while these are answered
 	for _, r := range answered {
 		r.outcome <- r.err
 	}
 }
 
-// apply makes changes in one transaction. If one of them breaks it, it makes
-// each half in its own, until the one that breaks it is alone.
+// apply makes changes in one transaction. If one of them breaks the
+// transaction, apply makes each half in its own, until the faulty change is
+// alone.
 func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) {
 	err := c.transact(ctx, conn, requests, waitForLocks)
 	if err == nil {
 		return
 	}
-	// This severity says for certain that the transaction did not happen, and that
-	// the server would take another.
+	// This severity is certain proof that the transaction did not happen, and
+	// that the server accepts another.
 	failure, ok := errors.AsType[*pgconn.PgError](err)
 	if undone := ok && failure.SeverityUnlocalized == "ERROR"; undone && len(requests) > 1 {
 		half := len(requests) / 2
@@ -383,10 +384,10 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 	}
 }
 
-// transact makes changes in one transaction and sets the outcome of each. An
-// error says that the transaction failed, whatever was set.
+// transact makes changes in one transaction and sets the outcome of each. If it
+// returns an error the transaction failed, whatever was set.
 //
-// Once begun it goes on even if the clients have left: to give up half way
+// Once begun it continues even if the clients have left: giving up half way
 // would cost the connection, and leave open whether the changes were made.
 func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
@@ -418,8 +419,8 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 
 	writes := &writeBatch{keys: c.keys}
 	for _, r := range requests {
-		// A report was not found, which may be because another session has locked
-		// it: only a batch that waits for locks can tell.
+		// The report may be missing because another session has locked it: only
+		// a batch that waits for locks can tell.
 		report := reads.locks[r.scope.subject]
 		r.locked = report != nil && !report.found && !waitForLocks
 		if !r.locked && r.take(time.Now()) {

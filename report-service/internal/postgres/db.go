@@ -30,7 +30,7 @@ import (
 type DB struct {
 	pool       *pgxpool.Pool
 	keys       *event.Keyring // seals recipients; secrets of other uses derive from it
-	hashKeys   [][]byte       // of idempotency keys, the one in use first
+	hashKeys   [][]byte       // of idempotency keys, the current one first
 	committer  *committer
 	categories cached[map[int32]report.Category]
 	calendar   cached[calendar.Calendar]
@@ -56,9 +56,10 @@ func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) 
 func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
 
 // change changes a report, hidden or not, in a transaction of its own: it locks
-// the report, waiting for it, lets decide add what is to be written, writes
-// that, commits, and wakes the relay. Whatever the committer does not write goes
-// this way, so that no change forgets one of them.
+// the report, waiting for the lock, calls decide, writes the rows that decide
+// added, commits, and wakes the relay. Every change that does not go through
+// the committer goes through here, so that none of these steps can be
+// forgotten.
 func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
 	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		l, err := lockReport(ctx, tx, id)
@@ -69,7 +70,8 @@ func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l
 	})
 }
 
-// transaction is change for a decision that finds and locks its reports itself.
+// transaction is change for decisions that find and lock their reports
+// themselves.
 func (db *DB) transaction(ctx context.Context, decide func(tx pgx.Tx, w *writeBatch) error) error {
 	w := db.newWrites()
 	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
@@ -84,8 +86,8 @@ func (db *DB) transaction(ctx context.Context, decide func(tx pgx.Tx, w *writeBa
 	return err
 }
 
-// newWrites returns an empty batch for a transaction that somebody else commits,
-// who has to send it before and to wake the relay afterwards.
+// newWrites returns an empty batch for a transaction that the caller commits:
+// the caller sends the batch before, and wakes the relay afterwards.
 func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys} }
 
 // lockReport locks the row of a report, hidden or not, and waits for it.
@@ -116,7 +118,8 @@ func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// wake calls committed, once the rows are, with the shards that have messages.
+// wake calls committed with the shards that have messages. The transaction must
+// be committed.
 func (w *writeBatch) wake(committed func(shards.Set)) {
 	var written shards.Set
 	for _, r := range w.outbox {
@@ -127,8 +130,8 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 	}
 }
 
-// collect returns all rows of a query, each as scan reads it; its error names
-// what was done.
+// collect returns all rows of a query, each read by scan; what describes the
+// query in errors.
 func collect[T any](ctx context.Context, q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, what string, scan pgx.RowToFunc[T], sql string, args ...any,
@@ -151,8 +154,8 @@ type cached[T any] struct {
 	readAt time.Time
 }
 
-// get returns the value as it was within life, reading it if need be. It is
-// shared: nobody may change it.
+// get returns the value as it was within life, reading it if necessary. Callers
+// share it and must not change it.
 func (c *cached[T]) get(ctx context.Context, life time.Duration, read func(context.Context) (T, error)) (T, error) {
 	c.mu.Lock()
 	value, fresh := c.value, time.Since(c.readAt) < life

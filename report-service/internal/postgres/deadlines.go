@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// overdueRows is how many reports fall overdue in one transaction.
+	// overdueRows is how many reports become overdue in one transaction.
 	overdueRows = 200
-	// A step of the job for deadlines looks at so many reports, and leaves half of
-	// the time to others.
+	// deadlineRows is how many reports a step of the job for deadlines
+	// examines. The job leaves half of the time to others.
 	deadlineRows = 5000
 )
 
@@ -31,13 +31,14 @@ const (
 // inserts the row, with its name.
 var system = report.Official{ID: "system"}
 
-// Deadlines are until when the city wants to have finished its work on reports.
+// Deadlines are the times by which the city intends to finish its work on
+// reports.
 type Deadlines struct{ db *DB }
 
 // NewDeadlines returns the deadlines in db.
 func NewDeadlines(db *DB) *Deadlines { return &Deadlines{db} }
 
-// Calendar returns when the city works, as it was within a minute.
+// Calendar returns when the city works, at most a minute old.
 func (s *Deadlines) Calendar(ctx context.Context) (calendar.Calendar, error) {
 	return s.db.workdays(ctx)
 }
@@ -48,7 +49,8 @@ func (db *DB) workdays(ctx context.Context) (calendar.Calendar, error) {
 	})
 }
 
-// readCalendar returns the calendar that operators set, or one that never rests.
+// readCalendar returns the calendar that operators set, or one that is always
+// open.
 func readCalendar(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (calendar.Calendar, error) {
@@ -75,9 +77,9 @@ func readCalendar(ctx context.Context, q interface {
 	return c, nil
 }
 
-// SetCalendar replaces the calendar, and the targets of all categories: one that
-// is not in targets has none. They hold for reports whose clock begins within a
-// minute or later.
+// SetCalendar replaces the calendar and the targets of all categories: a
+// category that is not in targets has none. They apply to reports whose clock
+// begins a minute later at the latest.
 func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
 	week, err := json.Marshal(c.Week)
 	if err != nil {
@@ -99,13 +101,13 @@ func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, target
 		if err != nil {
 			return fmt.Errorf("set calendar: %w", err)
 		}
-		// With the row locked, nobody else replaces the targets meanwhile.
+		// The lock on the row keeps others from replacing the targets.
 		var known int
 		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
 			return fmt.Errorf("select categories: %w", err)
 		}
 		if known != len(categories) {
-			return fault.NewInvalid("/targets", "want categories that exist")
+			return fault.NewInvalid("/targets", "must name existing categories only")
 		}
 		_, err = tx.Exec(ctx, `
 			update categories c set target_hours = r.hours
@@ -135,8 +137,8 @@ func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
 		where id = $1`, id, d.Since, d.Used, d.Target, d.Level, d.DueAt, d.NextAt, d.Waiting)
 }
 
-// SetWaiting notes that the city waits for the resident, or that it does so no
-// more. Meanwhile the report does not fall overdue.
+// SetWaiting records that the city waits for the resident, or has stopped
+// waiting. While it waits the report does not become overdue.
 func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		days, err := readCalendar(ctx, tx)
@@ -154,7 +156,7 @@ func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, 
 		case d.Waiting == waiting:
 			return nil // it is so already
 		case l.Status.Closed():
-			return fault.New(report.Closed, "nobody waits for a report that is "+string(l.Status))
+			return fault.New(report.Closed, "the report is "+string(l.Status)+", and waits for nobody")
 		}
 		kind, deadline := report.StartedWaiting, days.Wait
 		if !waiting {
@@ -166,15 +168,16 @@ func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, 
 	})
 }
 
-// OverdueJob returns the job that finds reports whose time is over, and tells the
-// officials. There is nothing to catch up with: a report is found whenever the job
-// runs next, on one level after the other.
+// OverdueJob returns the job that finds overdue reports and notifies the
+// officials. It needs no catching up: its next run finds the reports of missed
+// runs, level by level.
 func (s *Deadlines) OverdueJob() schedule.Job {
 	return schedule.Job{Name: "overdue", When: schedule.Every(time.Minute), Step: s.overdueStep}
 }
 
-// overdueStep raises the level of some reports: with the event that tells, and a
-// trace for officials. What another transaction has locked is next minute's.
+// overdueStep raises the level of some reports, with an event and an act for
+// officials. Reports that another transaction has locked are left to the next
+// minute.
 func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
 	days, err := readCalendar(ctx, tx)
 	if err != nil {
@@ -214,7 +217,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 			Subject: subject(&l.Filing, l.Version, l.now), CategoryID: l.Category.ID, CategoryName: l.Category.Name,
 			DueAt: l.deadline.DueAt.Unix(), Level: int32(raised.Level),
 		}
-		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // it is no resident's
+		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // for no resident
 			return schedule.Progress{}, err
 		}
 		queueDeadline(&w.others, l.ID, raised)
@@ -230,9 +233,10 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 }
 
 // DeadlinesJob returns the job that starts the clocks of open reports that have
-// none although their category has a target: it had none when they were filed, or
-// a version that knew no targets took them. Their time begins now, so that a city
-// that sets its first targets is not told of its whole past.
+// none although their category has a target: the target is younger than the
+// report, or an earlier version without targets took the report. Their time
+// begins now, so that a city that sets its first targets does not receive
+// alerts about its whole past.
 func (s *Deadlines) DeadlinesJob() schedule.Job {
 	return schedule.Job{Name: "deadlines", When: schedule.Every(24 * time.Hour), Step: s.deadlinesStep}
 }
@@ -254,7 +258,7 @@ func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.R
 	if err != nil && !last {
 		return schedule.Progress{}, fmt.Errorf("list reports: %w", err)
 	}
-	// What another transaction has locked is the next run's.
+	// Reports that another transaction has locked are left to the next run.
 	rows, err := tx.Query(ctx, `
 		select r.id, c.target_hours * interval '1 hour', clock_timestamp()
 		from reports r join categories c on c.id = r.category_id

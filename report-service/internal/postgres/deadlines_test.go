@@ -52,8 +52,8 @@ func (f *fixture) overdue(id uuid.UUID) (levels []int32) {
 	return levels
 }
 
-// A report falls overdue at each level once, whoever runs the job how often, and
-// officials are told of a title and a time, and of nobody.
+// A report becomes overdue at each level once, however many replicas run the
+// job, and the message for officials has a title and a time, and names nobody.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	for _, privacy := range []report.Privacy{report.Public, report.Anonymous} {
@@ -103,8 +103,8 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// The relay is woken for what the job has written once that is committed, and
-// not when it has found nothing.
+// The job wakes the relay once its messages are committed, and not when it has
+// found nothing.
 func TestOverdueWakesTheRelay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -125,8 +125,8 @@ func TestOverdueWakesTheRelay(t *testing.T) {
 	}
 }
 
-// While the city waits for the resident the clock stands still, and a report that
-// is closed, or a duplicate, does not fall overdue.
+// While the city waits for the resident the clock is stopped, and a closed
+// report or a duplicate does not become overdue.
 func TestNotOverdue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -147,7 +147,7 @@ func TestNotOverdue(t *testing.T) {
 		t.Error("the city waits for the resident of a closed report, want that refused")
 	}
 
-	// What was left before it waited is left afterwards.
+	// The remaining time is the same as before it waited.
 	if err := f.deadlines.SetWaiting(t.Context(), waiting.ID, false, "", olga); err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +159,14 @@ func TestNotOverdue(t *testing.T) {
 		t.Errorf("levels %v, want the first", levels)
 	}
 
-	// Reopened, the clock begins anew.
+	// When the report is reopened, its clock starts again.
 	f.mustMove(closed.ID, report.InProgress, "not done after all")
 	if n := f.number(`select count(*) from reports where id = $1 and overdue_level = 0 and due_at > now() + interval '50 minutes'`, closed.ID); n != 1 {
 		t.Error("a report that was reopened has no new time")
 	}
 }
 
-// What operators set is what they get, and what new reports keep to.
+// Operators get back the calendar that they set, and new reports follow it.
 func TestSetCalendar(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -16,15 +16,16 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// endsInterval is about how often closed originals are looked for whose
-// duplicates did not follow at once: because this replica died, or another has
-// closed them and died. followTimeout bounds one look.
+// endsInterval is about how often closed originals are searched whose
+// duplicates did not follow at once, because the replica that closed them died.
+// followTimeout bounds one search.
 const (
 	endsInterval  = 30 * time.Second
 	followTimeout = 20 * time.Second
 )
 
-// Duplicates are reports about what another report, the original, is about.
+// Duplicates are reports about the same problem as another report, the
+// original.
 type Duplicates struct {
 	db      *DB
 	reports *Reports
@@ -33,13 +34,13 @@ type Duplicates struct {
 // NewDuplicates returns the duplicates in db.
 func NewDuplicates(db *DB) *Duplicates { return &Duplicates{db, NewReports(db)} }
 
-// Set notes that a report is about what the original is about, or
-// with uuid.Nil that it is not. If the original is closed the report follows
-// it soon.
+// Set marks a report as a duplicate of the original, or with uuid.Nil as none.
+// If the original is closed the report follows it soon.
 func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.Official) error {
 	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
-		// Both rows are locked, in one order for all: the original is not closed,
-		// and neither of them gets an original of its own, meanwhile.
+		// Both rows are locked, always in the same order, so that until the
+		// commit the original is not closed and neither gets an original of its
+		// own.
 		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
 			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
 			from reports r where r.id = any($1) order by r.id for no key update`, []uuid.UUID{id, original})
@@ -71,17 +72,17 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 	return err
 }
 
-// follow has the duplicates of closed originals follow soon. It never blocks.
+// follow wakes Duplicates.Run. It never blocks.
 func (db *DB) follow() {
 	select {
 	case db.ends <- struct{}{}:
-	default: // it is due already
+	default: // it is awake already
 	}
 }
 
-// Run moves duplicates to the status in which their original was
-// closed, each with an event of its own, until ctx ends. Any number of replicas
-// may do so: a report that is there already stays as it is.
+// Run moves duplicates to the status in which their original was closed, each
+// with an event of its own, until ctx ends. Any number of replicas may run it:
+// a report that already has the status stays as it is.
 func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -99,9 +100,9 @@ func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 	}
 }
 
-// end moves the duplicates of all originals that wait for it. An
-// original is done when each of its duplicates is closed: if this process dies
-// before, another goes on.
+// end moves the duplicates of all closed originals. An original is done when
+// each of its duplicates is closed: if this process dies before, another
+// continues.
 func (s *Duplicates) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
@@ -121,12 +122,12 @@ func (s *Duplicates) end(ctx context.Context) error {
 		for _, id := range end.Duplicates {
 			_, err := s.reports.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
 			refused, ok := errors.AsType[*fault.Error](err)
-			// A duplicate that is closed otherwise, or gone, has its end.
+			// A duplicate that was closed otherwise, or deleted, is done.
 			if err != nil && (!ok || refused.Kind == fault.Unavailable) {
 				return fmt.Errorf("move duplicate: %w", err)
 			}
 		}
-		// Another end of the same original may have taken the place of this one.
+		// Another end of the same original may have replaced this one.
 		_, err := s.db.pool.Exec(ctx, `
 			delete from duplicate_ends where original = $1 and status = $2 and note = $3`, end.Original, end.Status, end.Note)
 		if err != nil {

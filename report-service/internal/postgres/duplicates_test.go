@@ -16,7 +16,7 @@ import (
 
 var olga = report.Official{ID: "olga", Name: "Olga"}
 
-// runDuplicates has duplicates follow their originals until the test ends.
+// runDuplicates moves duplicates after their originals until the test ends.
 func (f *fixture) runDuplicates() {
 	f.t.Helper()
 	ctx, end := context.WithCancel(context.WithoutCancel(f.t.Context()))
@@ -54,7 +54,7 @@ func (f *fixture) mustMark(id, original uuid.UUID) {
 	}
 }
 
-// followed waits until no duplicate has to follow any more.
+// followed waits until all duplicates have followed.
 func (f *fixture) followed() {
 	f.t.Helper()
 	eventually.True(f.t, "the duplicates have followed", func() bool {
@@ -63,8 +63,8 @@ func (f *fixture) followed() {
 	})
 }
 
-// The duplicates end with their original, each with an event of its own to who
-// filed it. None of the events names the others, or who filed which.
+// The duplicates end with their original, each with an event of its own for its
+// reporter. None of the events names other reports or reporters.
 func TestDuplicatesEndWithTheOriginal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -102,7 +102,7 @@ func TestDuplicatesEndWithTheOriginal(t *testing.T) {
 }
 
 // A replica dies between the end of the original and that of its duplicates:
-// the next one goes on, and nobody is told twice.
+// the next one continues, and nobody is notified twice.
 func TestDuplicatesEndAfterACrash(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -150,7 +150,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	f.mustMark(late, original)
 	eventually.True(f.t, "the late duplicate follows", func() bool { return f.status(late) == report.Resolved })
 	if got := f.status(duplicate); got != report.Pending {
-		t.Errorf("what is no duplicate any more is %s", got)
+		t.Errorf("a report that is no longer a duplicate is %s", got)
 	}
 	work, err := f.workbench.Details(t.Context(), duplicate)
 	if err != nil || work.Original != nil || len(work.Acts) != 2 {

@@ -9,8 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// shownReporter returns the reporter as a message may name him: not at all when the
-// report is anonymous.
+// shownReporter returns the reporter that a message may name: none for an
+// anonymous report.
 func shownReporter(f *report.Filing) report.Reporter {
 	if f.Privacy != report.Public {
 		return report.Reporter{}
@@ -18,7 +18,7 @@ func shownReporter(f *report.Filing) report.Reporter {
 	return f.Reporter
 }
 
-// subject returns what a message says of the report f, which a change at the
+// subject returns what a message says about the report f, which a change at the
 // time at has brought to version.
 func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	s := event.Subject{
@@ -31,8 +31,8 @@ func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	return s
 }
 
-// namelessSubject is subject without the reporter, also of a public report: who
-// uploaded a photo or wrote a comment is said nowhere.
+// namelessSubject is subject without the reporter, also for a public report: no
+// message says who uploaded a photo or wrote a comment.
 func namelessSubject(f *report.Filing, at time.Time) event.Subject {
 	s := subject(f, f.Version, at)
 	s.ReporterID = ""

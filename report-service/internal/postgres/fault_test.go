@@ -60,7 +60,7 @@ func TestClientLeavesInMidChange(t *testing.T) {
 		t.Errorf("the report is %+v, error %v; want the vote on it", view, err)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
-		t.Errorf("%d connections were opened anew", got-opened)
+		t.Errorf("%d connections were opened again", got-opened)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestClientLeavesWhileTheReportIsLocked(t *testing.T) {
 		t.Errorf("rows %v, want the other vote alone", got)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
-		t.Errorf("%d connections were opened anew", got-opened)
+		t.Errorf("%d connections were opened again", got-opened)
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Map returns the reports that filter lets pass, which has a box: one by one if
+// Map returns the reports that match filter, which has a box: one by one if
 // there are at most maxPoints, and in clusters of the grid if there are more.
 func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
 	var q query
 	q.filter(filter)
-	// One more than is wanted tells that there are too many.
+	// One row more than allowed shows that there are too many.
 	sql := `select r.id, r.title, r.status, r.latitude, r.longitude from reports r` + q.where() + ` limit ` + q.arg(maxPoints+1)
 	points, err := collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
 		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)

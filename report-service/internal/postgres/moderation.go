@@ -19,11 +19,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Moderation is what officials do to what everybody reads, and what residents
-// complain about.
+// Moderation hides and redacts reports, and keeps residents' complaints about
+// them.
 type Moderation struct {
 	db        *DB
-	abuseKeys [][]byte // of who complains, the one in use first
+	abuseKeys [][]byte // of complainants, the current one first
 }
 
 // NewModeration returns the moderation of the reports in db.
@@ -31,8 +31,8 @@ func NewModeration(db *DB) *Moderation {
 	return &Moderation{db: db, abuseKeys: db.keys.Derive(abusePurpose)}
 }
 
-// Hide hides a report from everybody but officials and whoever filed it, and
-// settles what residents complained about. One that is hidden stays so.
+// Hide hides a report from everybody but officials and its reporter, and
+// settles the complaints about it. A hidden one stays hidden.
 func (s *Moderation) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
 	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		ok, err := l.Hide(reason, ifMatch, time.Now())
@@ -46,7 +46,7 @@ func (s *Moderation) Hide(ctx context.Context, id uuid.UUID, reason string, ifMa
 }
 
 // Unhide shows a hidden report to everybody again. If it is a duplicate whose
-// original was closed meanwhile, it follows.
+// original was closed while it was hidden, it follows.
 func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
 	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		reason := l.HiddenReason
@@ -70,8 +70,8 @@ func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Ve
 	return err
 }
 
-// Redact puts other words in the place of those of a report, hidden or not. The
-// words that were there are kept nowhere.
+// Redact replaces words of a report, hidden or not. The old words are kept
+// nowhere.
 func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
 	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		if err := l.Redact(r, time.Now()); err != nil {
@@ -86,14 +86,14 @@ func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewordin
 			if tag.RowsAffected() == 0 {
 				return "", fault.NewInvalid("/notes", fmt.Sprintf("the history has no note of version %d", version))
 			}
-			// Who follows the original must not bring the words back.
+			// The duplicates that follow must not bring the old words back.
 			w.others.Queue(`
 				update duplicate_ends e set note = $2 from (
 					select to_status from status_history where report_id = $1 and report_version = $3
 				) h where e.original = $1 and e.status = h.to_status`, id, note, version)
 		}
 		w.others.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, l.Title, r.Description)
-		// A repetition of the request that filed it gets what the first got.
+		// A repetition of the request that filed it gets the stored answer.
 		w.others.Queue(`
 			update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb
 				|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
@@ -103,8 +103,8 @@ func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewordin
 	})
 }
 
-// moderate runs do in a transaction that has locked the report, and announces
-// what it changed: what to tell other officials it returns. Empty is nothing.
+// moderate changes a report by do and announces the change. do returns the note
+// that other officials see; an empty one means that nothing changed.
 func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
 	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
 ) error {
@@ -123,16 +123,15 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 	})
 }
 
-// redactedNotes returns the versions of a report whose announcements have notes
-// that are others by now.
+// redactedNotes returns the versions of a report whose notes were redacted
+// after they had been announced.
 func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error) {
 	return collect(ctx, tx, "select redacted notes", pgx.RowTo[int64],
 		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
-// reportModerated returns the announcement of what an official did to what others see
-// of f. Of a hidden report it has no words but the reason, which is for whoever
-// filed it.
+// reportModerated announces an official's act on f. For a hidden report it
+// contains no words but the reason, which is for the reporter.
 func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
 	m := &event.ReportModerated{
 		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
@@ -155,8 +154,8 @@ func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64
 // abusePurpose derives the secret under which complaints are kept.
 const abusePurpose = "cityconnect/report-service/abuse"
 
-// complainant returns by what a complaint of a user about a report is known.
-// With a hash alone, whoever can read the table would find him by trying all.
+// complainant identifies a user's complaint about a report. A plain hash would
+// let anybody who can read the table find the user by trying all.
 func complainant(key []byte, reportID uuid.UUID, userID string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(reportID[:])
@@ -172,8 +171,8 @@ func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
 	return hashes
 }
 
-// Complain notes what a resident says is wrong with a report. He is heard once
-// about each: what he says again changes nothing.
+// Complain records a resident's complaint about a report. Each resident has one
+// complaint per report: further ones change nothing.
 func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
 	hashes := complainants(s.abuseKeys, id, userID)
 	var found bool
@@ -198,7 +197,8 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 
 const settleSQL = `update abuse_reports set settled_at = now() where report_id = $1 and settled_at is null`
 
-// DismissComplaints notes that an official has found nothing wrong with a report.
+// DismissComplaints records that an official has found nothing wrong with a
+// report.
 func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		tag, err := tx.Exec(ctx, settleSQL, id)
@@ -212,11 +212,12 @@ func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by rep
 	})
 }
 
-// maxComplaints is how many complaints about a report are read: more say no more.
+// maxComplaints is how many complaints about a report officials see: more would
+// add nothing.
 const maxComplaints = 20
 
-// Flagged returns the reports about which residents have complained, those with
-// most complaints first.
+// Flagged returns the reports with open complaints, those with most complaints
+// first.
 func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
 	tasks, err := collect(ctx, s.db.pool, "select suspects", scanTask, taskSQL+`
 		where r.id in (
@@ -237,7 +238,7 @@ func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedRe
 		if err != nil {
 			return nil, err
 		}
-		if len(complaints) > 0 { // or they were settled just now
+		if len(complaints) > 0 { // otherwise they were settled just now
 			suspects = append(suspects, report.FlaggedReport{Task: task, Complaints: complaints})
 		}
 	}
@@ -247,8 +248,8 @@ func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedRe
 	return suspects, nil
 }
 
-// eraseComplaints removes what a person complained about. Nothing in a row leads
-// to him, so that each is asked whether it is his.
+// eraseComplaints removes a person's complaints. A row does not identify its
+// author, so that the hash of each report is compared.
 func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()

@@ -154,7 +154,7 @@ func TestHiddenDuplicateFollowsLater(t *testing.T) {
 	eventually.True(f.t, "it follows", func() bool { return f.status(duplicate.ID) == report.Resolved })
 }
 
-// Whoever is erased has complained about nothing any more.
+// The complaints of an erased person are deleted.
 func TestErasedComplaints(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

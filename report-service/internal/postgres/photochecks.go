@@ -14,11 +14,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// An Unchecked is a photo that the worker has to look at.
+// An Unchecked is a photo that the worker has to check.
 type Unchecked struct {
-	Key      string // of what was uploaded
-	Checking bool   // false if nobody waits for the verdict any more
-	Uploader string // the id of who is told how far it is; empty for nobody
+	Key      string // of the upload
+	Checking bool   // false if no verdict is needed
+	Uploader string // the id of the user who sees the progress; empty for nobody
 }
 
 // PhotoChecks is the photo worker's side of Photos.
@@ -27,8 +27,8 @@ type PhotoChecks struct{ db *DB }
 // NewPhotoChecks returns the checks of the photos in db.
 func NewPhotoChecks(db *DB) *PhotoChecks { return &PhotoChecks{db} }
 
-// UploadToCheck returns what was uploaded as a photo. The uploader is the
-// report's reporter, or the official whose act it was.
+// UploadToCheck returns the upload of a photo. The uploader is the report's
+// reporter, or the official who added it.
 func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
 	var u Unchecked
 	err := s.db.pool.QueryRow(ctx, `
@@ -47,10 +47,11 @@ func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unche
 	return u, nil
 }
 
-// Judge writes what the worker found about the photo of a message from queue,
-// together with who is told of it and with the note that the message had its
-// effect. Seen is true if it had it before. Kept is true if the pictures are to
-// stay: of a photo that was refused, or removed meanwhile, they are not.
+// Judge writes the worker's verdict on the photo of a message from queue,
+// together with its announcement and the record that the message was handled.
+// Seen is true if the message was handled before. Kept is true if the pictures
+// are to stay: those of a photo that was refused, or removed while it was
+// checked, are not.
 func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
@@ -67,7 +68,7 @@ func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Messag
 
 func judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
 	l, err := lockReport(ctx, tx, reportID)
-	if errors.Is(err, report.ErrNotFound) { // and its photos with it
+	if errors.Is(err, report.ErrNotFound) { // deleted, and its photos with it
 		return false, nil
 	}
 	if err != nil {
@@ -88,14 +89,14 @@ func judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.U
 		update photos set state = $2, reason = $3, width = nullif($4, 0), height = nullif($5, 0), changed_at = now() where id = $1`,
 		photo, string(state), string(v.Reason), v.Width, v.Height)
 	switch {
-	case l.HiddenReason != "": // nothing of the report is announced: who sees it asks for its photos
+	case l.HiddenReason != "": // nothing about the report is announced: its readers list the photos
 	case state == report.PhotoReady:
 		l.ShowPhoto(time.Now())
 		w.update(l)
 		err = w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, trace)
 	case state == report.PhotoRefused:
 		uploader := l.Reporter.ID
-		if p.Official { // who asks for the photos of the report finds the reason
+		if p.Official { // the list of the report's photos has the reason
 			uploader = ""
 		}
 		err = w.enqueue(photoRefused(&l.Filing, photo, v.Reason, time.Now()), uploader, trace)
@@ -106,15 +107,15 @@ func judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.U
 	return state != report.PhotoRefused, nil
 }
 
-// A Leftover is a photo of which files are left that nobody needs any more.
+// A Leftover is a photo with files that are no longer needed.
 type Leftover struct {
 	Photo    uuid.UUID
-	Upload   string // its key; empty if it is gone
-	Pictures bool   // whether its pictures are to go, too
+	Upload   string // its key; empty if it is deleted
+	Pictures bool   // whether its pictures are to be deleted, too
 }
 
-// Leftovers returns photos of which files are to be deleted: what was uploaded,
-// once there is a verdict; and everything of those that nobody sees any more.
+// Leftovers returns photos with files to delete: the upload once there is a
+// verdict, and all files of refused and removed photos.
 func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
 	return collect(ctx, s.db.pool, "select leftovers", pgx.RowToStructByPos[Leftover], `
 		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
@@ -122,7 +123,7 @@ func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, err
 		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
 }
 
-// Cleaned notes that the files of a leftover are gone.
+// Cleaned records that the files of a leftover are deleted.
 func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
 	_, err := s.db.pool.Exec(ctx, `
 		update photos set upload = null, cleaned = $2 and state in ('refused', 'removed')
@@ -133,15 +134,14 @@ func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// UnknownUploads returns those of the keys under which nothing was uploaded that
-// a photo has.
+// UnknownUploads returns the keys that are not the upload of any photo.
 func (s *PhotoChecks) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select k from unnest($1::text[]) k where not exists (select from photos where upload = k)`, keys)
 }
 
-// UnknownPhotos returns those of the ids that belong to no photo which has
-// pictures, or may come to have some.
+// UnknownPhotos returns the ids without a photo that has pictures, or may get
+// some.
 func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select i from unnest($1::text[]) i
@@ -153,8 +153,8 @@ func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) (
 }
 
 // RefuseDead refuses the photos whose message became a dead letter of queue,
-// because the worker dies of them for instance, and closes those letters. It
-// returns how many there were.
+// for instance because they crash the worker, and closes those letters. It
+// returns their number.
 func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
 	dead, err := collect(ctx, s.db.pool, "select dead letters", pgx.RowToStructByPos[struct {
 		Letter        int64

@@ -88,7 +88,7 @@ func TestAddPhoto(t *testing.T) {
 	for _, err := range []error{
 		f.photos.CheckUpload(t.Context(), filed.ID, uuid.New(), bobUploads),
 		func() error { _, _, err := f.photos.Add(t.Context(), upload(filed, "x"), bobUploads); return err }(),
-		func() error { _, _, err := f.photos.Add(t.Context(), again, bobUploads); return err }(), // what he must not learn of
+		func() error { _, _, err := f.photos.Add(t.Context(), again, bobUploads); return err }(), // which bob must not see
 	} {
 		wantKind(t, err, report.NotReporter)
 	}

@@ -15,7 +15,7 @@ import (
 
 // viewSQL selects reports as the reader $1 may see them; the reader is empty
 // for someone who is not signed in. The id of a reporter, and the name of an
-// anonymous one, do not leave the database. A reporter who was erased is no row.
+// anonymous one, do not leave the database. An erased reporter has no row.
 const viewSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
@@ -34,8 +34,8 @@ type Reports struct{ db *DB }
 // NewReports returns the reports in db.
 func NewReports(db *DB) *Reports { return &Reports{db} }
 
-// Get returns a report as reader may see it. One that is hidden is seen by
-// officials, and by whoever filed it.
+// Get returns a report as reader may see it. Only officials and its reporter
+// see a hidden one.
 func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
 	v, err := scanView(s.db.pool.QueryRow(ctx, viewSQL+`
 		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
@@ -77,14 +77,14 @@ func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User)
 	if err != nil {
 		return nil, err
 	}
-	if len(changes) == 0 { // every report has the entry of its filing
+	if len(changes) == 0 { // every report has an entry for its filing
 		return nil, report.ErrNotFound
 	}
 	return changes, nil
 }
 
-// List returns a page of the reports that filter lets pass, in its order, as
-// reader may see them: those after the cursor, or the first ones without one.
+// List returns a page of the reports that match filter, in its order, as reader
+// may see them: those after the cursor, or the first ones without a cursor.
 func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
@@ -130,8 +130,8 @@ func (q *query) where() string {
 
 // page returns the end of a statement that selects reports r: the conditions,
 // with one for those after the cursor, the order and the limit. It selects one
-// report more than asked for, which tells whether there is another page. order
-// is the order alone.
+// report more than limit, which shows whether there is another page. order is
+// only the order.
 func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, order string) {
 	column, beyond, direction := "r.created_at", "<", "desc"
 	switch f.Order {
@@ -165,14 +165,14 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.category_id = any(%s)`, f.Categories)
 	}
 	switch {
-	case f.Reporter != "": // who sees his own, whatever officials think of them
+	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)
 	case f.Hidden:
 		q.and(`r.hidden_reason is not null`)
 	default:
 		q.and(`r.hidden_reason is null`)
 	}
-	if end, ok := report.ReferenceOf(f.Words); ok { // or else it is a word of that form
+	if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
 		q.and(`(r.search @@ to_tsquery('simple', %s) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
 	} else if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
@@ -207,8 +207,8 @@ func (q *query) filter(f report.Filter) {
 	}
 }
 
-// prefixes asks for each of words as the beginning of one. They are letters,
-// digits and marks only, so that quoting them is enough.
+// prefixes matches each of words as a prefix. They contain letters, digits and
+// marks only, so that quoting them is enough.
 func prefixes(words []string) string {
 	terms := make([]string, len(words))
 	for i, word := range words {

@@ -72,8 +72,9 @@ func idsOf(views []report.View) []uuid.UUID {
 	return ids
 }
 
-// Whoever turns the pages sees every report that stood when he began, once,
-// although others are filed meanwhile, several of them at the same instant.
+// A reader who turns the pages sees every report that existed at the start
+// once, although others are filed at the same time, several of them at the same
+// instant.
 func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -117,7 +118,7 @@ func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	}
 }
 
-// What a reader is shown depends on who he is, and never tells more.
+// What a reader sees depends on who they are, and never reveals more.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
-// A Retention says how long what is kept here is kept. Reports stay.
+// A Retention says how long histories and audits are kept. Reports stay.
 type Retention struct {
 	History retention.Period `env:"HISTORY_RETENTION" envDefault:"730d"`
 	Audit   retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
@@ -28,8 +28,8 @@ func (r Retention) Tasks() []retention.Task {
 		removal("complaints", r.Audit, `
 			delete from abuse_reports where ctid = any(array(
 				select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`),
-		// This log grows fastest, and is in the order of time: none but its oldest
-		// entries is read.
+		// This log grows fastest, and is in the order of time: only its oldest
+		// entries are read.
 		removal("audit", r.Audit, `
 			delete from outbox_audit where id in (
 				select id from (select id, at from outbox_audit order by id limit $2) oldest where at < now() - $1::interval)`),
@@ -39,7 +39,7 @@ func (r Retention) Tasks() []retention.Task {
 		removal("bulk_moves", r.Audit, `
 			delete from bulk_moves where id in (
 				select id from bulk_moves where at < now() - $1::interval order by id limit $2)`),
-		// A key that is just replaced is left alone.
+		// A key that another transaction is replacing is skipped.
 		removal("idempotency_keys", retention.Period(keyLife), `
 			delete from idempotency_keys where key_hash in (
 				select key_hash from idempotency_keys

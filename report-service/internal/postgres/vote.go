@@ -28,7 +28,8 @@ type voteChange struct {
 	tally  report.Tally
 }
 
-// scope lets the votes of others on the same report be written together.
+// scope allows votes of other voters on the same report in the same
+// transaction.
 func (c *voteChange) scope() scope { return scope{c.id, c.ballot.Voter} }
 
 func (c *voteChange) read(r *readBatch) {

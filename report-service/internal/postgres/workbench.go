@@ -13,14 +13,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A Workbench is what officials see of reports and do to them, unseen by
-// residents.
+// A Workbench is the officials' side of reports, which residents do not see.
 type Workbench struct{ db *DB }
 
 // NewWorkbench returns the workbench on db.
 func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
 
-// Details returns what officials know of a report.
+// Details returns what officials know about a report.
 func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
 	rows, err := s.db.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
 	if err != nil {
@@ -33,7 +32,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err != nil {
 		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
 	}
-	// The first entry of the history is the filing, which is no official's act.
+	// The first entry of the history is the filing, which is not an official's
+	// act.
 	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
 		var assignee, assigneeName, department *string
 		var departmentID *int32
@@ -69,8 +69,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	return report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}, nil
 }
 
-// Assign gives a report to an official, a department, both or none. Who has it
-// already keeps it, and nothing is noted.
+// Assign assigns a report to an official, a department, both or none. An
+// assignment that changes nothing is not recorded.
 func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}

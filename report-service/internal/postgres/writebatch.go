@@ -26,10 +26,10 @@ type writeBatch struct {
 	changed []*lockedReport
 	votes   []voteRow
 	outbox  []outboxRow
-	others  pgx.Batch // whatever is rare, after all rows above are there
-	acts    []actRow  // last: they may be about rows of others
+	others  pgx.Batch // rare statements, after all rows above are written
+	acts    []actRow  // last, because they may refer to rows of others
 
-	doneBefore bool // a change was made already, and its caller is told so
+	doneBefore bool // a change had been made before, and its caller gets the same answer
 }
 
 type newFiling struct {
@@ -58,7 +58,7 @@ type outboxRow struct {
 	headers  json.RawMessage
 }
 
-// An actRow is what an official did to a report. Only other officials see it.
+// An actRow is an official's act on a report. Only officials see it.
 type actRow struct {
 	reportID uuid.UUID
 	by       report.Official
@@ -76,9 +76,9 @@ func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
 	return w.enqueueSealed(m, w.keys.Seal(m.About().ReportID, reporterID), trace)
 }
 
-// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The lock
-// on the report is held by then. A message that breaks the contract fails the
-// change: no reader would accept it.
+// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The
+// caller holds the lock on the report. A message that breaks the contract fails
+// the change, because no consumer would accept it.
 func (w *writeBatch) enqueueSealed(m event.Message, recipient, trace string) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
@@ -105,7 +105,7 @@ type outboxHeaders struct {
 // record adds an act, together with the name that its official has now.
 func (w *writeBatch) record(a actRow) { w.acts = append(w.acts, a) }
 
-// update notes that a change altered the report's row.
+// update marks the report's row as changed.
 func (w *writeBatch) update(l *lockedReport) {
 	if !l.changed {
 		l.changed = true
@@ -134,7 +134,7 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 	if len(w.acts) > 0 {
 		w.queueActs(b)
 	}
-	if w.doneBefore && len(w.outbox) == 0 { // rows of the outbox make the commit wait as well
+	if w.doneBefore && len(w.outbox) == 0 { // with outbox rows, the commit itself waits for the standby
 		b.Queue(pgpool.BarrierSQL)
 	}
 }
@@ -184,9 +184,9 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))
 }
 
-// queueChanged has each report looked up by its id: PostgreSQL may not plan
-// another way, which would suit a table that is still small, and be kept while it
-// grows. The settings end with the transaction.
+// queueChanged makes PostgreSQL look up each report by its id: it must not plan
+// a join that suits a small table, and keep it when the table has grown. The
+// settings end with the transaction.
 func (w *writeBatch) queueChanged(b *pgx.Batch) {
 	b.Queue(`select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)`)
 	b.Queue(`
@@ -228,7 +228,7 @@ func (w *writeBatch) queueVotes(b *pgx.Batch) {
 }
 
 // queueOutbox numbers the rows in the order in which the changes were decided,
-// which is that of the versions.
+// which is the order of the versions.
 func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 	b.Queue(`
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
@@ -245,7 +245,7 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 
-// queueActs writes what officials did, and their names.
+// queueActs writes the acts and the names of their officials.
 func (w *writeBatch) queueActs(b *pgx.Batch) {
 	var officials []report.Official
 	for _, a := range w.acts {
@@ -272,7 +272,7 @@ func (w *writeBatch) queueActs(b *pgx.Batch) {
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
 }
 
-// queueOfficials writes the names of officials who act themselves.
+// queueOfficials writes the names of officials as they signed in.
 func queueOfficials(b *pgx.Batch, officials ...report.Official) {
 	b.Queue(`
 		insert into officials (id, name)
@@ -282,8 +282,8 @@ func queueOfficials(b *pgx.Batch, officials ...report.Official) {
 		column(officials, func(o report.Official) string { return o.Name }))
 }
 
-// namedOfficialSQL writes the name of an official whom somebody else names: one
-// that is known stays, because its owner's own is the one to believe.
+// namedOfficialSQL writes the name that another user gave for an official: a
+// known one stays, because it comes from the official's own sign-in.
 const namedOfficialSQL = `insert into officials (id, name) values ($1, $2) on conflict do nothing`
 
 // column returns one value of each row, as a type that pgx encodes without
@@ -296,8 +296,7 @@ func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
 	return values
 }
 
-// key returns id as a type that pgx does not take the long way round, by its
-// text.
+// key returns id as a type that pgx encodes without a detour through its text.
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // optionalKey is key, and null for the zero id.

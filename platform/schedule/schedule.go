@@ -96,6 +96,10 @@ type Progress struct {
 	Total  int64           // what the whole run has to do, as far as it is known; 0 keeps what was said before
 	Pause  time.Duration   // before the next step, to leave time to others
 	Last   bool            // whether nothing is left to do
+	// AfterCommit, unless it is nil, is called once the step's transaction is
+	// committed: to wake whoever reads what it wrote. It must not block. If the
+	// process dies before, nobody calls it.
+	AfterCommit func()
 }
 
 // A State is how far a run is.
@@ -484,6 +488,9 @@ func (s *Scheduler) step(ctx context.Context, job Job, c *claim) (p Progress, er
 		}
 		return nil
 	})
+	if err == nil && p.AfterCommit != nil {
+		p.AfterCommit()
+	}
 	return p, err
 }
 

@@ -148,6 +148,29 @@ func TestRestartsDoNotDelay(t *testing.T) {
 	h.until(1, `select count(*) from schedule_runs where state = 'done'`)
 }
 
+// AfterCommit sees what the step wrote, and is not called for a step whose
+// transaction failed at its commit.
+func TestAfterCommit(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.exec(`create table effects (n int unique deferrable initially deferred)`)
+	h.waited("job", 1)
+	seen := make(chan int, 2)
+	h.start(h.scheduler(schedule.Job{Name: "job", When: seldom,
+		Step: func(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
+			rows := 2 - run.Failures // two of the same number fail the commit
+			_, err := tx.Exec(ctx, `insert into effects select $1 from generate_series(1, $2)`, run.Failures, rows)
+			after := func() { seen <- h.count(`select count(*) from effects`)*10 + run.Failures }
+			return schedule.Progress{Last: true, AfterCommit: after}, err
+		}}))
+	h.until(1, `select count(*) from schedule_runs where failures = 1 and owner is null`)
+	h.exec(`update schedule_runs set resume_at = now()`)
+	h.until(1, `select count(*) from schedule_runs where state = 'done'`)
+	if got := <-seen; got != 11 || len(seen) > 0 {
+		t.Errorf("called with %d rows after %d failures, then %d more calls; want once, with the row of the second attempt", got/10, got%10, len(seen))
+	}
+}
+
 // A step that fails takes back what it did, is told so, and is repeated.
 func TestStepFails(t *testing.T) {
 	t.Parallel()

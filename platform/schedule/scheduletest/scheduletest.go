@@ -20,8 +20,14 @@ func Run(ctx context.Context, pool *pgxpool.Pool, job schedule.Job) error {
 			p, err = job.Step(ctx, tx, run)
 			return err
 		})
-		if err != nil || p.Last {
+		if err != nil {
 			return err
+		}
+		if p.AfterCommit != nil {
+			p.AfterCommit()
+		}
+		if p.Last {
+			return nil
 		}
 		run.Cursor, run.Done = p.Cursor, run.Done+p.Done
 	}

@@ -1,10 +1,10 @@
 // Command relay runs a relay in a process of its own for scripts/bench, which
 // is another module and cannot import the relay.
 //
-// It relays until its input ends, and runs two commands from there: "wake" does
-// what a commit does, and "rate N SECONDS" commits N rows a second, each of
-// which wakes the relay as report-service would. At the end it prints what the
-// relay measured as one line of JSON.
+// It relays until its input ends, and runs two commands from its input: "wake"
+// wakes the relay as a commit does, and "rate N SECONDS" commits N rows a
+// second, each of which wakes the relay as report-service would. At the end it
+// prints the relay's measurements as one line of JSON.
 package main
 
 import (

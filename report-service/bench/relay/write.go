@@ -13,7 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// writers commit at the same time at most.
+// writers is how many commits run at the same time at most.
 const writers = 8
 
 // write commits rows at an even rate, each in a transaction of its own.

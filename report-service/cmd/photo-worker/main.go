@@ -1,11 +1,11 @@
-// Command photo-worker looks at the photos that were uploaded: it takes their
-// messages from queue.photo_checks, makes the pictures that report-service
-// serves, and deletes what was uploaded. It is a process of its own, so that
-// decoding takes neither time nor memory from requests.
+// Command photo-worker checks uploaded photos: it consumes their messages from
+// queue.photo_checks, makes the pictures that report-service serves, and
+// deletes the uploads. It is a process of its own, so that decoding takes
+// neither time nor memory from requests.
 //
 // Any number of them may run. It is configured by its environment alone, see
-// docs/configuration.md. With the argument healthcheck it asks a running one
-// whether it is ready, for containers without a shell.
+// docs/configuration.md. With the argument healthcheck it checks whether a
+// running one is ready, for containers without a shell.
 package main
 
 import (
@@ -41,7 +41,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)
 	}
-	// What a picture leaves behind is collected before the limit is reached.
+	// The garbage of one picture is collected before the limit is reached.
 	debug.SetMemoryLimit(int64(cfg.Memory))
 	log := service.NewLogger(logs, "photo", cfg.LogLevel)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
@@ -69,7 +69,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	waker := relay.NewWaker(cfg.RabbitURL, cfg.Topology, log)
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
-		Store: postgres.NewStore(pool, cfg.Keys, waker.Wake), Files: files,
+		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
 		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Hold: cfg.Moderation == "before",
 		Tell: announcer.Tell, Log: log, Metrics: metrics,
 	}
@@ -106,10 +106,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	return g.Wait()
 }
 
-// idle does nothing until ctx ends, and is well: in a city whose reports have no
-// photos the worker may be started like everywhere else.
+// idle does nothing until ctx ends, and is healthy: a city whose reports have
+// no photos may start the worker as well.
 func idle(ctx context.Context, addr string, metrics *prometheus.Registry, log zerolog.Logger) error {
-	log.Warn().Msg("PHOTO_STORE is empty: reports have no photos, and no upload is looked at")
+	log.Warn().Msg("PHOTO_STORE is empty: reports have no photos, and no upload is checked")
 	operations, err := service.Listen(ctx, addr)
 	if err != nil {
 		return err

@@ -89,8 +89,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// While the storage is away photos wait, and no attempt is spent; afterwards each
-// is judged.
+// While the storage is unavailable photos wait, and no attempt is spent;
+// afterwards each gets its verdict.
 func TestStorageIsAway(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(*system) (away, back func()){
@@ -141,8 +141,8 @@ func unreadableQuarantine(s *system) (away, back func()) {
 	}
 }
 
-// missingFolder has an empty folder in the place of the storage's, as where a disk
-// is not mounted any more.
+// missingFolder replaces the storage's folder by an empty one, as if a disk had
+// been unmounted.
 func missingFolder(s *system) (away, back func()) {
 	away = func() {
 		s.must(os.Rename(s.dir, s.dir+".away"))
@@ -189,8 +189,8 @@ func stoppedServer(s *system) (away, back func()) {
 	}
 }
 
-// What the virus scanner finds something in is refused as that, and shown to
-// nobody. While the scanner is away nothing is shown unscanned, and nothing fails.
+// An infected upload is refused as such, and shown to nobody. While the scanner
+// is unavailable nothing is shown unscanned, and nothing fails.
 func TestVirusScanner(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -289,8 +289,8 @@ func scan(conn net.Conn) {
 	_, _ = io.WriteString(conn, answer)
 }
 
-// Whoever uploaded a photo is told at which stage it is, once for each, in a form
-// that nobody but notification-service can read.
+// Uploaders receive each stage of their photo once, in a form that only
+// notification-service can read.
 func TestTellsStages(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -335,7 +335,7 @@ func TestTellsStages(t *testing.T) {
 	}
 }
 
-// A worker that is told to stop finishes what it has in hand.
+// A worker that is stopped finishes its photos in hand.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -354,8 +354,8 @@ func TestStops(t *testing.T) {
 	eventually.True(s.t, "every photo is ready", func() bool { return s.count(`select count(*) from photos where state <> 'ready'`) == 0 })
 }
 
-// In a city without photos the worker is well, also without a database and a
-// broker, says that it does nothing, and ends when it is told to.
+// In a city without photos the worker is healthy, also without a database and a
+// broker, logs that it is idle, and ends when it is stopped.
 func TestCityWithoutPhotos(t *testing.T) {
 	t.Parallel()
 	const nowhere = "127.0.0.1:1"
@@ -370,7 +370,7 @@ func TestCityWithoutPhotos(t *testing.T) {
 	}
 }
 
-// Files of no photo go once they are old, and others stay.
+// Old files without a photo are deleted, and others stay.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -422,7 +422,7 @@ type system struct {
 	dir       string   // of the storage, where it is a folder
 	url       string   // of the storage
 	env       []string // of the worker, besides what it needs
-	store     *postgres.Store
+	store     *postgres.Photos
 	conn      *amqp.Connection
 	publisher *rabbit.Publisher
 	photos    int
@@ -436,7 +436,7 @@ func newSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store = postgres.NewStore(s.pool, keys, func(shards.Set) {})
+	s.store = postgres.NewPhotos(postgres.NewDB(s.pool, keys, func(shards.Set) {}))
 	return s
 }
 
@@ -463,7 +463,7 @@ func (s *system) add(file []byte) amqp.Publishing {
 	s.must(err)
 	u := report.Upload{ID: uuid.New(), ReportID: reportID, Bytes: int64(len(file)), Hash: sha256.Sum256(file), Key: picture.QuarantineKey()}
 	s.must(files.Put(ctx, u.Key, bytes.NewReader(file), u.Bytes))
-	_, _, err = s.store.AddPhoto(ctx, u, report.PhotoUser{ID: reportID.String()})
+	_, _, err = s.store.Add(ctx, u, report.User{ID: reportID.String()})
 	s.must(err)
 	s.photos++
 	var id uuid.UUID

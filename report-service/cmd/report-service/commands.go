@@ -24,32 +24,31 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// commands are what operators do beside a running service, or without one.
+// commands are for operators, beside a running service or without one.
 var commands = map[string]service.Command{
 	"erase":     erase,
 	"restored":  restored,
 	"republish": republish,
 }
 
-// erase erases the person whose id it reads; docs/privacy.md says what that is.
+// erase erases the person whose id it reads; see docs/privacy.md.
 func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
 	if len(args) > 0 {
 		return errors.New("usage: report-service erase < file with the user's id")
 	}
 	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log), in, out)
+		return erasure.Command(ctx, erasure.New(pool, cfg.Keys, upkeepOf(pool, cfg).ErasureSteps(), log), in, out)
 	})
 }
 
-// restored says that the database was restored, where the service cannot notice;
-// docs/backup.md says when.
+// restored declares that the database was restored, where the service cannot
+// detect it; see docs/backup.md.
 func restored(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
 	if len(args) > 0 {
 		return errors.New("usage: report-service restored")
 	}
 	return withDatabase(ctx, getenv, func(cfg config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		store := postgres.NewStore(pool, cfg.Keys, func(shards.Set) {})
-		n, err := restore.New(pool, store.StartOver, log).Declare(ctx)
+		n, err := restore.New(pool, upkeepOf(pool, cfg).StartOver, log).Declare(ctx)
 		if err == nil {
 			fmt.Fprintf(out, "restore %d: the versions of all reports are above those that were lost\n", n)
 		}
@@ -57,7 +56,7 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 	})
 }
 
-// republish puts back what was published within a window of time.
+// republish publishes the messages of a window of time again.
 func republish(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
 	usage := errors.New("usage: report-service republish -since 2026-11-21T09:00:00Z [-until 2026-11-21T10:00:00Z]")
 	var window outbox.Window
@@ -66,7 +65,7 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 	for name, at := range map[string]*time.Time{"since": &window.Since, "until": &window.Until} {
 		flags.Func(name, "", func(value string) (err error) {
 			if *at, err = time.Parse(time.RFC3339, value); err != nil {
-				return errors.New("want a time such as 2026-11-21T09:00:00Z")
+				return errors.New("must be a time such as 2026-11-21T09:00:00Z")
 			}
 			return nil
 		})
@@ -78,31 +77,37 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 		return usage
 	}
 	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, log zerolog.Logger) error {
-		// No row says who did it, as one does of what the console does: whoever may run
-		// this could write such rows.
+		// Unlike for acts on the console, there is no audit row: anybody who
+		// may run this command could also write such rows.
 		who := "uid " + strconv.Itoa(os.Getuid())
 		if account, err := user.Current(); err == nil {
 			who = account.Username
 		}
-		told := log.With().Str("actor", who).Time("since", window.Since)
+		fields := log.With().Str("actor", who).Time("since", window.Since)
 		if !window.Until.IsZero() {
-			told = told.Time("until", window.Until)
+			fields = fields.Time("until", window.Until)
 		}
-		log = told.Logger()
-		log.Info().Msg("an operator has what was published put back")
-		messages := outbox.NewStore(pool, func(shards.Set) {}) // the relay finds them by itself
+		log = fields.Logger()
+		log.Info().Msg("republishing started")
+		messages := outbox.NewStore(pool, func(shards.Set) {}) // the relay finds them by polling
 		var put int64
 		err := messages.Republish(ctx, window, func(done, total int64) {
 			put = done
-			fmt.Fprintf(out, "%d of %d messages put back\n", done, total)
+			fmt.Fprintf(out, "%d of %d messages pending again\n", done, total)
 		})
 		if err != nil {
-			log.Info().Int64("messages", put).Msg("putting back has ended early, and can be asked for again")
+			log.Error().Err(err).Int64("messages", put).Msg("republishing failed, run it again to continue")
 			return err
 		}
-		log.Info().Int64("messages", put).Msg("what was published is put back")
+		log.Info().Int64("messages", put).Msg("republishing finished")
 		return nil
 	})
+}
+
+// upkeepOf returns the upkeep of the database behind pool, in a process without
+// a relay.
+func upkeepOf(pool *pgxpool.Pool, cfg config.Config) *postgres.Upkeep {
+	return postgres.NewUpkeep(postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}))
 }
 
 // withDatabase runs do with the service's configuration.

@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/processtest"
 )
 
-// The log says who has had messages published again, of which time, and how many.
+// The log says who republished messages, of which time, and how many.
 func TestRepublishIsLogged(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)
@@ -29,7 +29,7 @@ func TestRepublishIsLogged(t *testing.T) {
 	command := processtest.Command(t.Context(), env, "republish", "-since", since, "-until", until)
 	var logs bytes.Buffer
 	command.Stderr = &logs
-	if out, err := command.Output(); err != nil || string(out) != "1 of 1 messages put back\n" {
+	if out, err := command.Output(); err != nil || string(out) != "1 of 1 messages pending again\n" {
 		t.Fatalf("republish: %q, error %v\n%s", out, err, &logs)
 	}
 	type line struct {

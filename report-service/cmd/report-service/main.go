@@ -1,10 +1,10 @@
 // Command report-service takes residents' reports and votes, and announces
-// every change to whom it concerns through the outbox.
+// every change through the outbox to those whom it concerns.
 //
 // It is configured by its environment alone, see docs/configuration.md. With
-// the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell. With erase, restored or republish it does what
-// commands.go says, and exits.
+// the argument healthcheck it checks whether a running one is ready, for
+// containers without a shell. With erase, restored or republish it runs that
+// command of commands.go, and exits.
 package main
 
 import (
@@ -13,10 +13,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -58,43 +60,11 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
-	publisher := relay.New(cfg.Relay, relay.Dependencies{
-		Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
-	})
-	messages := outbox.NewStore(pool, publisher.Wake)
-	metrics.MustRegister(outbox.NewCollector(messages))
-	store := postgres.NewStore(pool, cfg.Keys, publisher.Wake)
-	files, storage, err := openPhotos(cfg, log)
+	core, err := newCore(pool, cfg, log, metrics)
 	if err != nil {
 		return err
 	}
-	watch := restore.New(pool, store.StartOver, log)
-	eraser := erasure.New(pool, cfg.Keys, postgres.ErasureSteps(cfg.Keys), log)
-	schedules, err := schedule.New(schedule.Dependencies{Pool: pool, Audit: postgres.AuditSchedule, Log: log, Metrics: metrics},
-		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		store.OverdueJob(), store.DeadlinesJob())
-	if err != nil {
-		return fmt.Errorf("set up schedules: %w", err)
-	}
-	verifier, err := auth.New(ctx, cfg.Auth, log)
-	if err != nil {
-		return fmt.Errorf("set up sign-in: %w", err)
-	}
-	verifier.RefuseErased(eraser.Erased)
-	health := service.NewHealth(log, slices.Concat(verifier.Checks(), storage, checks(pool, watch, publisher))...)
-	handler, err := api.New(api.Config{
-		Store: store, Files: files, Outbox: messages, Relay: publisher,
-		History: func(ctx context.Context, span time.Duration) (history.History, error) {
-			return history.Read(ctx, pool, span)
-		},
-		Erasures: eraser, Schedules: schedules, Auth: verifier, Health: health, Metrics: metrics, Log: log,
-		City: cfg.City, Comments: bool(cfg.Comments),
-		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
-	})
-	if err != nil {
-		return fmt.Errorf("set up API: %w", err)
-	}
-	listener, operations, err := listen(ctx, cfg)
+	edge, err := newEdge(ctx, core, cfg, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -104,21 +74,23 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	defer end()
 	var background errgroup.Group
 	background.Go(func() error {
-		_ = watch.Await(writing) // it ends without only if there is nothing to write any more
-		return store.Run(writing)
+		_ = core.restores.Await(writing) // it fails only once there is nothing left to write
+		return core.db.Run(writing)
 	})
-	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, messages, publisher) }
+	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, core.outbox, core.relay) }
 	background.Go(func() error { return history.NewRecorder(pool, figures, log).Run(writing) })
 
-	_ = eraser.Refresh(ctx) // Run goes on with it
+	_ = core.eraser.Refresh(ctx) // Run retries
 	g, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		publisher.Run, schedules.Run, eraser.Run,
-		func(ctx context.Context) error { return store.RunDuplicates(ctx, log) },
+		core.relay.Run, core.schedules.Run, core.eraser.Run,
+		func(ctx context.Context) error { return core.duplicates.Run(ctx, log) },
 		func(ctx context.Context) error {
-			return service.Serve(ctx, listener, handler, service.ServeOptions{Log: log, Health: health})
+			return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: log, Health: edge.health})
 		},
-		func(ctx context.Context) error { return service.ServeOperations(ctx, operations, metrics, health, log) },
+		func(ctx context.Context) error {
+			return service.ServeOperations(ctx, edge.operations, metrics, edge.health, log)
+		},
 	} {
 		g.Go(func() error { return part(ctx) })
 	}
@@ -127,31 +99,99 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	return errors.Join(err, background.Wait())
 }
 
-// checks are what the service needs to answer, and the relay, which is only
-// told of: changes are taken while the broker is away.
-func checks(pool *pgxpool.Pool, watch *restore.Watch, publisher *relay.Relay) []service.Check {
+// A core is the database, the relay, and the scheduled work.
+type core struct {
+	pool       *pgxpool.Pool
+	relay      *relay.Relay
+	outbox     *outbox.Store
+	db         *postgres.DB
+	upkeep     *postgres.Upkeep
+	deadlines  *postgres.Deadlines
+	duplicates *postgres.Duplicates
+	restores   *restore.Watch
+	eraser     *erasure.Eraser
+	schedules  *schedule.Scheduler
+}
+
+func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*core, error) {
+	c := &core{pool: pool, relay: relay.New(cfg.Relay, relay.Dependencies{
+		Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
+	})}
+	c.outbox = outbox.NewStore(pool, c.relay.Wake)
+	metrics.MustRegister(outbox.NewCollector(c.outbox))
+	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
+	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
+	c.restores = restore.New(pool, c.upkeep.StartOver, log)
+	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
+	var err error
+	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
+		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob())
+	if err != nil {
+		return nil, fmt.Errorf("set up schedules: %w", err)
+	}
+	return c, nil
+}
+
+// An edge is the API, with the two ports: the one of the API and the one of the
+// operators.
+type edge struct {
+	handler              http.Handler
+	health               *service.Health
+	requests, operations net.Listener
+}
+
+func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*edge, error) {
+	files, storage, err := openPhotos(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := auth.New(ctx, cfg.Auth, log)
+	if err != nil {
+		return nil, fmt.Errorf("set up sign-in: %w", err)
+	}
+	verifier.RefuseErased(c.eraser.Erased)
+	var comments api.CommentStore
+	if cfg.Comments {
+		comments = postgres.NewComments(c.db)
+	}
+	e := &edge{health: service.NewHealth(log, slices.Concat(verifier.Checks(), storage, c.checks())...)}
+	e.handler, err = api.New(api.Config{
+		Reports: postgres.NewReports(c.db), Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
+		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines,
+		Outbox: c.outbox, Relay: c.relay, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
+		History: func(ctx context.Context, span time.Duration) (history.History, error) {
+			return history.Read(ctx, c.pool, span)
+		},
+		Auth: verifier, Health: e.health, Metrics: metrics, Log: log, City: cfg.City,
+		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up API: %w", err)
+	}
+	if e.requests, err = service.Listen(ctx, cfg.Addr); err != nil {
+		return nil, err
+	}
+	if e.operations, err = service.Listen(ctx, cfg.Operations); err != nil {
+		_ = e.requests.Close() // the process ends
+		return nil, err
+	}
+	return e, nil
+}
+
+// checks are what the service needs to answer. The relay is optional: changes
+// are accepted while the broker is away.
+func (c *core) checks() []service.Check {
 	return []service.Check{
-		{Name: "database", Probe: pool.Ping},
-		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
-		{Name: "restore", Probe: watch.Probe},
-		{Name: "relay", Probe: publisher.Probe, Optional: true},
+		{Name: "database", Probe: c.pool.Ping},
+		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, c.pool, migrations.Report) }},
+		{Name: "restore", Probe: c.restores.Probe},
+		{Name: "relay", Probe: c.relay.Probe, Optional: true},
 	}
 }
 
-// listen opens the port of the API and the one of the operators.
-func listen(ctx context.Context, cfg config.Config) (requests, operations net.Listener, err error) {
-	if requests, err = service.Listen(ctx, cfg.Addr); err != nil {
-		return nil, nil, err
-	}
-	if operations, err = service.Listen(ctx, cfg.Operations); err != nil {
-		_ = requests.Close() // the process ends
-		return nil, nil, err
-	}
-	return requests, operations, nil
-}
-
-// openPhotos returns where photos are kept, with its health check, or nothing in
-// a city whose reports have none.
+// openPhotos returns the storage of photos with its health check, or nothing in
+// a city whose reports have no photos.
 func openPhotos(cfg config.Config, log zerolog.Logger) (api.Files, []service.Check, error) {
 	if cfg.PhotoStore == "" {
 		return nil, nil, nil

@@ -21,7 +21,7 @@ import (
 // the log or the metrics.
 func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	canary := sign(t, jwt.MapClaims{"sub": "canary-id-5e1f", "name": "Canary Name-77aa", "email": "canary@mail-c0de.example",
 		"role": "resident", "exp": time.Now().Add(time.Hour).Unix()})
 	tracked := &tracker{s: s, secrets: []string{"canary-id-5e1f", "Canary Name-77aa", "canary@mail-c0de.example", canary}}
@@ -30,7 +30,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	filed, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: canary, body: body,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !filed.Mine || filed.ReporterName != "" {
-		t.Errorf("the reporter is answered %s; want it his own, without a name", a.body)
+		t.Errorf("the reporter is answered %s; want it to be mine, without a name", a.body)
 	}
 	path := "/reports/" + filed.ID.String()
 	mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: canary}, http.StatusOK)
@@ -40,7 +40,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	said, a := ok[api.Comment](s, call{method: "POST", path: path + "/comments", token: canary, body: anonymous,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !said.Mine || said.AuthorName != "" {
-		t.Errorf("the author of a comment is answered %s; want it his own, without a name", a.body)
+		t.Errorf("the author of a comment is answered %s; want it to be mine, without a name", a.body)
 	}
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
 	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`})          // refused

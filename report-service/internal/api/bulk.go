@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -17,17 +16,17 @@ import (
 )
 
 // moveReports handles POST /reports/moves.
-func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[BulkMove](r)
 	if err != nil {
 		return err
 	}
-	by := official(r)
+	by := caller(r).AsOfficial()
 	bulk := report.BulkMove{By: by, To: report.Status(req.Status), Note: strings.TrimSpace(req.Note)}
 	given := make(map[uuid.UUID]bool)
 	for i, rep := range req.Reports {
 		if given[rep.ID] {
-			return fault.NewInvalid(fmt.Sprintf("/reports/%d/id", i), "the report is given twice")
+			return fault.NewInvalid(fmt.Sprintf("/reports/%d/id", i), "must not name a report twice")
 		}
 		given[rep.ID] = true
 		bulk.Reports = append(bulk.Reports, rep.ID)
@@ -36,7 +35,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, earlier, err := s.Store.BeginBulkMove(r.Context(), bulk, idempotent)
+	entry, earlier, err := h.workbench.BeginBulkMove(r.Context(), bulk, idempotent)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
-	// All at the same time, so that the store writes them together.
+	// Concurrently, so that the committer writes them together.
 	out := BulkMoved{Results: make([]MoveResult, len(req.Reports))}
 	moves, ctx := errgroup.WithContext(r.Context())
 	for i, rep := range req.Reports {
@@ -54,11 +53,11 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 			if rep.Version > 0 {
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
-			view, err := s.Store.Move(ctx, rep.ID, move)
+			view, err := h.reports.Move(ctx, rep.ID, move)
 			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
-				return fmt.Errorf("move report: %w", err) // the same request again makes the rest
+				return fmt.Errorf("move report: %w", err) // repeating the request moves the rest
 			}
 			if ok {
 				out.Results[i].Problem, out.Results[i].Detail = problemName(refusal.Kind), refusal.Msg
@@ -82,15 +81,15 @@ func (s *server) moveReports(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	if err := s.Store.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
+	if err := h.workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
 		return err
 	}
 	service.WriteJSON(w, http.StatusOK, body)
 	return nil
 }
 
-// problemName returns the name of the problem that a single request would be
-// answered with.
+// problemName returns the name of the problem that would answer a single
+// request.
 func problemName(kind fault.Kind) string {
 	switch kind {
 	case fault.Invalid:
@@ -102,12 +101,12 @@ func problemName(kind fault.Kind) string {
 }
 
 // listBulkMoves handles GET /reports/moves.
-func (s *server) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h workbenchHandlers) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	moves, err := s.Store.BulkMoves(r.Context(), limit)
+	moves, err := h.workbench.BulkMoves(r.Context(), limit)
 	if err != nil {
 		return err
 	}

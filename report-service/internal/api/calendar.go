@@ -2,28 +2,54 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
+
+// A DeadlineStore keeps the city's calendar, its targets, and the clocks of reports.
+type DeadlineStore interface {
+	Calendar(ctx context.Context) (calendar.Calendar, error)
+	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
+	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
+}
+
+type deadlineHandlers struct {
+	deadlines DeadlineStore
+	reports   ReportStore       // for the categories
+	workbench workbenchHandlers // answers with the details that officials see
+}
+
+func (h deadlineHandlers) operations() operations {
+	return operations{
+		"getCalendar":  {Handler: h.getCalendar, Timeout: service.DefaultTimeout},
+		"setCalendar":  {Handler: h.setCalendar, Timeout: service.DefaultTimeout},
+		"setWaiting":   {Handler: h.setWaiting, Timeout: service.DefaultTimeout},
+		"unsetWaiting": {Handler: h.unsetWaiting, Timeout: service.DefaultTimeout},
+	}
+}
 
 // weekdays are the names of the days in the document, by time.Weekday.
 var weekdays = [7]Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
-func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := s.Store.Calendar(r.Context())
+func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) error {
+	days, err := h.deadlines.Calendar(r.Context())
 	if err != nil {
 		return err
 	}
-	categories, err := s.Store.Categories(r.Context())
+	categories, err := h.reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}
@@ -48,7 +74,7 @@ func (s *server) getCalendar(w http.ResponseWriter, r *http.Request) error {
 func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
-func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
+func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Calendar](r)
 	if err != nil {
 		return err
@@ -74,7 +100,7 @@ func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
 			*bound.minutes = int(clock)
 		}
 		if span.To <= span.From {
-			return fault.NewInvalid(fmt.Sprintf("/shifts/%d/to", i), "want a time after from")
+			return fault.NewInvalid(fmt.Sprintf("/shifts/%d/to", i), "must be later than from")
 		}
 		day := slices.Index(weekdays[:], shift.Day)
 		days.Week[day] = append(days.Week[day], span)
@@ -97,36 +123,36 @@ func (s *server) setCalendar(w http.ResponseWriter, r *http.Request) error {
 	targets := make(map[int32]time.Duration, len(req.Targets))
 	for i, t := range req.Targets {
 		if _, twice := targets[t.CategoryID]; twice {
-			return fault.NewInvalid(fmt.Sprintf("/targets/%d/category_id", i), "another target has it")
+			return fault.NewInvalid(fmt.Sprintf("/targets/%d/category_id", i), "must not be in another target")
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := s.Store.SetCalendar(r.Context(), days, targets); err != nil {
+	if err := h.deadlines.SetCalendar(r.Context(), days, targets); err != nil {
 		return err
 	}
-	return s.getCalendar(w, r)
+	return h.getCalendar(w, r)
 }
 
 // setWaiting handles PUT /reports/{id}/waiting.
-func (s *server) setWaiting(w http.ResponseWriter, r *http.Request) error {
+func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Waiting](r)
 	if err != nil {
 		return err
 	}
 	reason := strings.TrimSpace(req.Reason)
 	if reason == "" {
-		return fault.NewInvalid("/reason", "want more than white space")
+		return fault.NewInvalid("/reason", "must not be blank")
 	}
-	if err := s.Store.SetWaiting(r.Context(), pathID(r), true, reason, official(r)); err != nil {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // unsetWaiting handles DELETE /reports/{id}/waiting.
-func (s *server) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.SetWaiting(r.Context(), pathID(r), false, "", official(r)); err != nil {
+func (h deadlineHandlers) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
+	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), false, "", caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }

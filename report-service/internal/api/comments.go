@@ -1,55 +1,59 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// withComments returns next for cities whose residents comment on reports.
-func (s *server) withComments(next service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if !s.Comments {
-			return report.ErrNoComments
-		}
-		return next(w, r)
-	}
+// A CommentStore keeps what residents say about reports.
+type CommentStore interface {
+	Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error)
+	Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
+	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
 }
 
-// commentHandlers has a handler for each operation on comments.
-func (s *server) commentHandlers() map[string]service.HandlerFunc {
-	limit := ratelimit.New(s.CommentsPerUser)
-	return map[string]service.HandlerFunc{
-		"listComments": s.withComments(s.listComments),
-		"addComment":   s.withComments(limited(limit, s.addComment)),
-		"hideComment":  s.withComments(s.hideComment),
-		"showComment":  s.withComments(s.showComment),
+type commentHandlers struct {
+	comments CommentStore       // nil in a city whose residents write none
+	writing  *ratelimit.Limiter // by user
+}
+
+func (h commentHandlers) operations() operations {
+	if h.comments == nil {
+		none := service.Operation{Handler: func(http.ResponseWriter, *http.Request) error { return report.ErrNoComments }, Timeout: service.DefaultTimeout}
+		return operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none}
+	}
+	return operations{
+		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
+		"addComment":   {Handler: limited(h.writing, h.addComment), Timeout: changeTimeout},
+		"hideComment":  {Handler: h.hideComment, Timeout: changeTimeout},
+		"showComment":  {Handler: h.showComment, Timeout: changeTimeout},
 	}
 }
 
 // addComment handles POST /reports/{id}/comments.
-func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewComment](r)
 	if err != nil {
 		return err
 	}
-	principal, _ := auth.From(r.Context())
+	by := caller(r)
 	comment, err := report.NewComment(report.CommentDraft{ReportID: pathID(r), Text: req.Text, Anonymous: req.Anonymous},
-		report.Commenter{ID: principal.ID, Name: principal.Name}, time.Now())
+		report.Commenter{ID: by.ID, Name: by.Name}, time.Now())
 	if err != nil {
 		return err
 	}
-	// What is answered is known before the comment is stored, and stored with it.
+	// The answer is known before the comment is stored, and is stored with it.
 	body, err := json.Marshal(commentOf(comment.View()))
 	if err != nil {
 		return fmt.Errorf("encode comment: %w", err)
@@ -59,11 +63,12 @@ func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if idempotent != nil {
-		// The key is this report's alone: no client's key has a blank.
+		// The key applies to this report alone: no client's key contains a
+		// space.
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}
-	earlier, err := s.Store.Comment(r.Context(), &comment, idempotent)
+	earlier, err := h.comments.Add(r.Context(), &comment, idempotent)
 	if err != nil {
 		return fmt.Errorf("add comment: %w", err)
 	}
@@ -76,7 +81,7 @@ func (s *server) addComment(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listComments handles GET /reports/{id}/comments.
-func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) error {
 	id, query := pathID(r), r.URL.Query()
 	var after *report.Cursor
 	if query.Has("cursor") {
@@ -88,11 +93,11 @@ func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
 			return invalid("cursor", err)
 		}
 	}
-	limit, err := strconv.Atoi(query.Get("limit"))
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	page, err := s.Store.Comments(r.Context(), id, after, limit, reader(r))
+	page, err := h.comments.List(r.Context(), id, after, limit, caller(r))
 	if err != nil {
 		return err
 	}
@@ -108,12 +113,12 @@ func (s *server) listComments(w http.ResponseWriter, r *http.Request) error {
 }
 
 // hideComment handles PUT /reports/{id}/comments/{comment_id}/hidden.
-func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
+func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[CommentHiding](r)
 	if err != nil {
 		return err
 	}
-	if err := s.Store.HideComment(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), official(r)); err != nil {
+	if err := h.comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("hide comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -121,8 +126,8 @@ func (s *server) hideComment(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
-func (s *server) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.ShowComment(r.Context(), pathID(r), pathComment(r), official(r)); err != nil {
+func (h commentHandlers) showComment(w http.ResponseWriter, r *http.Request) error {
+	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show comment: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

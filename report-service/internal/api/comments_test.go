@@ -13,9 +13,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
-// withComments switches comments on.
-func withComments(cfg *api.Config) { cfg.Comments = true }
-
 // say is a request to comment on the report at path.
 func say(path, token, body string) call {
 	return call{method: "POST", path: path + "/comments", token: token, body: body}
@@ -33,11 +30,11 @@ const (
 	anonymous = `{"text":"It is dark again.","anonymous":true}`
 )
 
-// A resident comments by name or without one, once a request, at any status; who
-// wrote what, only he himself is told.
+// A resident comments by name or without one, once per request, at any status;
+// only authors see which comments are theirs.
 func TestComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "anonymous").ID.String()
 	for _, status := range []string{"in_progress", "resolved"} {
@@ -67,7 +64,7 @@ func TestComments(t *testing.T) {
 		if page.Count != 2 || len(page.Comments) != 2 || page.Comments[0].AuthorName != "bob" || page.Comments[1].AuthorName != "" {
 			t.Errorf("%q sees %+v", name, page)
 		} else if page.Comments[0].Mine != (name == "bob") || page.Comments[1].Mine != (name == "ann") {
-			t.Errorf("%q is told of the wrong ones that they are his: %+v", name, page)
+			t.Errorf("%q gets the wrong comments as their own: %+v", name, page)
 		}
 	}
 	part, a := ok[api.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1"}, http.StatusOK)
@@ -84,7 +81,7 @@ func TestComments(t *testing.T) {
 
 func TestBadComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	hide := path + "/comments/" + uuid.NewString() + "/hidden"
@@ -115,10 +112,11 @@ func TestBadComments(t *testing.T) {
 	}
 }
 
-// What an official hides is gone with the answer, but for him and its author.
+// A comment that an official hides is gone with the answer, except for
+// officials and its author.
 func TestHiddenComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments)
+	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	comment, _ := ok[api.Comment](s, say(path, bob, anonymous), http.StatusCreated)
@@ -146,7 +144,7 @@ func TestHiddenComments(t *testing.T) {
 
 func TestLimitOfComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, withComments, func(cfg *api.Config) { cfg.CommentsPerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
+	s := newServer(t, func(cfg *api.Config) { cfg.CommentsPerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
 	ann, bob := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	for range 2 {
@@ -160,7 +158,7 @@ func TestLimitOfComments(t *testing.T) {
 // In a city without comments everything about them is answered so.
 func TestCommentsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newServer(t, func(cfg *api.Config) { cfg.Comments = nil })
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	hidden := path + "/comments/" + uuid.NewString() + "/hidden"

@@ -112,7 +112,7 @@ var uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 func TestNobodySeesWhatDevicesChose(t *testing.T) {
 	t.Parallel()
 	_, set := withFiles(t)
-	s := newServer(t, set, withComments)
+	s := newServer(t, set)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	began := time.Now().Add(-time.Second)
 	var marks []string

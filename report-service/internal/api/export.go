@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// exportPage is how many reports an export reads at once. So many are in
-	// memory, however many it has.
+	// exportPage is how many reports an export reads at once, and so how many
+	// it keeps in memory.
 	exportPage = 1000
-	// exportTimeout is how long the reader may take for a page of them.
+	// exportTimeout is how long the client may take to read a page of them.
 	exportTimeout = time.Minute
-	// maxPeriods bounds the answer with numbers over time.
+	// maxPeriods bounds the answer of countOverTime.
 	maxPeriods = 400
 )
 
@@ -28,8 +28,9 @@ var exportColumns = []string{
 	"score", "department", "assignee", "duplicate_of",
 }
 
-// exportReports handles GET /reports/export. Who filed a report is not in it.
-func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
+// exportReports handles GET /reports/export. The export does not contain
+// reporters.
+func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
 	filter.Order = report.Oldest
 	var queue report.Queue
 	if !findsNothing {
-		if queue, err = s.Store.Queue(r.Context(), filter, nil, exportPage); err != nil {
+		if queue, err = h.workbench.Queue(r.Context(), filter, nil, exportPage); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
 	lines.UseCRLF = true // RFC 4180
 	_ = lines.Write(exportColumns)
 	for {
-		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // in tests without a connection it does nothing
+		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // without a connection, as in some tests, it does nothing
 		for _, t := range queue.Tasks {
 			_ = lines.Write(exportLine(t))
 		}
@@ -58,8 +59,8 @@ func (s *server) exportReports(w http.ResponseWriter, r *http.Request) error {
 		if queue.Next == nil {
 			return nil
 		}
-		if queue, err = s.Store.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
-			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that it is not taken for whole
+		if queue, err = h.workbench.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
+			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
 		}
 	}
 }
@@ -86,8 +87,8 @@ func exportLine(t report.Task) []string {
 	return line
 }
 
-// cell returns text for a spreadsheet, which would take it for a formula if it
-// began like one: a resident could have an official's machine compute.
+// cell escapes text that a spreadsheet would take for a formula: otherwise a
+// resident could inject a formula that runs on an official's machine.
 func cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -96,7 +97,7 @@ func cell(text string) string {
 }
 
 // countOverTime handles GET /reports/numbers.
-func (s *server) countOverTime(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
@@ -110,11 +111,11 @@ func (s *server) countOverTime(w http.ResponseWriter, r *http.Request) error {
 	interval := report.Interval(r.URL.Query().Get("interval"))
 	days := map[report.Interval]int{report.Day: 1, report.Week: 7, report.Month: 28}[interval]
 	if filter.FiledTo.After(filter.FiledFrom.AddDate(0, 0, days*maxPeriods)) {
-		return fault.NewInvalid("filed_from", "want at most 400 periods; choose a later time or a longer interval")
+		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
-	var numbers []report.Number
+	var numbers []report.PeriodCounts
 	if !findsNothing {
-		if numbers, err = s.Store.Numbers(r.Context(), filter, interval); err != nil {
+		if numbers, err = h.workbench.CountOverTime(r.Context(), filter, interval); err != nil {
 			return err
 		}
 	}

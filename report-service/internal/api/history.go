@@ -2,19 +2,13 @@ package api
 
 import (
 	"context"
-	"net/http"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/cityconnect/cityconnect/platform/history"
-	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
 
-// OutboxFigures reads what the history keeps of the outbox and of this replica's
-// relay, each by the name of its series.
+// OutboxFigures returns the figures of the outbox and of this replica's relay
+// for the history, by the names of their series.
 func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figures {
 	state := r.State()
 	f := history.Figures{
@@ -25,37 +19,9 @@ func OutboxFigures(ctx context.Context, o *outbox.Store, r Relay) history.Figure
 		f.Levels["confirm_p50_ms"] = milliseconds(state.ConfirmP50)
 		f.Levels["confirm_p99_ms"] = milliseconds(state.ConfirmP99)
 	}
-	if stats, err := o.Recent(ctx); err == nil { // the row that cannot be written either says that it failed
+	if stats, err := o.Recent(ctx); err == nil { // if it fails, writing the history fails, too, and is logged
 		f.Levels["pending"] = float64(stats.Pending)
 		f.Levels["oldest_pending_seconds"] = stats.OldestAge.Seconds()
 	}
 	return f
-}
-
-// outboxHistory handles GET /admin/outbox/history.
-func (s *server) outboxHistory(w http.ResponseWriter, r *http.Request) error {
-	minutes, err := strconv.Atoi(r.URL.Query().Get("minutes"))
-	if err != nil {
-		return invalid("minutes", err)
-	}
-	h, err := s.History(r.Context(), time.Duration(minutes)*time.Minute)
-	if err != nil {
-		return err
-	}
-	out := OutboxHistory{Since: h.Since, StepSeconds: int32(h.Step.Seconds()), Replicas: h.Replicas, Series: []OutboxSeries{}}
-	for _, all := range []map[string][]float64{h.Counters, h.Levels} {
-		for name, values := range all {
-			out.Series = append(out.Series, OutboxSeries{Name: OutboxSeriesName(name), Runs: runs(history.Runs(values))})
-		}
-	}
-	slices.SortFunc(out.Series, func(a, b OutboxSeries) int { return strings.Compare(string(a.Name), string(b.Name)) })
-	return service.Encode(w, http.StatusOK, out)
-}
-
-func runs(known []history.Run) []HistoryRun {
-	out := make([]HistoryRun, len(known))
-	for i, run := range known {
-		out[i] = HistoryRun{From: int32(run.From), Values: run.Values}
-	}
-	return out
 }

@@ -11,17 +11,17 @@ import (
 )
 
 // listReports handles GET /reports.
-func (s *server) listReports(w http.ResponseWriter, r *http.Request) error {
-	return s.list(w, r, report.Filter{})
+func (h reportHandlers) listReports(w http.ResponseWriter, r *http.Request) error {
+	return h.list(w, r, report.Filter{})
 }
 
 // listMyReports handles GET /reports/mine.
-func (s *server) listMyReports(w http.ResponseWriter, r *http.Request) error {
-	return s.list(w, r, report.Filter{Reporter: readerID(r)})
+func (h reportHandlers) listMyReports(w http.ResponseWriter, r *http.Request) error {
+	return h.list(w, r, report.Filter{Reporter: caller(r).ID})
 }
 
-// list answers with a page of what filter and the query let pass.
-func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
+// list answers with a page of the reports that match filter and the query.
+func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter report.Filter) error {
 	query := r.URL.Query()
 	if err := readFilter(query, &filter); err != nil {
 		return err
@@ -29,11 +29,11 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
 		return service.Encode(w, http.StatusOK, pageOf(report.Page{}))
 	}
-	after, limit, err := readPage(query, filter)
+	after, limit, err := readPage(r, filter)
 	if err != nil {
 		return err
 	}
-	page, err := s.Store.List(r.Context(), filter, after, limit, readerID(r))
+	page, err := h.reports.List(r.Context(), filter, after, limit, caller(r).ID)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, filter report.Filt
 	return service.Encode(w, http.StatusOK, pageOf(page))
 }
 
-// readFilter adds to filter what the query asks for.
+// readFilter adds the conditions of the query to filter.
 func readFilter(query url.Values, filter *report.Filter) (err error) {
 	for _, status := range query["status"] {
 		filter.Statuses = append(filter.Statuses, report.Status(status))
@@ -70,6 +70,15 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 	return nil
 }
 
-// invalid is the problem with a value that the document let pass and that we
-// read more strictly, such as a number with a sign.
+// intParam returns the integer in the query parameter with the name.
+func intParam(r *http.Request, name string) (int, error) {
+	n, err := strconv.Atoi(r.URL.Query().Get(name))
+	if err != nil {
+		return 0, invalid(name, err)
+	}
+	return n, nil
+}
+
+// invalid refuses a value that the document allows and that we read more
+// strictly, such as a number with a sign.
 func invalid(name string, err error) error { return fault.NewInvalid(name, err.Error()) }

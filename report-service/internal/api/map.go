@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -11,21 +10,21 @@ import (
 // maxMapPoints is how many reports a map shows one by one.
 const maxMapPoints = 150
 
-// listMapPoints handles GET /map/points. What it answers is the same for everyone.
-func (s *server) listMapPoints(w http.ResponseWriter, r *http.Request) error {
+// listMapPoints handles GET /map/points. Its answer is the same for everyone.
+func (h reportHandlers) listMapPoints(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	var filter report.Filter
 	if err := readFilter(query, &filter); err != nil {
 		return err
 	}
-	zoom, err := strconv.Atoi(query.Get("zoom"))
+	zoom, err := intParam(r, "zoom")
 	if err != nil {
-		return invalid("zoom", err)
+		return err
 	}
 	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
 		return service.Encode(w, http.StatusOK, mapOf(report.Map{}))
 	}
-	shown, err := s.Store.Map(r.Context(), filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
+	shown, err := h.reports.Map(r.Context(), filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	if err != nil {
 		return err
 	}

@@ -1,25 +1,48 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// reader returns who asks.
-func reader(r *http.Request) report.Reader {
-	principal, _ := auth.From(r.Context())
-	return report.Reader{ID: principal.ID, Official: principal.Role == auth.Official}
+// A ModerationStore hides and redacts reports, and keeps complaints about them.
+type ModerationStore interface {
+	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
+	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
+	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
+	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
+	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
+	Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error)
+}
+
+type moderationHandlers struct {
+	moderation  ModerationStore
+	workbench   workbenchHandlers  // answers with the details that officials see
+	complaining *ratelimit.Limiter // by user
+}
+
+func (h moderationHandlers) operations() operations {
+	return operations{
+		"hideReport":   {Handler: h.hideReport, Timeout: changeTimeout},
+		"unhideReport": {Handler: h.unhideReport, Timeout: changeTimeout},
+		"redactReport": {Handler: h.redactReport, Timeout: changeTimeout},
+		"reportAbuse":  {Handler: limited(h.complaining, h.reportAbuse), Timeout: service.DefaultTimeout},
+		"dismissAbuse": {Handler: h.dismissAbuse, Timeout: service.DefaultTimeout},
+		"listAbuse":    {Handler: h.listAbuse, Timeout: service.DefaultTimeout},
+	}
 }
 
 // hideReport handles PUT /reports/{id}/hidden.
-func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) hideReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Hiding](r)
 	if err != nil {
 		return err
@@ -28,26 +51,26 @@ func (s *server) hideReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.Hide(r.Context(), pathID(r), req.Reason, versions, official(r)); err != nil {
+	if err := h.moderation.Hide(r.Context(), pathID(r), req.Reason, versions, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("hide report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // unhideReport handles DELETE /reports/{id}/hidden.
-func (s *server) unhideReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) unhideReport(w http.ResponseWriter, r *http.Request) error {
 	versions, err := ifMatch(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Store.Unhide(r.Context(), pathID(r), versions, official(r)); err != nil {
+	if err := h.moderation.Unhide(r.Context(), pathID(r), versions, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // redactReport handles PATCH /reports/{id}/words.
-func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Rewording](r)
 	if err != nil {
 		return err
@@ -62,24 +85,24 @@ func (s *server) redactReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, n := range req.Notes {
 		if _, given := words.Notes[n.Version]; given {
-			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "the note is given twice")
+			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "must not name a note twice")
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}
-	if err := s.Store.Redact(r.Context(), pathID(r), words, official(r)); err != nil {
+	if err := h.moderation.Redact(r.Context(), pathID(r), words, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("redact report: %w", err)
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // reportAbuse handles POST /reports/{id}/abuse.
-func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
+func (h moderationHandlers) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Abuse](r)
 	if err != nil {
 		return err
 	}
 	complaint := report.Complaint{Reason: report.AbuseReason(req.Reason), Text: strings.TrimSpace(req.Text)}
-	if err := s.Store.Complain(r.Context(), pathID(r), complaint, readerID(r)); err != nil {
+	if err := h.moderation.Complain(r.Context(), pathID(r), complaint, caller(r).ID); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -87,20 +110,20 @@ func (s *server) reportAbuse(w http.ResponseWriter, r *http.Request) error {
 }
 
 // dismissAbuse handles DELETE /reports/{id}/abuse.
-func (s *server) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.DismissComplaints(r.Context(), pathID(r), official(r)); err != nil {
+func (h moderationHandlers) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
+	if err := h.moderation.DismissComplaints(r.Context(), pathID(r), caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.workbench.getWork(w, r)
 }
 
 // listAbuse handles GET /reports/queue/abuse.
-func (s *server) listAbuse(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h moderationHandlers) listAbuse(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	suspects, err := s.Store.Suspects(r.Context(), limit)
+	suspects, err := h.moderation.Flagged(r.Context(), limit)
 	if err != nil {
 		return err
 	}

@@ -78,9 +78,9 @@ func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
 	return photo.ID
 }
 
-// A hidden report is gone from every answer to everybody but officials and whoever
-// filed it, who sees why. To others it is as one that never was. Shown again, it
-// is as it was before.
+// A hidden report is gone from every answer to everybody but officials and its
+// reporter, who sees the reason. For others it does not exist. Shown again, it
+// is as before.
 func TestHiddenReportIsGone(t *testing.T) {
 	t.Parallel()
 	dir, set := withFiles(t)
@@ -164,9 +164,8 @@ func TestHiddenReportIsGone(t *testing.T) {
 	}
 }
 
-// Words that are redacted are nowhere any more: in no answer, in no table but that
-// of the messages that were written before, and not in what a repeated request is
-// answered.
+// Redacted words are gone: from all answers, from all tables except for
+// messages that were written before, and from the answer to a repeated request.
 func TestRedactedWordsAreGone(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -227,8 +226,8 @@ func TestRedactedWordsAreGone(t *testing.T) {
 	}
 }
 
-// A resident is heard once about each report. Officials see what was said and not
-// who said it, and nobody else sees anything.
+// A resident can complain about each report once. Officials see the complaint
+// but not its author, and nobody else sees anything.
 func TestAbuse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -280,7 +279,7 @@ func TestAbuse(t *testing.T) {
 	if work.Report.AbuseReports != 0 || len(work.Acts) != 1 || work.Acts[0].Action != "dismiss_abuse" {
 		t.Errorf("after that the report is %+v", work)
 	}
-	complain(ben, other, `{"reason":"spam"}`, http.StatusNoContent) // he was heard
+	complain(ben, other, `{"reason":"spam"}`, http.StatusNoContent) // ben has complained already
 	s.hide(olga, id, "Names somebody")
 	if got := list(); len(got.Reports) != 0 {
 		t.Errorf("with one dismissed and the other hidden officials see %+v", got)

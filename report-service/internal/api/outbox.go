@@ -1,23 +1,49 @@
 package api
 
 import (
+	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
+	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 
+// A Relay reports its state.
+type Relay interface {
+	State() relay.State
+}
+
+type outboxHandlers struct {
+	outbox  *outbox.Store
+	relay   Relay
+	history func(ctx context.Context, span time.Duration) (history.History, error)
+}
+
+func (h outboxHandlers) operations() operations {
+	return operations{
+		"outboxStats":          {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
+		"outboxHistory":        operators.History(h.history),
+		"listOutboxMessages":   {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
+		"retryOutboxMessage":   {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
+		"retryOutboxMessages":  {Handler: h.retryAllOutbox, Timeout: service.DefaultTimeout},
+		"discardOutboxMessage": {Handler: h.discardOutbox, Timeout: service.DefaultTimeout},
+		"outboxAudit":          {Handler: h.outboxAudit, Timeout: service.DefaultTimeout},
+	}
+}
+
 // outboxStats handles GET /admin/outbox/stats.
-func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
-	stats, err := s.Outbox.Stats(r.Context())
+func (h outboxHandlers) outboxStats(w http.ResponseWriter, r *http.Request) error {
+	stats, err := h.outbox.Stats(r.Context())
 	if err != nil {
 		return err
 	}
-	state := s.Relay.State()
+	state := h.relay.State()
 	out := OutboxStats{
 		Pending: stats.Pending, Delayed: stats.Delayed, Failed: stats.Failed,
 		OldestPendingSeconds: stats.OldestAge.Seconds(),
@@ -42,19 +68,19 @@ func (s *server) outboxStats(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listOutbox handles GET /admin/outbox/messages.
-func (s *server) listOutbox(w http.ResponseWriter, r *http.Request) error {
+func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	filter := outbox.Filter{
 		Status: outbox.Status(query.Get("status")), RoutingKey: query.Get("routing_key"), Cursor: query.Get("cursor"),
 	}
 	var err error
-	if filter.Limit, err = strconv.Atoi(query.Get("limit")); err != nil {
-		return invalid("limit", err)
+	if filter.Limit, err = intParam(r, "limit"); err != nil {
+		return err
 	}
 	if id := query.Get("report_id"); id != "" {
-		filter.ReportID = uuid.MustParse(id) // the document let it pass
+		filter.ReportID = uuid.MustParse(id) // the document has checked it
 	}
-	page, err := s.Outbox.List(r.Context(), filter)
+	page, err := h.outbox.List(r.Context(), filter)
 	if err != nil {
 		return err
 	}
@@ -74,8 +100,8 @@ func (s *server) listOutbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
-func (s *server) retryOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Outbox.Retry(r.Context(), readerID(r), pathID(r)); err != nil {
+func (h outboxHandlers) retryOutbox(w http.ResponseWriter, r *http.Request) error {
+	if err := h.outbox.Retry(r.Context(), caller(r).ID, pathID(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -83,8 +109,8 @@ func (s *server) retryOutbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // discardOutbox handles DELETE /admin/outbox/messages/{id}.
-func (s *server) discardOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Outbox.Discard(r.Context(), readerID(r), pathID(r), r.URL.Query().Get("reason")); err != nil {
+func (h outboxHandlers) discardOutbox(w http.ResponseWriter, r *http.Request) error {
+	if err := h.outbox.Discard(r.Context(), caller(r).ID, pathID(r), r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -92,12 +118,12 @@ func (s *server) discardOutbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // retryAllOutbox handles POST /admin/outbox/messages/retry.
-func (s *server) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
+func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[BulkRetry](r)
 	if err != nil {
 		return err
 	}
-	retried, err := s.Outbox.RetryAll(r.Context(), readerID(r), string(req.RoutingKey))
+	retried, err := h.outbox.RetryAll(r.Context(), caller(r).ID, string(req.RoutingKey))
 	if err != nil {
 		return err
 	}
@@ -105,12 +131,12 @@ func (s *server) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // outboxAudit handles GET /admin/outbox/audit.
-func (s *server) outboxAudit(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h outboxHandlers) outboxAudit(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	entries, err := s.Outbox.Audit(r.Context(), limit)
+	entries, err := h.outbox.Audit(r.Context(), limit)
 	if err != nil {
 		return err
 	}
@@ -126,7 +152,7 @@ func (s *server) outboxAudit(w http.ResponseWriter, r *http.Request) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// orZero returns what p points to, or the zero value, which the answer leaves
+// orZero returns the value behind p, or the zero value, which the answer leaves
 // out.
 func orZero[T any](p *T) T {
 	var zero T

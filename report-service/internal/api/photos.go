@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
@@ -27,37 +27,74 @@ import (
 )
 
 const (
-	// maxPicture is above what a picture of the largest size may have: 2048 ×
-	// 2048 pixels of noise.
+	// maxPicture is above the largest possible picture: 2048 × 2048 pixels of
+	// noise.
 	maxPicture = 8 << 20
-	// uploadRate is how many bytes a second a replica takes of all uploads
-	// together: what comes faster waits on its way. Nobody waits for a photo as
-	// others do for their requests, which wait for what the disk, the network and
-	// the processors do for photos: docs/decisions/0021-photos.md has the figures.
+	// uploadRate is how many bytes a second a replica accepts from all uploads
+	// together: faster uploads are slowed down. A photo is less urgent than
+	// other requests, which compete with it for the disk, the network and the
+	// processors: docs/decisions/0021-photos.md has the figures.
 	uploadRate = 16 << 20
-	// uploadBurst is what arrives as fast as it can: a photo of a telephone.
+	// uploadBurst is how many bytes are not slowed down: a photo of a
+	// telephone.
 	uploadBurst = 4 << 20
-	// uploadRead is how much of an upload is read at a time. A hundred that wait
-	// for one another get on in less than a second each.
+	// uploadRead is how much of an upload is read at a time. With 100
+	// concurrent uploads each still makes progress every second.
 	uploadRead = 64 << 10
-	// forgetTimeout bounds the deletion of an upload that came to nothing.
+	// forgetTimeout bounds the deletion of a useless upload.
 	forgetTimeout = 10 * time.Second
 )
 
-// withFiles returns next for cities whose reports have photos.
-func (s *server) withFiles(next service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if s.Files == nil {
-			return report.ErrNoPhotos
-		}
-		return next(w, r)
+// A PhotoStore keeps photos, except for their bytes.
+type PhotoStore interface {
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.User) error
+	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
+	List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error)
+	Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error)
+	Held(ctx context.Context, limit int) ([]report.Photo, error)
+	Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error
+	Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error
+	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error)
+}
+
+// Files keeps uploads, and the pictures that are served.
+type Files interface {
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	Get(ctx context.Context, key string, limit int64) ([]byte, error)
+	Delete(ctx context.Context, key string) error
+}
+
+type photoHandlers struct {
+	photos  PhotoStore
+	files   Files         // nil in a city whose reports have no photos
+	uploads *rate.Limiter // bytes, of all uploads together
+	log     zerolog.Logger
+}
+
+func (h photoHandlers) operations() operations {
+	return operations{
+		"putPhoto":       {Handler: h.withFiles(h.putPhoto), Timeout: service.Unlimited}, // as long as the client sends
+		"listPhotos":     {Handler: h.listPhotos, Timeout: service.DefaultTimeout},
+		"removePhoto":    {Handler: h.removePhoto, Timeout: changeTimeout},
+		"showPhoto":      {Handler: h.showPhoto, Timeout: changeTimeout},
+		"redactPhoto":    {Handler: h.withFiles(h.redactPhoto), Timeout: service.DefaultTimeout},
+		"listHeldPhotos": {Handler: h.listHeldPhotos, Timeout: service.DefaultTimeout},
+		"getPicture":     {Handler: h.withFiles(h.getPicture), Timeout: service.DefaultTimeout},
 	}
 }
 
-// putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on to
-// the storage as they come; whether they are a picture, the worker finds out.
-func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
-	by := photoUser(r)
+// withFiles returns next for cities whose reports have photos.
+func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
+	if h.files == nil {
+		return func(http.ResponseWriter, *http.Request) error { return report.ErrNoPhotos }
+	}
+	return next
+}
+
+// putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on
+// to the storage as they arrive; the worker checks whether they are a picture.
+func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
+	by := caller(r)
 	// What the client calls its photo is the client's own matter.
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
 	wanted, err := contentDigest(r)
@@ -65,13 +102,13 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	err = s.Store.CheckUpload(ctx, upload.ReportID, upload.ID, by)
+	err = h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, by)
 	cancel()
 	if err != nil {
 		return err
 	}
-	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: s.uploads, hash: sha256.New()}
-	err = s.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
+	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.uploads, hash: sha256.New()}
+	err = h.files.Put(r.Context(), upload.Key, body, r.ContentLength)
 	switch {
 	case body.err != nil:
 		return body.problem()
@@ -81,14 +118,14 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	upload.Bytes = body.n
 	body.hash.Sum(upload.Hash[:0])
 	if wanted != nil && !bytes.Equal(wanted, upload.Hash[:]) {
-		s.forget(r, upload.Key)
-		return fault.NewInvalid("Content-Digest", "want the digest of the body: it arrived as something else")
+		h.forget(r, upload.Key)
+		return fault.NewInvalid("Content-Digest", "must be the digest of the body: another body arrived")
 	}
 	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	photo, added, err := s.Store.AddPhoto(ctx, upload, by)
-	if !added && (err == nil || fault.KindOf(err) != "") { // after another error there may be a row
-		s.forget(r, upload.Key)
+	photo, added, err := h.photos.Add(ctx, upload, by)
+	if !added && (err == nil || fault.KindOf(err) != "") { // after other errors a row may exist
+		h.forget(r, upload.Key)
 	}
 	if err != nil {
 		return fmt.Errorf("add photo: %w", err)
@@ -101,15 +138,15 @@ func (s *server) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, status, photoOf(photo))
 }
 
-// An uploadBody is the body of a request on its way to the storage, which cannot
-// tell whether it broke off.
+// An uploadBody is the body of a request on its way to the storage. It records
+// whether the body broke off, which the storage cannot tell.
 type uploadBody struct {
 	ctx   context.Context // of the request
 	r     io.Reader
 	limit *rate.Limiter // of all uploads together
 	hash  hash.Hash
 	n     int64
-	err   error // that reading ended with, but for io.EOF
+	err   error // that ended the reading, except for io.EOF
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
@@ -126,29 +163,29 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// problem tells the client why its body was not read.
+// problem returns why the body was not read.
 func (b *uploadBody) problem() error {
 	if _, ok := errors.AsType[*http.MaxBytesError](b.err); ok {
 		return b.err
 	}
 	if errors.Is(b.err, os.ErrDeadlineExceeded) {
-		return service.RequestTimeout.New("the body did not go on arriving")
+		return service.RequestTimeout.New("the body stopped arriving")
 	}
 	return service.MalformedBody.New("the body ended early")
 }
 
-// forget deletes an upload that is no photo's. What it does not get to, the
-// worker's upkeep finds.
-func (s *server) forget(r *http.Request, key string) {
+// forget deletes an upload that belongs to no photo. The worker's upkeep
+// deletes the uploads that it misses.
+func (h photoHandlers) forget(r *http.Request, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forgetTimeout)
 	defer cancel()
-	if err := s.Files.Delete(ctx, key); err != nil {
-		s.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will")
+	if err := h.files.Delete(ctx, key); err != nil {
+		h.log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
 }
 
-// contentDigest returns the SHA-256 that the client says its body has (RFC 9530),
-// or nil if it does not say.
+// contentDigest returns the SHA-256 in the request's Content-Digest (RFC 9530),
+// or nil without one.
 func contentDigest(r *http.Request) ([]byte, error) {
 	for entry := range strings.SplitSeq(r.Header.Get("Content-Digest"), ",") {
 		encoded, ok := strings.CutPrefix(strings.TrimSpace(entry), "sha-256=:")
@@ -157,7 +194,7 @@ func contentDigest(r *http.Request) ([]byte, error) {
 		}
 		digest, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, ":"))
 		if err != nil || len(digest) != sha256.Size || !strings.HasSuffix(encoded, ":") {
-			return nil, fault.NewInvalid("Content-Digest", "want sha-256=:<base64 of 32 bytes>:")
+			return nil, fault.NewInvalid("Content-Digest", "must be sha-256=:<base64 of 32 bytes>:")
 		}
 		return digest, nil
 	}
@@ -165,8 +202,8 @@ func contentDigest(r *http.Request) ([]byte, error) {
 }
 
 // listPhotos handles GET /reports/{id}/photos.
-func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := s.Store.Photos(r.Context(), pathID(r), photoUser(r))
+func (h photoHandlers) listPhotos(w http.ResponseWriter, r *http.Request) error {
+	photos, err := h.photos.List(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -174,22 +211,22 @@ func (s *server) listPhotos(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listHeldPhotos handles GET /reports/queue/photos.
-func (s *server) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
-	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+func (h photoHandlers) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
 	if err != nil {
-		return invalid("limit", err)
+		return err
 	}
-	photos, err := s.Store.HeldPhotos(r.Context(), limit)
+	photos, err := h.photos.Held(r.Context(), limit)
 	if err != nil {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, photosOf(photos))
 }
 
-// removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The worker's upkeep
-// deletes the files; nobody gets them from now on.
-func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.RemovePhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+// removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The files are no
+// longer served; the worker's upkeep deletes them.
+func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -197,15 +234,15 @@ func (s *server) removePhoto(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
-func (s *server) showPhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.ShowPhoto(r.Context(), pathID(r), pathPhoto(r), photoUser(r)); err != nil {
+func (h photoHandlers) showPhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.photos.Show(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
 		return err
 	}
-	return s.listPhotos(w, r)
+	return h.listPhotos(w, r)
 }
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
-func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
+func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Redaction](r)
 	if err != nil {
 		return err
@@ -214,12 +251,12 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	for i, rect := range req.Rects {
 		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	}
-	by, redacted := photoUser(r), report.Photo{ID: report.PhotoID(uuid.New())}
-	photo, err := s.Store.Photo(r.Context(), pathPhoto(r), by)
+	by, redacted := caller(r), report.Photo{ID: report.PhotoID(uuid.New())}
+	photo, err := h.photos.Get(r.Context(), pathPhoto(r), by)
 	if err != nil {
 		return err
 	}
-	made, err := s.picture(r.Context(), picture.Key(photo.ID, picture.Sizes[0]))
+	made, err := h.picture(r.Context(), picture.Key(photo.ID, picture.Sizes[0]))
 	if err != nil {
 		return err
 	}
@@ -229,22 +266,22 @@ func (s *server) redactPhoto(w http.ResponseWriter, r *http.Request) error {
 	}
 	redacted.Width, redacted.Height = pictures.Width, pictures.Height
 	for size, file := range pictures.Files {
-		if err := s.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
+		if err := h.files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
 			return storageFault(err)
 		}
 	}
-	// If this fails, the worker's upkeep finds files of no photo.
-	redacted, err = s.Store.ReplacePhoto(r.Context(), pathID(r), photo.ID, redacted, by)
+	// If this fails, the worker's upkeep deletes the files.
+	redacted, err = h.photos.Replace(r.Context(), pathID(r), photo.ID, redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
 	}
 	return service.Encode(w, http.StatusOK, photoOf(redacted))
 }
 
-// getPicture handles GET /photos/{id}/{name}. What is served was made by us, and
-// is no document in any case.
-func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
-	photo, err := s.Store.Photo(r.Context(), pathID(r), photoUser(r))
+// getPicture handles GET /photos/{id}/{name}. Pictures are made by the worker,
+// and browsers must not treat them as documents in any case.
+func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error {
+	photo, err := h.photos.Get(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -252,14 +289,14 @@ func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("name", err)
 	}
-	file, err := s.picture(r.Context(), picture.Key(photo.ID, size))
+	file, err := h.picture(r.Context(), picture.Key(photo.ID, size))
 	if err != nil {
 		return err
 	}
 	header := w.Header()
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("Cache-Control", "no-store")
-	if photo.State == report.PhotoReady { // an id never has another picture
+	if photo.State == report.PhotoReady { // the picture of an id never changes
 		tag := fmt.Sprintf(`"%s-%d"`, photo.ID, size)
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 		header.Set("ETag", tag)
@@ -268,18 +305,17 @@ func (s *server) getPicture(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	// It is small, and goes whole to whoever asks for a range of it, which RFC
-	// 9110, 14.2 allows: http.ServeContent would tell what is wrong with a range
-	// in plain text.
+	// It is small, and is sent whole even if a range is requested, as RFC 9110,
+	// 14.2 allows: http.ServeContent would answer a faulty range in plain text.
 	header.Set("Content-Type", "image/jpeg")
 	header.Set("Content-Length", strconv.Itoa(len(file)))
-	_, _ = w.Write(file) // a client that left is no fault of ours
+	_, _ = w.Write(file) // the client may have left
 	return nil
 }
 
-// picture returns a picture that was made.
-func (s *server) picture(ctx context.Context, key string) ([]byte, error) {
-	file, err := s.Files.Get(ctx, key, maxPicture)
+// picture returns a picture from the storage.
+func (h photoHandlers) picture(ctx context.Context, key string) ([]byte, error) {
+	file, err := h.files.Get(ctx, key, maxPicture)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, report.ErrNoPhoto
 	}
@@ -289,22 +325,17 @@ func (s *server) picture(ctx context.Context, key string) ([]byte, error) {
 	return file, nil
 }
 
-// storageFault tells the client of an error of the storage as much as is his
-// concern: whether it passes by itself.
+// storageFault hides storage errors from the client, except whether retrying
+// can help.
 func storageFault(err error) error {
 	if errors.Is(err, blob.ErrFull) {
-		return &fault.Error{Kind: report.StorageFull, Msg: "no photos can be taken until an operator makes room", Err: err}
+		return &fault.Error{Kind: report.StorageFull, Msg: "photos cannot be accepted until an operator makes room", Err: err}
 	}
-	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is away", Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is unavailable", Err: err}
 }
 
-// photoUser returns who asks.
-func photoUser(r *http.Request) report.PhotoUser {
-	principal, _ := auth.From(r.Context())
-	return report.PhotoUser{ID: principal.ID, Name: official(r).Name, Official: principal.Role == auth.Official}
-}
-
-// pathPhoto returns the id of the photo in the path, which the document let pass.
+// pathPhoto returns the id of the photo in the path, which the document has
+// checked.
 func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
 
 func photoOf(p report.Photo) Photo {

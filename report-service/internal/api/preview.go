@@ -10,8 +10,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// preview is what the head of a report's page has of it, for search engines and
-// for whoever shows a link with a title: they run no script.
+// preview is the part of a report that its page has in the head, for search
+// engines and for programs that show a link with a title: they run no scripts.
 var preview = template.Must(template.New("preview").Parse(`<title>{{.Title}} · CityConnect</title>
 <meta name="description" content="{{.Description}}">
 <meta property="og:type" content="article">
@@ -20,14 +20,14 @@ var preview = template.Must(template.New("preview").Parse(`<title>{{.Title}} · 
 <meta property="og:description" content="{{.Description}}">
 `))
 
-// previewLetters is how much of a description such programs show.
+// previewLetters is how many letters of a description such programs show.
 const previewLetters = 200
 
-// previewReport handles GET /reports/{id}/preview. The gateway puts the answer
-// into the page at /reports/{id}; it is the same for everyone, and has neither
-// the reporter's name nor the votes.
-func (s *server) previewReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), pathID(r), report.Reader{})
+// previewReport handles GET /reports/{id}/preview. The gateway inserts the
+// answer into the page at /reports/{id}; it is the same for everyone, and
+// contains neither the reporter's name nor the votes.
+func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.reports.Get(r.Context(), pathID(r), report.User{})
 	if err != nil {
 		return err
 	}
@@ -37,11 +37,11 @@ func (s *server) previewReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(body.Bytes()) // a client that left is no fault of ours
+	_, _ = w.Write(body.Bytes()) // the client may have left
 	return nil
 }
 
-// previewText says in a line what the report is about and where.
+// previewText returns in one line what the report is about, and where.
 func previewText(v report.View) string {
 	parts := []string{v.Category.Name}
 	for _, part := range []string{v.Address, strings.Join(strings.Fields(v.Description), " ")} {

@@ -10,8 +10,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// problems are the kinds of failures that only this service has, as the client
-// sees them.
+// problems maps the kinds of faults that only this service has to the problems
+// that clients see.
 var problems = map[fault.Kind]service.ProblemType{
 	report.OwnReport:         {Status: http.StatusForbidden, Name: "own-report", Title: "The report is your own"},
 	report.Closed:            {Status: http.StatusConflict, Name: "report-closed", Title: "The report is closed"},

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,24 +10,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // listQueue handles GET /reports/queue.
-func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) listQueue(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
 	}
-	after, limit, err := readPage(r.URL.Query(), filter)
+	after, limit, err := readPage(r, filter)
 	if err != nil {
 		return err
 	}
 	var queue report.Queue
 	if !findsNothing {
-		if queue, err = s.Store.Queue(r.Context(), filter, after, limit); err != nil {
+		if queue, err = h.workbench.Queue(r.Context(), filter, after, limit); err != nil {
 			return err
 		}
 	}
@@ -45,14 +42,14 @@ func (s *server) listQueue(w http.ResponseWriter, r *http.Request) error {
 }
 
 // countQueue handles GET /reports/queue/counts.
-func (s *server) countQueue(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) error {
 	filter, findsNothing, err := queueFilter(r)
 	if err != nil {
 		return err
 	}
 	var counts report.Counts
 	if !findsNothing {
-		if counts, err = s.Store.Counts(r.Context(), filter); err != nil {
+		if counts, err = h.workbench.Counts(r.Context(), filter); err != nil {
 			return err
 		}
 	}
@@ -79,8 +76,8 @@ func (s *server) countQueue(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, out)
 }
 
-// queueFilter reads what an official asks for. A search for nothing but
-// punctuation finds nothing.
+// queueFilter reads the filter of an official's request. A search for nothing
+// but punctuation finds nothing.
 func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err error) {
 	query := r.URL.Query()
 	if err := readFilter(query, &filter); err != nil {
@@ -98,7 +95,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 	case "none":
 		filter.Assignee = new("")
 	case "me":
-		filter.Assignee = new(readerID(r))
+		filter.Assignee = new(caller(r).ID)
 	default:
 		filter.Assignee = &assignee
 	}
@@ -111,17 +108,17 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 		}
 	}
 	if query.Has("overdue") {
-		if filter.Overdue, err = strconv.Atoi(query.Get("overdue")); err != nil {
-			return filter, false, invalid("overdue", err)
+		if filter.Overdue, err = intParam(r, "overdue"); err != nil {
+			return filter, false, err
 		}
 	}
 	filter.Hidden = query.Get("hidden") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
-// readPage reads which page of the list that filter shows is asked for.
-func readPage(query url.Values, filter report.Filter) (after *report.Cursor, limit int, err error) {
-	if query.Has("cursor") {
+// readPage reads the cursor and the limit of a list with a filter.
+func readPage(r *http.Request, filter report.Filter) (after *report.Cursor, limit int, err error) {
+	if query := r.URL.Query(); query.Has("cursor") {
 		if after, err = report.ParseCursor(query.Get("cursor")); err == nil {
 			err = after.Of(filter)
 		}
@@ -129,13 +126,11 @@ func readPage(query url.Values, filter report.Filter) (after *report.Cursor, lim
 			return nil, 0, invalid("cursor", err)
 		}
 	}
-	if limit, err = strconv.Atoi(query.Get("limit")); err != nil {
-		return nil, 0, invalid("limit", err)
-	}
-	return after, limit, nil
+	limit, err = intParam(r, "limit")
+	return after, limit, err
 }
 
-var errTime = errors.New("want a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
+var errTime = errors.New("must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
 
 func taskOf(t report.Task) Task {
 	out := Task{
@@ -166,10 +161,4 @@ func personOf(o *report.Official) Person {
 		return Person{}
 	}
 	return Person{ID: o.ID, Name: o.Name}
-}
-
-// official returns who asks. The document lets only officials pass.
-func official(r *http.Request) report.Official {
-	principal, _ := auth.From(r.Context())
-	return report.Official{ID: principal.ID, Name: cmp.Or(principal.Name, principal.ID)}
 }

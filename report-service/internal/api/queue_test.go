@@ -117,7 +117,7 @@ func TestAssignment(t *testing.T) {
 	if w := work.Report; !w.Routed || w.DepartmentName != "Lights" || w.Assignee.ID != "" || len(work.Acts) != 0 {
 		t.Errorf("a new report: %+v, want it with the department of its category", work)
 	}
-	for _, body := range []string{`{"assignee":{"id":"oskar","name":"Oskar"},"department_id":8}`, `{"assignee":{"id":"oskar","name":"No name of his"},"department_id":8}`, `{}`} {
+	for _, body := range []string{`{"assignee":{"id":"oskar","name":"Oskar"},"department_id":8}`, `{"assignee":{"id":"oskar","name":"Another name"},"department_id":8}`, `{}`} {
 		work, _ = ok[api.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: body}, http.StatusOK)
 	}
 	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: token(t, "oskar", auth.Official), body: `{"status":"rejected","note":"it is bright"}`}, http.StatusOK)
@@ -145,7 +145,7 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
-// Departments are replaced as a whole: one that is gone has no report any more.
+// Departments are replaced as a whole: a removed one has no reports.
 func TestDepartments(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

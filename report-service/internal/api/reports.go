@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -12,16 +13,52 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A ReportStore keeps what residents file.
+type ReportStore interface {
+	Categories(ctx context.Context) ([]report.Category, error)
+	Category(ctx context.Context, id int32) (report.Category, error)
+	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error)
+	History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error)
+	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
+	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
+	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
+}
+
+type reportHandlers struct {
+	reports        ReportStore
+	city           *report.Box        // where reports may be; nil for everywhere
+	filing, voting *ratelimit.Limiter // by user
+}
+
+func (h reportHandlers) operations() operations {
+	return operations{
+		"listCategories":   {Handler: h.listCategories, Timeout: service.DefaultTimeout},
+		"listReports":      {Handler: h.listReports, Timeout: service.DefaultTimeout},
+		"createReport":     {Handler: limited(h.filing, h.createReport), Timeout: changeTimeout},
+		"listMyReports":    {Handler: h.listMyReports, Timeout: service.DefaultTimeout},
+		"listMapPoints":    {Handler: h.listMapPoints, Timeout: service.DefaultTimeout},
+		"getReport":        {Handler: h.getReport, Timeout: service.DefaultTimeout},
+		"getReportHistory": {Handler: h.getHistory, Timeout: service.DefaultTimeout},
+		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
+		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
+		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
+		"withdrawVote":     {Handler: limited(h.voting, h.withdrawVote), Timeout: changeTimeout},
+	}
+}
+
 // createReport handles POST /reports.
-func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
+func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewReport](r)
 	if err != nil {
 		return err
 	}
-	category, err := s.Store.Category(r.Context(), req.CategoryID)
+	category, err := h.reports.Category(r.Context(), req.CategoryID)
 	if err != nil {
 		return err
 	}
@@ -32,15 +69,15 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Latitude != nil && req.Longitude != nil {
 		draft.Position = report.NewPosition(*req.Latitude, *req.Longitude)
 	}
-	if err := report.CheckPosition(draft.Position, s.City); err != nil {
+	if err := report.CheckPosition(draft.Position, h.city); err != nil {
 		return err
 	}
-	principal, _ := auth.From(r.Context())
-	filing, err := report.New(draft, report.Reporter{ID: principal.ID, Name: principal.Name}, time.Now())
+	by := caller(r)
+	filing, err := report.New(draft, report.Reporter{ID: by.ID, Name: by.Name}, time.Now())
 	if err != nil {
 		return err
 	}
-	// What is answered is known before the report is stored, and stored with it.
+	// The answer is known before the report is stored, and is stored with it.
 	body, err := json.Marshal(reportOf(filing.View()))
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
@@ -52,7 +89,7 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	earlier, err := s.Store.Create(r.Context(), &filing, idempotent)
+	earlier, err := h.reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
 		return fmt.Errorf("create report: %w", err)
 	}
@@ -70,8 +107,8 @@ func (s *server) createReport(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// idempotentOf returns nil without a key. The same request is one with the same
-// content, however it was written down.
+// idempotentOf returns nil without a key. Requests with the same content count
+// as the same, however it is formatted.
 func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {
@@ -81,12 +118,12 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return &report.Idempotent{UserID: readerID(r), Key: key, Request: sha256.Sum256(content)}, nil
+	return &report.Idempotent{UserID: caller(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
 }
 
 // getReport handles GET /reports/{id}.
-func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Store.Get(r.Context(), pathID(r), reader(r))
+func (h reportHandlers) getReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.reports.Get(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -95,7 +132,7 @@ func (s *server) getReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
-func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
+func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[StatusChange](r)
 	if err != nil {
 		return err
@@ -104,8 +141,8 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := s.Store.Move(r.Context(), pathID(r), report.Move{
-		To: report.Status(req.Status), Note: req.Note, By: readerID(r), ByName: official(r).Name, IfMatch: versions,
+	view, err := h.reports.Move(r.Context(), pathID(r), report.Move{
+		To: report.Status(req.Status), Note: req.Note, By: caller(r).ID, ByName: caller(r).AsOfficial().Name, IfMatch: versions,
 	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)
@@ -116,8 +153,8 @@ func (s *server) changeStatus(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getHistory handles GET /reports/{id}/history.
-func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	changes, err := s.Store.History(r.Context(), pathID(r), reader(r))
+func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error {
+	changes, err := h.reports.History(r.Context(), pathID(r), caller(r))
 	if err != nil {
 		return err
 	}
@@ -132,8 +169,8 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listCategories handles GET /categories.
-func (s *server) listCategories(w http.ResponseWriter, r *http.Request) error {
-	categories, err := s.Store.Categories(r.Context())
+func (h reportHandlers) listCategories(w http.ResponseWriter, r *http.Request) error {
+	categories, err := h.reports.Categories(r.Context())
 	if err != nil {
 		return err
 	}
@@ -157,13 +194,13 @@ func ifMatch(r *http.Request) (report.Versions, error) {
 	return versions, nil
 }
 
-// pathID returns the id in the path, which the document let pass.
+// pathID returns the id in the path, which the document has checked.
 func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
 
-// readerID returns who asks, or "" if nobody signed in.
-func readerID(r *http.Request) string {
+// caller returns who makes the request.
+func caller(r *http.Request) report.User {
 	principal, _ := auth.From(r.Context())
-	return principal.ID
+	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official}
 }
 
 func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }

@@ -75,7 +75,7 @@ func TestRepeatedRequest(t *testing.T) {
 	c.body = strings.Replace(newReport, "Dark", "Bright", 1)
 	s.wantProblem(refusal{call: c, status: http.StatusUnprocessableEntity, kind: "idempotency-key-reused"})
 
-	c.token = token(t, "bob", auth.Resident) // whose keys are his own
+	c.token = token(t, "bob", auth.Resident) // who has separate keys
 	if a := s.do(c); a.StatusCode != http.StatusCreated || a.Header.Get("Location") == first.Header.Get("Location") {
 		t.Errorf("another user with the same key: %d %s", a.StatusCode, a.body)
 	}

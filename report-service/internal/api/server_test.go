@@ -59,23 +59,27 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 	}
 	// Not run: what it publishes is tested elsewhere.
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
-	store := postgres.NewStore(s.pool, keys, func(shards.Set) {})
+	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- store.Run(ctx) }()
+	go func() { ended <- db.Run(ctx) }()
 	t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	schedules, err := schedule.New(schedule.Dependencies{Pool: s.pool, Audit: postgres.AuditSchedule, Log: log, Metrics: service.NewRegistry()},
-		store.OverdueJob())
+	deadlines, upkeep := postgres.NewDeadlines(db), postgres.NewUpkeep(db)
+	schedules, err := schedule.New(schedule.Dependencies{Pool: s.pool, Audit: upkeep.AuditSchedule, Log: log, Metrics: service.NewRegistry()},
+		deadlines.OverdueJob())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := api.Config{
-		Store: store, Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Reports: postgres.NewReports(db), Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
+		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
+		Deadlines: deadlines, ScheduleAudit: upkeep.ScheduleAudit,
+		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, s.pool, span)

@@ -61,7 +61,7 @@ func TestUploadsArePaced(t *testing.T) {
 	}
 }
 
-// Whoever leaves while his photo waits for others is noticed at once.
+// A client that leaves while its photo waits for others is noticed at once.
 func TestPacedUploadEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,26 +12,26 @@ import (
 var votes = map[VoteType]report.Vote{Upvote: report.Upvote, Downvote: report.Downvote}
 
 // vote handles POST /reports/{id}/vote.
-func (s *server) vote(w http.ResponseWriter, r *http.Request) error {
+func (h reportHandlers) vote(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Vote](r)
 	if err != nil {
 		return err
 	}
-	return s.castVote(w, r, votes[req.VoteType])
+	return h.castVote(w, r, votes[req.VoteType])
 }
 
 // withdrawVote handles DELETE /reports/{id}/vote.
-func (s *server) withdrawVote(w http.ResponseWriter, r *http.Request) error {
-	return s.castVote(w, r, report.None)
+func (h reportHandlers) withdrawVote(w http.ResponseWriter, r *http.Request) error {
+	return h.castVote(w, r, report.None)
 }
 
-func (s *server) castVote(w http.ResponseWriter, r *http.Request, vote report.Vote) error {
+func (h reportHandlers) castVote(w http.ResponseWriter, r *http.Request, vote report.Vote) error {
 	id := pathID(r)
 	versions, err := ifMatch(r)
 	if err != nil {
 		return err
 	}
-	tally, err := s.Store.Vote(r.Context(), id, report.Ballot{Voter: readerID(r), Vote: vote, IfMatch: versions})
+	tally, err := h.reports.Vote(r.Context(), id, report.Ballot{Voter: caller(r).ID, Vote: vote, IfMatch: versions})
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}

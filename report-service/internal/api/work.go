@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,9 +13,57 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A WorkbenchStore keeps what officials see of reports and do to them.
+type WorkbenchStore interface {
+	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
+	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
+	Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error)
+	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
+	AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error
+	BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error)
+	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
+	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
+	CountOverTime(ctx context.Context, f report.Filter, interval report.Interval) ([]report.PeriodCounts, error)
+	Templates(ctx context.Context) ([]report.Template, error)
+	SetTemplates(ctx context.Context, templates []report.Template) error
+	Departments(ctx context.Context) ([]report.Department, error)
+	SetDepartments(ctx context.Context, departments []report.Department) error
+}
+
+// A DuplicateStore keeps which reports are about the same problem.
+type DuplicateStore interface {
+	Set(ctx context.Context, id, original uuid.UUID, by report.Official) error
+}
+
+type workbenchHandlers struct {
+	workbench  WorkbenchStore
+	duplicates DuplicateStore
+	reports    ReportStore
+}
+
+func (h workbenchHandlers) operations() operations {
+	return operations{
+		"listQueue":       {Handler: h.listQueue, Timeout: service.DefaultTimeout},
+		"countQueue":      {Handler: h.countQueue, Timeout: service.DefaultTimeout},
+		"getWork":         {Handler: h.getWork, Timeout: service.DefaultTimeout},
+		"assignReport":    {Handler: h.assignReport, Timeout: service.DefaultTimeout},
+		"addNote":         {Handler: h.addNote, Timeout: service.DefaultTimeout},
+		"moveReports":     {Handler: h.moveReports, Timeout: changeTimeout},
+		"listBulkMoves":   {Handler: h.listBulkMoves, Timeout: service.DefaultTimeout},
+		"setDuplicate":    {Handler: h.setDuplicate, Timeout: service.DefaultTimeout},
+		"unsetDuplicate":  {Handler: h.unsetDuplicate, Timeout: service.DefaultTimeout},
+		"listTemplates":   {Handler: h.listTemplates, Timeout: service.DefaultTimeout},
+		"setTemplates":    {Handler: h.setTemplates, Timeout: service.DefaultTimeout},
+		"exportReports":   {Handler: h.exportReports, Timeout: service.Unlimited}, // as long as the client reads
+		"countOverTime":   {Handler: h.countOverTime, Timeout: service.DefaultTimeout},
+		"listDepartments": {Handler: h.listDepartments, Timeout: service.DefaultTimeout},
+		"setDepartments":  {Handler: h.setDepartments, Timeout: service.DefaultTimeout},
+	}
+}
+
 // getWork handles GET /reports/{id}/work.
-func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
-	work, err := s.Store.Work(r.Context(), pathID(r))
+func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error {
+	work, err := h.workbench.Details(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
@@ -35,7 +84,7 @@ func (s *server) getWork(w http.ResponseWriter, r *http.Request) error {
 }
 
 // assignReport handles PUT /reports/{id}/assignment.
-func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) assignReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Assignment](r)
 	if err != nil {
 		return err
@@ -44,30 +93,30 @@ func (s *server) assignReport(w http.ResponseWriter, r *http.Request) error {
 	if req.Assignee.ID != "" {
 		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
 	}
-	if err := s.Store.Assign(r.Context(), pathID(r), assignment, official(r)); err != nil {
+	if err := h.workbench.Assign(r.Context(), pathID(r), assignment, caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // addNote handles POST /reports/{id}/notes.
-func (s *server) addNote(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[InternalNote](r)
 	if err != nil {
 		return err
 	}
 	text := strings.TrimSpace(req.Text)
 	if text == "" {
-		return fault.NewInvalid("/text", "want more than white space")
+		return fault.NewInvalid("/text", "must not be blank")
 	}
-	if err := s.Store.Note(r.Context(), pathID(r), text, official(r)); err != nil {
+	if err := h.workbench.AddNote(r.Context(), pathID(r), text, caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // setDuplicate handles PUT /reports/{id}/duplicate-of.
-func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[DuplicateOf](r)
 	if err != nil {
 		return err
@@ -75,23 +124,23 @@ func (s *server) setDuplicate(w http.ResponseWriter, r *http.Request) error {
 	if req.Original == uuid.Nil {
 		return fault.NewInvalid("/original", "there is no such report")
 	}
-	if err := s.Store.SetDuplicate(r.Context(), pathID(r), req.Original, official(r)); err != nil {
+	if err := h.duplicates.Set(r.Context(), pathID(r), req.Original, caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
-func (s *server) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.SetDuplicate(r.Context(), pathID(r), uuid.Nil, official(r)); err != nil {
+func (h workbenchHandlers) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
+	if err := h.duplicates.Set(r.Context(), pathID(r), uuid.Nil, caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return s.getWork(w, r)
+	return h.getWork(w, r)
 }
 
 // listTemplates handles GET /reports/templates.
-func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	templates, err := s.Store.Templates(r.Context())
+func (h workbenchHandlers) listTemplates(w http.ResponseWriter, r *http.Request) error {
+	templates, err := h.workbench.Templates(r.Context())
 	if err != nil {
 		return err
 	}
@@ -103,7 +152,7 @@ func (s *server) listTemplates(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setTemplates handles PUT /reports/templates.
-func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setTemplates(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Templates](r)
 	if err != nil {
 		return err
@@ -112,20 +161,20 @@ func (s *server) setTemplates(w http.ResponseWriter, r *http.Request) error {
 	given := make(map[int32]bool)
 	for i, t := range req.Templates {
 		if given[t.ID] {
-			return fault.NewInvalid(fmt.Sprintf("/templates/%d/id", i), "another template has it")
+			return fault.NewInvalid(fmt.Sprintf("/templates/%d/id", i), "must not be in another template")
 		}
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
 	}
-	if err := s.Store.SetTemplates(r.Context(), templates); err != nil {
+	if err := h.workbench.SetTemplates(r.Context(), templates); err != nil {
 		return err
 	}
-	return s.listTemplates(w, r)
+	return h.listTemplates(w, r)
 }
 
 // listDepartments handles GET /reports/departments.
-func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
-	departments, err := s.Store.Departments(r.Context())
+func (h workbenchHandlers) listDepartments(w http.ResponseWriter, r *http.Request) error {
+	departments, err := h.workbench.Departments(r.Context())
 	if err != nil {
 		return err
 	}
@@ -137,7 +186,7 @@ func (s *server) listDepartments(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setDepartments handles PUT /reports/departments.
-func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
+func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Departments](r)
 	if err != nil {
 		return err
@@ -149,8 +198,8 @@ func (s *server) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := s.Store.SetDepartments(r.Context(), departments); err != nil {
+	if err := h.workbench.SetDepartments(r.Context(), departments); err != nil {
 		return err
 	}
-	return s.listDepartments(w, r)
+	return h.listDepartments(w, r)
 }

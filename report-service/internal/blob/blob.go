@@ -2,7 +2,7 @@
 // that speaks the S3 protocol.
 //
 // It promises that a key has a whole file or none, whenever a process or a
-// machine dies, and that a file which Put has returned for stays.
+// machine dies, and that a file stays once its Put has returned.
 package blob
 
 import (
@@ -19,19 +19,19 @@ import (
 
 // A Store keeps files. Its methods may be called at the same time.
 type Store interface {
-	// Put keeps what r has, up to its end, under key, in place of what was
-	// there. Size is how many bytes there are, or -1 if that is not known. If r
-	// fails, or has another number of bytes, nothing is kept.
+	// Put stores the bytes of r, up to its end, under key, and replaces an
+	// earlier file. Size is their number, or -1 if that is not known. If r
+	// fails, or has another number of bytes, nothing is stored.
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
-	// Get returns what is under key, or ErrNotFound. What is larger than limit
+	// Get returns the file under key, or ErrNotFound. A file larger than limit
 	// bytes is an error.
 	Get(ctx context.Context, key string, limit int64) ([]byte, error)
-	// Delete removes what is under key, if there is anything.
+	// Delete removes the file under key, if there is one.
 	Delete(ctx context.Context, key string) error
-	// List yields what is under keys that begin with prefix, which ends in a
+	// List yields the files whose keys begin with prefix, which ends in a
 	// slash. After an error it ends.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// Check returns nil if files can be kept now, and otherwise why not.
+	// Check returns nil if files can be stored now, and otherwise why not.
 	Check(ctx context.Context) error
 }
 
@@ -41,7 +41,7 @@ type Object struct {
 	ModifiedAt time.Time
 }
 
-// What a Store fails with, besides whatever the network and the disk do.
+// The errors of a Store, besides those of the network and the disk.
 var (
 	ErrNotFound = errors.New("there is no such file")
 	ErrFull     = errors.New("the storage is full")
@@ -49,10 +49,10 @@ var (
 
 var errTooLarge = errors.New("the file is larger than expected")
 
-// A Config says where files are kept.
+// A Config says where files are stored.
 type Config struct {
 	URL string
-	// Of the S3 server; without them the machine's own role is used.
+	// For the S3 server; without them the machine's own role is used.
 	AccessKey, SecretKey string
 }
 
@@ -60,11 +60,11 @@ type Config struct {
 const Example = "file:///var/lib/cityconnect/photos or s3://photos?endpoint=https://s3.example.org&region=eu-central-1"
 
 // Open returns the store at cfg.URL: file:///folder, or
-// s3://bucket?endpoint=https://host:port&region=name. A folder is made; a bucket
-// must exist, and is looked for by Check alone.
+// s3://bucket?endpoint=https://host:port&region=name. A folder is made; a
+// bucket must exist, which only Check verifies.
 func Open(cfg Config) (Store, error) {
 	if !ValidURL(cfg.URL) {
-		return nil, fmt.Errorf("the address of the storage: want %s", Example)
+		return nil, fmt.Errorf("the address of the storage must be %s", Example)
 	}
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
@@ -76,7 +76,7 @@ func Open(cfg Config) (Store, error) {
 	return openBucket(u, cfg.AccessKey, cfg.SecretKey)
 }
 
-// ValidURL reports whether Open knows what is meant by a URL.
+// ValidURL reports whether Open understands a URL.
 func ValidURL(rawURL string) bool {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.User != nil {
@@ -100,19 +100,20 @@ func IsFolder(rawURL string) bool {
 	return err == nil && u.Scheme == "file"
 }
 
-// keyPattern allows what every file system and every server takes as it is.
+// keyPattern allows names that every file system and every server takes
+// unchanged.
 var keyPattern = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*(\.[a-z0-9]+)?$`)
 
-// checkKey returns an error for a key that this package did not mean: keys are
-// made by the program and never by a request.
+// checkKey returns an error for a malformed key: keys are made by the program
+// and never by a request.
 func checkKey(key string) error {
 	if !keyPattern.MatchString(key) {
-		return fmt.Errorf("key %q: want lower-case words joined by slashes", key)
+		return fmt.Errorf("key %q: must be lower-case words joined by slashes", key)
 	}
 	return nil
 }
 
-// readAll reads what is at most limit bytes long.
+// readAll reads up to limit bytes; more are an error.
 func readAll(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {

@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// bucketTries is how often a request is made: what fails longer is told to
-	// whoever asks, who has a way of its own to wait.
+	// bucketTries is how often a request is tried: callers have their own ways
+	// to wait for a longer outage.
 	bucketTries = 3
-	// maxUnsized is how large a file may be whose size is not known: it is
-	// collected first, because S3 asks for the size. It is above what a photo may
-	// have.
+	// maxUnsized is how large a file of unknown size may be: it is collected
+	// first, because S3 requires the size. It is above the largest photo.
 	maxUnsized = 16 << 20
 )
 
-// A bucket is one of an S3 server.
+// A bucket is a bucket of an S3 server.
 type bucket struct {
 	client *minio.Client
 	name   string
@@ -36,7 +35,7 @@ func openBucket(u *url.URL, accessKey, secretKey string) (*bucket, error) {
 	query := u.Query()
 	endpoint, err := url.Parse(query.Get("endpoint"))
 	if err != nil {
-		return nil, err // ValidURL has read it, so it does not
+		return nil, err // cannot happen after ValidURL
 	}
 	keys := credentials.NewIAM("")
 	if accessKey != "" {
@@ -46,7 +45,7 @@ func openBucket(u *url.URL, accessKey, secretKey string) (*bucket, error) {
 	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	transport.MaxIdleConnsPerHost = 32
-	transport.DisableCompression = true // pictures are compressed, and their sizes must stay
+	transport.DisableCompression = true // pictures are compressed already, and their sizes must not change
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: keys, Secure: endpoint.Scheme == "https", Region: query.Get("region"),
 		Transport: transport, MaxRetries: bucketTries,
@@ -68,8 +67,8 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader, size int64) e
 		}
 		r, size = bytes.NewReader(data), int64(len(data))
 	}
-	// A reader that can seek would be sent again from its start after a failure,
-	// also one that others have read from.
+	// After a failure, minio would send a reader that can seek again from its
+	// start, even if it did not begin there.
 	_, err := b.client.PutObject(ctx, b.name, key, struct{ io.Reader }{r}, size, minio.PutObjectOptions{
 		ContentType: "application/octet-stream",
 	})
@@ -83,7 +82,7 @@ func (b *bucket) Get(ctx context.Context, key string, limit int64) ([]byte, erro
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	object, err := b.client.GetObject(ctx, b.name, key, minio.GetObjectOptions{}) // asks for nothing yet
+	object, err := b.client.GetObject(ctx, b.name, key, minio.GetObjectOptions{}) // sends no request yet
 	if err != nil {
 		return nil, fmt.Errorf("get object: %w", translate(err))
 	}
@@ -110,7 +109,7 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // when yield wants no more
+		defer cancel() // when yield stops
 		for object := range b.client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 			if object.Err != nil {
 				yield(Object{}, fmt.Errorf("list objects: %w", translate(object.Err)))
@@ -134,8 +133,8 @@ func (b *bucket) Check(ctx context.Context) error {
 	return nil
 }
 
-// translate returns the errors of this package where the server's answer says
-// as much.
+// translate returns the errors of this package for the server's answers that
+// mean the same.
 func translate(err error) error {
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
 	switch {

@@ -17,24 +17,25 @@ import (
 )
 
 const (
-	// temporary is the folder of files that are being written. What a dead
-	// process left there is found by List, like any other file.
+	// temporary is the folder of files that are being written. List finds the
+	// files that a dead process left there, like all others.
 	temporary = "tmp"
 	// reserve is the part of the disk that stays free, in percent: a database
-	// may be on the same one.
+	// may be on the same disk.
 	reserve = 5
-	// step is how much of a file is written at a time, and what a file that is
-	// on its way takes of memory.
+	// step is how much of a file is written at a time, and how much memory a
+	// file takes while it is written.
 	step = 256 << 10
 )
 
-// A folder keeps each file under its key below a root, which no key leads out of.
+// A folder keeps each file under its key below a root. No key leads out of the
+// root.
 type folder struct {
 	path string
-	// disk is held by the one file that is being written, for a step of it or for
-	// its end. A database on the same disk syncs its log before it answers, and
-	// waits for whatever the disk was given before: that is one step, however
-	// many files arrive. Nobody holds it while he waits for what he reads.
+	// disk is held by the one file that is being written, for a step or for its
+	// end. A database on the same disk syncs its log before it answers, and
+	// waits for all earlier writes of the disk: that is one step, however many
+	// files arrive. No writer holds it while waiting for its reader.
 	disk chan struct{}
 
 	mu   sync.Mutex
@@ -43,7 +44,7 @@ type folder struct {
 
 var steps = sync.Pool{New: func() any { return new([step]byte) }}
 
-var errOther = errors.New("the folder of the storage is not the one that it was: it has no " + temporary)
+var errOther = errors.New("the folder of the storage has been replaced: it has no " + temporary)
 
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -59,10 +60,10 @@ func openFolder(dir string) (*folder, error) {
 	return &folder{path: dir, disk: make(chan struct{}, 1), root: root}, nil
 }
 
-// open returns the root as it is at the path by now. What is mounted there may
-// have gone, and come back: the root that was opened would show what is nowhere
-// any more. An empty folder in its place has none of the files, which are not
-// lost by that.
+// open returns the root that is at the path now. A file system that is mounted
+// there may have been unmounted and mounted again: the old root would show
+// files that have no path. An empty folder in its place does not mean that the
+// files are lost.
 func (f *folder) open() (*os.Root, error) {
 	now, err := os.Stat(f.path)
 	if err != nil {
@@ -80,7 +81,7 @@ func (f *folder) open() (*os.Root, error) {
 	if _, err := root.Stat(temporary); err != nil {
 		return nil, errors.Join(errOther, root.Close())
 	}
-	f.root = root // the one before may be in use, and is closed once it is not
+	f.root = root // the old one is closed when nobody uses it
 	return root, nil
 }
 
@@ -102,7 +103,7 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 	}
 	defer func() {
 		if err != nil {
-			_ = file.Close() // closed already, or of no use
+			_ = file.Close() // closed already, or useless
 			_ = root.Remove(name)
 		}
 	}()
@@ -130,8 +131,8 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 	if err := root.Rename(name, key); err != nil {
 		return fmt.Errorf("name file: %w", full(err))
 	}
-	// The names are in the folders: without this, a machine that loses its power
-	// may have the file without its name. Each level may be new.
+	// Folders contain the names: without this, a power failure may leave the
+	// file without its name. Each level may be new.
 	for {
 		if err := syncFolder(root, dir); err != nil {
 			return err
@@ -143,7 +144,7 @@ func (f *folder) Put(ctx context.Context, key string, r io.Reader, size int64) (
 	}
 }
 
-// takeDisk waits for the disk. Once ctx has ended nobody gets it.
+// takeDisk waits for the disk. Once ctx has ended it fails.
 func (f *folder) takeDisk(ctx context.Context) error {
 	select {
 	case f.disk <- struct{}{}:
@@ -159,7 +160,7 @@ func (f *folder) takeDisk(ctx context.Context) error {
 
 func (f *folder) giveDisk() { <-f.disk }
 
-// write writes what r has, up to its end, and returns how much that was.
+// write writes the bytes of r, up to its end, and returns their number.
 func (f *folder) write(ctx context.Context, file *os.File, r io.Reader) (written int64, err error) {
 	buffer := steps.Get().(*[step]byte)
 	defer steps.Put(buffer)
@@ -168,7 +169,7 @@ func (f *folder) write(ctx context.Context, file *os.File, r io.Reader) (written
 		for n < step && !ended {
 			read, err := r.Read(buffer[n:])
 			n += read
-			if ended = err == io.EOF; err != nil && !ended { // readers return it as it is
+			if ended = err == io.EOF; err != nil && !ended { // readers do not wrap io.EOF
 				return written, err
 			}
 		}
@@ -234,8 +235,8 @@ func (f *folder) Delete(_ context.Context, key string) error {
 	if err := root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove file: %w", err)
 	}
-	// A folder that is empty goes, one that is not stays. A Put into it at this
-	// very moment fails, and its caller tries again.
+	// Only an empty folder is removed. A concurrent Put into it fails, and its
+	// caller tries again.
 	if dir := path.Dir(key); strings.Contains(dir, "/") {
 		_ = root.Remove(dir)
 	}
@@ -250,7 +251,7 @@ func (f *folder) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 			return
 		}
 		err = fs.WalkDir(root.FS(), strings.TrimSuffix(prefix, "/"), func(name string, entry fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never made
+			if errors.Is(err, fs.ErrNotExist) { // removed at the same time, or never made
 				return nil
 			}
 			if err != nil || entry.IsDir() {
@@ -274,7 +275,7 @@ func (f *folder) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 	}
 }
 
-// Check says ErrFull when the disk has less free than its reserve.
+// Check returns ErrFull if the disk has less free space than its reserve.
 func (f *folder) Check(context.Context) error {
 	if _, err := f.open(); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (f *folder) Check(context.Context) error {
 	return nil
 }
 
-// full returns ErrFull for what a disk without room fails with.
+// full returns ErrFull for the errors of a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return errors.Join(ErrFull, err)

@@ -6,18 +6,18 @@ import (
 	"syscall"
 )
 
-// Flags of sync_file_range(2), which package syscall has no names for.
+// Flags of sync_file_range(2), which package syscall does not name.
 const (
 	waitBefore = 1
 	startWrite = 2
 	waitAfter  = 4
 )
 
-// writeBack passes a part of a file on to the disk, and returns once it is there:
-// Linux would collect the whole file until it is synced. It is no sync, which
-// makes that one short.
+// writeBack passes a part of a file on to the disk, and returns once it is
+// there: otherwise Linux would collect the whole file until the sync. It does
+// not replace the sync, but makes it short.
 func writeBack(file *os.File, offset, length int64) error {
-	if length == 0 { // which would mean all that follows
+	if length == 0 { // 0 would mean the rest of the file
 		return nil
 	}
 	raw, err := file.SyscallConn()
@@ -30,9 +30,9 @@ func writeBack(file *os.File, offset, length int64) error {
 	}); err != nil {
 		return err
 	}
-	if errors.Is(failed, errors.ErrUnsupported) { // the file system's sync will do
+	if errors.Is(failed, errors.ErrUnsupported) { // the sync is enough
 		return nil
 	}
-	// An error of the disk that was told here, the sync would not tell again.
+	// The sync would not report a disk error again that was reported here.
 	return os.NewSyscallError("sync_file_range", failed)
 }

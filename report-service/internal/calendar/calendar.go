@@ -1,6 +1,6 @@
-// Package calendar knows when the city works, and until when a report is to be
-// finished: the clock of its target stands still at night, on holidays, and while
-// the city waits for the resident.
+// Package calendar computes when the city works, and when a report is to be
+// finished: the clock of its target stops at night, on holidays, and while the
+// city waits for the resident.
 package calendar
 
 import (
@@ -24,12 +24,12 @@ type Shift struct {
 	To   int `json:"to"`
 }
 
-// A Calendar says when the city works. The clocks of targets stand still at all
-// other times. The zero Calendar never works.
+// A Calendar says when the city works. The clocks of targets stop at all other
+// times. In the zero Calendar the city never works.
 type Calendar struct {
 	Zone     *time.Location
-	Week     [7][]Shift // by time.Weekday, in their order; none is a day off
-	Holidays []Date     // in their order
+	Week     [7][]Shift // by time.Weekday, in order of time; without shifts the day is off
+	Holidays []Date     // in order of time
 }
 
 // A Date is a day of the calendar.
@@ -39,7 +39,7 @@ type Date struct {
 	Day   int
 }
 
-var errDate = errors.New("want a date such as 2026-12-25")
+var errDate = errors.New("must be a date such as 2026-12-25")
 
 // ParseDate reads a date such as "2026-12-25".
 func ParseDate(s string) (Date, error) {
@@ -50,13 +50,13 @@ func ParseDate(s string) (Date, error) {
 	return DateOf(t), nil
 }
 
-// DateOf returns the date of t where t is.
+// DateOf returns the date of t in its zone.
 func DateOf(t time.Time) Date {
 	year, month, day := t.Date()
 	return Date{year, month, day}
 }
 
-// String returns what ParseDate reads.
+// String returns the format of ParseDate.
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day) }
 
 // Compare returns whether d is before, at or after another date: -1, 0 or 1.
@@ -64,8 +64,8 @@ func (d Date) Compare(other Date) int {
 	return cmp.Or(cmp.Compare(d.Year, other.Year), cmp.Compare(d.Month, other.Month), cmp.Compare(d.Day, other.Day))
 }
 
-// AlwaysOpen is the calendar of a city that never rests, in UTC: the one that
-// holds until operators set another.
+// AlwaysOpen is the calendar of a city that always works, in UTC. It applies
+// until operators set another.
 func AlwaysOpen() Calendar {
 	c := Calendar{Zone: time.UTC}
 	for day := range c.Week {
@@ -87,28 +87,27 @@ func (c Calendar) Check() error {
 		for i, s := range shifts {
 			switch {
 			case s.From < 0 || s.To > dayEnd || s.To <= s.From:
-				return fault.NewInvalid("/shifts", "want shifts that end after they begin")
+				return fault.NewInvalid("/shifts", "must end after they begin")
 			case i > 0 && s.From < shifts[i-1].To:
-				return fault.NewInvalid("/shifts", "want shifts that do not overlap, as on "+time.Weekday(day).String())
+				return fault.NewInvalid("/shifts", "must not overlap, as they do on "+time.Weekday(day).String())
 			}
 			open = true
 		}
 	}
 	if !open {
-		return fault.NewInvalid("/shifts", "want a day on which the city works")
+		return fault.NewInvalid("/shifts", "must include a day on which the city works")
 	}
 	if len(c.Holidays) > maxHolidays {
-		return fault.NewInvalid("/holidays", fmt.Sprintf("want %d at most", maxHolidays))
+		return fault.NewInvalid("/holidays", fmt.Sprintf("must be %d at most", maxHolidays))
 	}
 	return nil
 }
 
-// maxDays bounds how far a deadline may be, so that a calendar of holidays alone
-// comes to an end: the longest target is a year.
+// maxDays bounds how far away a deadline may be, so that the search ends in a
+// calendar full of holidays: the longest target is a year.
 const maxDays = 20 * 366
 
-// shifts calls do for each time in which the city works, from a date on, until do
-// returns false.
+// shifts calls do for each shift from a date on, until do returns false.
 func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
 	for n := range maxDays {
 		date := DateOf(time.Date(from.Year, from.Month, from.Day+n, 0, 0, 0, 0, time.UTC))
@@ -126,8 +125,8 @@ func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
 	}
 }
 
-// Due returns when the city will have worked for so long since a time, and false
-// if it never will.
+// Due returns when the city will have worked for a duration since a time, and
+// false if it never will.
 func (c Calendar) Due(since time.Time, work time.Duration) (due time.Time, ok bool) {
 	c.shifts(DateOf(since.In(c.Zone)), func(begin, end time.Time) bool {
 		if begin.Before(since) {
@@ -135,7 +134,7 @@ func (c Calendar) Due(since time.Time, work time.Duration) (due time.Time, ok bo
 		}
 		took := end.Sub(begin)
 		switch {
-		case took < 0: // it was over before
+		case took < 0: // it ended before
 		case took >= work:
 			due, ok = begin.Add(work), true
 		default:
@@ -164,8 +163,8 @@ func (c Calendar) Between(from, to time.Time) (work time.Duration) {
 	return work
 }
 
-// A Deadline is when the work on a report is to be finished. Its clock runs while
-// the report is open and the city does not wait for the resident.
+// A Deadline is when the work on a report is to be finished. Its clock runs
+// while the report is open, except while the city waits for the resident.
 //
 //	       (filed, reopened)
 //	              ▼
@@ -175,10 +174,10 @@ func (c Calendar) Between(from, to time.Time) (work time.Duration) {
 //	        level 1, 2, 3
 type Deadline struct {
 	Since   *time.Time    // since when the clock runs; nil while it does not
-	Used    time.Duration // what was worked before that
+	Used    time.Duration // working time before that
 	Target  time.Duration // of the category when the report was filed or reopened; 0 for none
-	Level   int           // how many times the target is over, as far as that was announced
-	DueAt   *time.Time    // when the target is over; nil while the clock stands still
+	Level   int           // how many targets late, as announced
+	DueAt   *time.Time    // when the target ends; nil while the clock is stopped
 	NextAt  *time.Time    // when the next level is reached; nil if none is
 	Waiting bool          // for the resident
 }
@@ -210,9 +209,9 @@ func (c Calendar) Resume(d Deadline, now time.Time) Deadline {
 	return c.run(d, now)
 }
 
-// run starts the clock of d, which keeps what was used and announced.
+// run starts the clock of d, which keeps its used time and its level.
 func (c Calendar) run(d Deadline, now time.Time) Deadline {
-	d.Since = new(now.UTC().Truncate(time.Microsecond)) // as the database keeps it
+	d.Since = new(now.UTC().Truncate(time.Microsecond)) // the precision of the database
 	d.DueAt = c.reaches(d, 1)
 	d.NextAt = c.reaches(d, d.Level+1)
 	return d
@@ -225,7 +224,7 @@ func (c Calendar) Raise(d Deadline) Deadline {
 	return d
 }
 
-// reaches returns when d is over so many times, or nil if it never is.
+// reaches returns when d is so many targets late, or nil if never.
 func (c Calendar) reaches(d Deadline, level int) *time.Time {
 	if level > MaxOverdue || d.Since == nil {
 		return nil

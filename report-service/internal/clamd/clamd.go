@@ -1,4 +1,4 @@
-// Package clamd asks ClamAV's daemon whether a file has a virus.
+// Package clamd scans files for viruses with ClamAV's daemon.
 package clamd
 
 import (
@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// chunkBytes is how much of a file goes in one piece.
+	// chunkBytes is how much of a file is sent in one piece.
 	chunkBytes = 64 << 10
-	// timeout is what a scan may take: clamd itself gives a file up after two
-	// minutes, and pictures take it a few milliseconds.
+	// timeout is how long a scan may take: clamd itself gives up a file after
+	// two minutes, and scans a picture in a few milliseconds.
 	timeout = 30 * time.Second
-	// maxAnswer is far above what clamd answers, which has the name of a virus.
+	// maxAnswer is far above clamd's answers, which contain the name of a
+	// virus.
 	maxAnswer = 4 << 10
 )
 
@@ -40,11 +41,11 @@ func New(rawURL string) (*Scanner, error) {
 			return &Scanner{"unix", u.Path}, nil
 		}
 	}
-	return nil, fmt.Errorf("the address of clamd: want %s", Example)
+	return nil, fmt.Errorf("the address of clamd must be %s", Example)
 }
 
-// Infected reports whether clamd finds something in file. After an error nothing
-// is known of it.
+// Infected reports whether clamd finds a virus in file. An error says nothing
+// about the file.
 func (s *Scanner) Infected(ctx context.Context, file []byte) (bool, error) {
 	answer, err := s.ask(ctx, "zINSTREAM\x00", file)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Scanner) Infected(ctx context.Context, file []byte) (bool, error) {
 	case strings.HasPrefix(answer, "stream: ") && strings.HasSuffix(answer, " FOUND"):
 		return true, nil
 	}
-	return false, errors.New("scan file: clamd could not") // its answer may quote the file
+	return false, errors.New("scan file: clamd could not") // without its answer, which may quote the file
 }
 
 // Check returns nil if clamd answers.
@@ -66,7 +67,7 @@ func (s *Scanner) Check(ctx context.Context) error {
 		return fmt.Errorf("ping clamd: %w", err)
 	}
 	if answer != "PONG" {
-		return errors.New("ping clamd: another answer than PONG")
+		return errors.New("ping clamd: the answer is not PONG")
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (s *Scanner) ask(ctx context.Context, command string, file []byte) (string,
 		return "", err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // ends what is under way
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // ends the current read or write
 	defer stop()
 
 	w := bufio.NewWriterSize(conn, chunkBytes+8)

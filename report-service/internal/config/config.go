@@ -40,8 +40,8 @@ type Address struct {
 	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3012"`
 }
 
-// Load reads and checks the environment. Its error tells every fault at once,
-// by the name of the variable, and shows no secret.
+// Load reads and checks the environment. Its error lists all faults by the
+// names of the variables, and shows no secret.
 func Load(getenv func(string) string) (Config, error) {
 	var cfg Config
 	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {

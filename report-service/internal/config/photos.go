@@ -17,8 +17,8 @@ import (
 // Photos say where photos are kept. report-service and photo-worker have the
 // same.
 type Photos struct {
-	// PhotoStore is empty in a city whose reports have no photos; photo-worker has
-	// nothing to do there.
+	// PhotoStore is empty in a city whose reports have no photos; photo-worker
+	// is idle there.
 	PhotoStore     string `env:"PHOTO_STORE" example:"file:///var/lib/cityconnect/photos"`
 	PhotoAccessKey string `env:"PHOTO_S3_ACCESS_KEY"`
 	PhotoSecretKey string `env:"PHOTO_S3_SECRET_KEY"`
@@ -54,17 +54,18 @@ type Worker struct {
 const (
 	// reserve is what the worker needs of its memory besides photos.
 	reserve = 64 << 20
-	// uploadMemory is what a photo takes that waits until there is memory for its
-	// pictures: its upload, and what that was read into before its size was known.
+	// uploadMemory is how much a photo takes while it waits for the memory of
+	// its pictures: its upload, and the buffer for reading it before its size
+	// is known.
 	uploadMemory = 2 * report.MaxPhotoBytes
-	// minMemory makes room for one picture of a telephone.
+	// minMemory is enough for one picture of a telephone.
 	minMemory = 192 << 20
 	// maxPhotoWorkers is above the processors of any machine that would do this.
 	maxPhotoWorkers = 64
 )
 
-// LoadWorker reads and checks the environment of photo-worker. Its error tells
-// every fault at once, by the name of the variable, and shows no secret.
+// LoadWorker reads and checks the environment of photo-worker. Its error lists
+// all faults by the names of the variables, and shows no secret.
 func LoadWorker(getenv func(string) string) (Worker, error) {
 	var cfg Worker
 	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
@@ -73,7 +74,7 @@ func LoadWorker(getenv func(string) string) (Worker, error) {
 	return cfg, nil
 }
 
-// WorkerAddr reads where photo-worker answers how it is, and nothing else.
+// WorkerAddr reads where photo-worker answers health checks, and nothing else.
 func WorkerAddr(getenv func(string) string) (string, error) {
 	var address struct {
 		Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
@@ -101,9 +102,9 @@ func (w *Worker) validate() []config.Fault {
 	return faults
 }
 
-// workers is how many photos are looked at at a time. If nothing else is wanted,
-// one processor is left to requests, which would wait for pictures otherwise; and
-// no more uploads wait for memory than half of it takes.
+// workers is how many photos are checked at a time. By default one processor is
+// left to requests, which would wait for pictures otherwise; and the uploads
+// that wait for memory take half of it at most.
 func (w *Worker) workers() int {
 	if w.Workers > 0 {
 		return w.Workers
@@ -116,8 +117,8 @@ func (w *Worker) mostWorkers() int { return max(1, (int(w.Memory)/2-reserve)/upl
 // Budget is how much memory pictures may take together, in bytes.
 func (w *Worker) Budget() int64 { return int64(w.Memory) - reserve - int64(w.workers())*uploadMemory }
 
-// Consumer returns how photos are consumed: one at a time by each worker, so that
-// no photo waits behind another while a worker has nothing to do, and with enough
+// Consumer returns how photos are consumed: one at a time by each worker, so
+// that no photo waits behind another while a worker is idle, and with enough
 // attempts for ten minutes.
 func (w *Worker) Consumer() consumer.Config {
 	c := consumer.Defaults()

@@ -19,12 +19,12 @@ var (
 func (s *Size) UnmarshalText(text []byte) error {
 	parts := sizePattern.FindSubmatch(text)
 	if parts == nil {
-		return fmt.Errorf("want a number of bytes with its unit, such as 512MiB")
+		return fmt.Errorf("must be a number of bytes with its unit, such as 512MiB")
 	}
 	n, err := strconv.ParseInt(string(parts[1]), 10, 64)
 	unit := sizeUnits[string(parts[2])]
 	if err != nil || n > math.MaxInt64/unit {
-		return fmt.Errorf("want fewer bytes")
+		return fmt.Errorf("must be fewer bytes")
 	}
 	*s = Size(n * unit)
 	return nil

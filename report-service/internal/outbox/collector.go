@@ -9,7 +9,7 @@ import (
 )
 
 // collectTimeout bounds how long a scrape waits for the database. Without an
-// answer the scrape has none of these metrics.
+// answer the scrape omits these metrics.
 const collectTimeout = 2 * time.Second
 
 var (
@@ -20,7 +20,7 @@ var (
 )
 
 // A Collector counts the outbox whenever Prometheus scrapes it, and not before:
-// an idle relay queries the database for nothing but its work.
+// an idle relay should not query the database for metrics.
 type Collector struct {
 	store *Store
 }

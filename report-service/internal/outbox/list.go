@@ -34,7 +34,7 @@ type Filter struct {
 	Status     Status
 	RoutingKey string
 	ReportID   uuid.UUID
-	Cursor     string // from the page before
+	Cursor     string // from the previous page
 	Limit      int
 }
 
@@ -50,7 +50,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	if f.Cursor != "" {
 		var err error
 		if after, err = strconv.ParseInt(f.Cursor, 36, 64); err != nil {
-			return Page{}, fault.NewInvalid("cursor", "want the next_cursor of another page")
+			return Page{}, fault.NewInvalid("cursor", "must be the next_cursor of another page")
 		}
 	}
 	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1)

@@ -27,7 +27,7 @@ type Status string
 const (
 	Pending   Status = "pending"
 	Published Status = "published"
-	Failed    Status = "failed" // had all its attempts; waits for an operator
+	Failed    Status = "failed" // out of attempts; waits for an operator
 )
 
 // NotFailed is the kind of error of Retry and Discard for a row in another
@@ -45,14 +45,15 @@ type Store struct {
 }
 
 // NewStore returns a Store on the reports database. It calls wake with the
-// shards of rows that were put back, for the relay to read. Wake must not block.
+// shards of rows that are pending again, for the relay to read. Wake must not
+// block.
 func NewStore(pool *pgxpool.Pool, wake func(shards.Set)) *Store {
 	return &Store{pool: pool, wake: wake}
 }
 
-// Retry puts a failed row back, at the end and with all its attempts before
-// it. Later rows of its report have gone out meanwhile: a retried row comes
-// out of order, and readers drop it if they have shown a newer version.
+// Retry makes a failed row pending again, at the end of the outbox and with all
+// its attempts. Later rows of its report have been published already: a retried
+// row is out of order, and readers drop it if they have shown a newer version.
 func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
 	shard, err := s.change(ctx, `
 		with row as (
@@ -72,7 +73,8 @@ func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
 	return nil
 }
 
-// RetryAll puts every failed row of a kind back, and returns how many.
+// RetryAll makes every failed row with a routing key pending again, and returns
+// their number.
 func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried int64, err error) {
 	rows, err := s.pool.Query(ctx, `
 		with rows as (
@@ -102,7 +104,7 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried
 	return retried, nil
 }
 
-// Discard deletes a failed row for good: its change is never announced.
+// Discard deletes a failed row: its change is never announced.
 func (s *Store) Discard(ctx context.Context, actor string, id uuid.UUID, reason string) error {
 	_, err := s.change(ctx, `
 		with row as (
@@ -138,7 +140,7 @@ func (s *Store) change(ctx context.Context, sql string, id uuid.UUID, args ...an
 	}
 }
 
-// An AuditEntry is what an operator did to a row, and why.
+// An AuditEntry is an operator's act on a row, and its reason.
 type AuditEntry struct {
 	At         time.Time
 	Actor      string

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// republishRows is how many messages are put back at a time.
+	// republishRows is how many messages are made pending in one transaction.
 	republishRows = 500
-	// consumersKnow is for how long consumers drop a message that they had, less
-	// a day. What is older is not published again: it would have its effect twice.
+	// consumersKnow is how long consumers recognise a message, less a day.
+	// Older messages are not published again: they would take effect twice.
 	consumersKnow = 29 * 24 * time.Hour
 )
 
-// A Window is when messages were published: from Since on, and before Until.
-// Without an Until it ends now.
+// A Window selects messages by the time when they were published: from Since
+// on, and before Until. Without Until it ends now.
 type Window struct{ Since, Until time.Time }
 
-// publishedSQL is the oldest rows of a window.
+// publishedSQL selects the oldest rows of a window.
 const publishedSQL = `
 	select id from outbox_messages
 	where status = 'published' and published_at >= $1 and published_at < $2
 	order by published_at, seq limit $3`
 
-// toTheEndSQL puts rows at the end by writing them anew: the relay reads in the
-// order of seq, which has to rise with the order of publishing.
+// toTheEndSQL moves rows to the end by inserting them again: the relay reads in
+// the order of seq, which must rise in the order of publishing.
 const toTheEndSQL = `
 	with oldest as materialized (` + publishedSQL + `), taken as (
 		delete from outbox_messages where id in (select id from oldest) and status = 'published'
@@ -40,7 +40,7 @@ const toTheEndSQL = `
 	)
 	select (select count(*) from oldest), (select count(*) from put), array(select distinct shard from put)`
 
-// inPlaceSQL makes rows pending that keep their place.
+// inPlaceSQL makes rows pending in their old place.
 const inPlaceSQL = `
 	with oldest as materialized (` + publishedSQL + `), put as (
 		update outbox_messages
@@ -50,21 +50,21 @@ const inPlaceSQL = `
 	)
 	select (select count(*) from oldest), (select count(*) from put), array(select distinct shard from put)`
 
-// Republish puts what was published within a window behind all that waits, in
-// the same order and under the same ids, as far as it is kept. It is for when
-// those who had the messages lost them: the notifications database was restored,
-// or a queue was deleted. Whoever has a message still drops it by its id, so that
-// it may be called again, also after one that broke off.
+// Republish makes the messages of a window pending again, behind all pending
+// ones, in the same order and under the same ids, as far as they are kept. It
+// is for consumers that lost messages: the notifications database was restored,
+// or a queue was deleted. Consumers that still know a message drop it by its
+// id, so Republish may be repeated, also after it broke off.
 //
-// After each batch, tell is called with how many were put back so far, and how
-// many there are.
+// After each batch it calls tell with the number of messages done so far, and
+// with the total.
 func (s *Store) Republish(ctx context.Context, w Window, tell func(done, total int64)) error {
 	return s.putBack(ctx, toTheEndSQL, w, tell)
 }
 
-// PutBack makes all pending again that was published, as far as it is kept, and
-// in its place: before what was not published yet. It is for when no relay
-// publishes, because its readers do not look back at once.
+// PutBack makes all published messages pending again, as far as they are kept,
+// in their old place: before those that were not published yet. No relay may
+// publish at the same time, because its readers do not look back at once.
 func (s *Store) PutBack(ctx context.Context, tell func(done, total int64)) error {
 	return s.putBack(ctx, inPlaceSQL, Window{}, tell)
 }
@@ -75,7 +75,8 @@ func (s *Store) putBack(ctx context.Context, sql string, w Window, tell func(don
 		until = &w.Until
 	}
 	var total int64
-	// The end is fixed: what is published anew meanwhile is not put back again.
+	// The end is fixed, so that messages are not republished again while this
+	// runs.
 	err := s.pool.QueryRow(ctx, `
 		with ends as (
 			select greatest($1, now() - $3::interval) as since, least(coalesce($2, now()), now()) as until
@@ -92,7 +93,7 @@ func (s *Store) putBack(ctx context.Context, sql string, w Window, tell func(don
 		if err := s.pool.QueryRow(ctx, sql, w.Since, w.Until, republishRows).Scan(&found, &put, &numbers); err != nil {
 			return fmt.Errorf("put messages back: %w", err)
 		}
-		if found == 0 { // rows that were found and not put were so by somebody else
+		if found == 0 { // found rows that did not change were changed by another process
 			return nil
 		}
 		var woken shards.Set

@@ -13,7 +13,7 @@ import (
 type Shard struct {
 	Shard      int16
 	Pending    int64
-	Delayed    int64 // of the pending: had an attempt
+	Delayed    int64 // pending, after a failed attempt
 	Failed     int64
 	OldestAge  time.Duration // of the oldest pending row, 0 without one
 	Owner      *uuid.UUID    // the replica of the relay, nil if the shard is free
@@ -31,7 +31,7 @@ type Stats struct {
 	Shards    []Shard
 }
 
-// Stats counts the outbox, in one pass over what is pending.
+// Stats counts the outbox, in one pass over the pending rows.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.shard, coalesce(p.pending, 0), coalesce(d.delayed, 0), coalesce(f.failed, 0),
@@ -78,12 +78,12 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	return stats, nil
 }
 
-// recentShare is which part of the time may go into counting for Recent.
+// recentShare is the part of the time that Recent may spend on counting.
 const recentShare = 50
 
-// Recent returns the last count as long as it is not older than recentShare times
-// what it took, and a new one then. While the broker is away the outbox may have
-// millions of rows: whatever asks by the clock, as charts and metrics do, costs the
+// Recent returns the last count until it is older than recentShare times its
+// duration, and then a new one. While the broker is away the outbox may have
+// millions of rows: periodic readers, such as charts and metrics, cost the
 // database a fiftieth of its time at most.
 func (s *Store) Recent(ctx context.Context) (Stats, error) {
 	s.mu.Lock()

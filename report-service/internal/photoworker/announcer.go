@@ -12,13 +12,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// announcements is how many wait for the connection. More are dropped: they are
-// worth something only while they are fresh.
+// announcements is how many may wait for the connection. More are dropped: old
+// ones are useless.
 const announcements = 64
 
-// An Announcer tells uploaders how far the worker is with their photos, through
-// notification-service. Nothing is confirmed, and what cannot be sent at once is
-// lost: the verdict comes another way.
+// An Announcer shows uploaders the progress of their photos, through
+// notification-service. It uses no confirms, and drops what it cannot send at
+// once: the verdict takes another way.
 type Announcer struct {
 	exchange string
 	keys     *event.Keyring
@@ -35,7 +35,8 @@ func NewAnnouncer(url string, names event.Topology, keys *event.Keyring, log zer
 	}
 }
 
-// Tell has an uploader told, if there is one. It never blocks.
+// Tell sends the progress of a photo to its uploader, if there is one. It never
+// blocks.
 func (a *Announcer) Tell(uploader string, p event.PhotoProgress) {
 	if uploader == "" {
 		return
@@ -47,7 +48,7 @@ func (a *Announcer) Tell(uploader string, p event.PhotoProgress) {
 	}
 }
 
-// Run sends what there is to tell until ctx ends.
+// Run sends announcements until ctx ends.
 func (a *Announcer) Run(ctx context.Context) error { return rabbit.Supervise(ctx, a.rabbit, a.session) }
 
 func (a *Announcer) session(ctx context.Context, conn *amqp.Connection) error {

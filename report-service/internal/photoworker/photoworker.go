@@ -1,9 +1,9 @@
-// Package photoworker is the effect of the group "photos": it looks at what was
-// uploaded, makes the pictures that are served, and deletes the upload.
+// Package photoworker is the effect of the group "photos": it checks uploads,
+// makes the pictures that are served, and deletes the uploads.
 //
-// It promises that each photo ends as ready, held or refused, whatever dies; that
-// nothing is served but what it made; and that an outage of the storage or of the
-// virus scanner costs a photo nothing but time.
+// It promises that each photo ends as ready, held or refused, whatever dies;
+// that only pictures are served that it made; and that an outage of the storage
+// or of the virus scanner only delays photos.
 package photoworker
 
 import (
@@ -33,7 +33,7 @@ type Scanner interface {
 	Infected(ctx context.Context, file []byte) (bool, error)
 }
 
-// A Store keeps what becomes of photos.
+// A Store keeps the states of photos.
 type Store interface {
 	UploadToCheck(ctx context.Context, photo uuid.UUID) (postgres.Unchecked, error)
 	Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error)
@@ -46,7 +46,7 @@ type Store interface {
 	Rename(ctx context.Context, r postgres.Renaming) (renamed bool, err error)
 }
 
-// Dependencies are what a Worker works with.
+// Dependencies are what a Worker needs.
 type Dependencies struct {
 	Store   Store
 	Files   blob.Store
@@ -58,7 +58,7 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 }
 
-// A Worker looks at photos.
+// A Worker checks photos.
 type Worker struct {
 	Dependencies
 	verdicts *prometheus.CounterVec
@@ -72,14 +72,14 @@ func New(d Dependencies) *Worker {
 	w := &Worker{
 		Dependencies: d,
 		verdicts: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "photos_judged_total", Help: "Photos that were looked at, by what became of them: made, or the reason of the refusal.",
+			Name: "photos_judged_total", Help: "Checked photos, by verdict: made, or the reason of the refusal.",
 		}, []string{"verdict"}),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "photo_duration_seconds", Help: "Time from the fetching of an upload to the commit of its verdict.",
+			Name: "photo_duration_seconds", Help: "Time from fetching an upload to the commit of its verdict.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
 		orphans: f.NewCounter(prometheus.CounterOpts{
-			Name: "photo_orphans_removed_total", Help: "Files that belonged to no photo.",
+			Name: "photo_orphans_removed_total", Help: "Removed files that belonged to no photo.",
 		}),
 	}
 	return w
@@ -94,13 +94,13 @@ func (w *Worker) Group() consumer.Group {
 	}
 }
 
-// Read has nothing to find out before the batch.
+// Read has nothing to prepare before the batch.
 func (*Worker) Read(consumer.Message) (any, error) { return nil, nil }
 
-// Apply looks at one photo after another; a batch has one, see Consumer. The
-// work is done before the transaction of the verdict begins, because it takes
-// longer than one may. When it is done twice, the second makes the same files
-// under the same names.
+// Apply checks the photos of a batch, which has one, see
+// config.Worker.Consumer. The work is done before the transaction of the
+// verdict begins, because it takes longer than a transaction may. If it is done
+// twice, the second run makes the same files under the same names.
 func (w *Worker) Apply(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
 	for _, m := range batch {
 		again, err := w.check(ctx, queue, m)
@@ -134,7 +134,7 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 	if err != nil || seen || !unchecked.Checking {
 		return seen, err
 	}
-	// What is left after a crash here, the upkeep deletes.
+	// After a crash here, the upkeep deletes the files.
 	if err := w.clean(ctx, postgres.Leftover{Photo: uploaded.PhotoID, Upload: unchecked.Key, Pictures: !kept}); err != nil {
 		w.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
@@ -150,12 +150,13 @@ func label(v report.Verdict) string {
 	return "made"
 }
 
-// look returns the verdict on an upload, and stores the pictures. Its error says
-// that something else is away, and nothing of the photo. At each stage it calls tell.
+// look returns the verdict on an upload, and stores the pictures. An error
+// means that a dependency is unavailable, and says nothing about the photo. It
+// calls tell at each stage.
 func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell func(event.PhotoStage)) (report.Verdict, error) {
 	tell(event.PhotoChecking)
 	upload, err := w.Files.Get(ctx, key, report.MaxPhotoBytes)
-	if errors.Is(err, blob.ErrNotFound) { // the database is of another time than the storage
+	if errors.Is(err, blob.ErrNotFound) { // database and storage were restored from different times
 		return report.Verdict{Reason: report.PhotoFailed}, nil
 	}
 	if err != nil {
@@ -188,18 +189,18 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 	return report.Verdict{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
 }
 
-// away returns the error of what the photos need and cannot have: they wait, and
-// no attempt is spent. The error's own text names hosts and files, and is for
-// the log alone.
+// away returns the error of an unavailable dependency: photos wait, and no
+// attempt is spent. The text of err names hosts and files, and is only for the
+// log.
 func (w *Worker) away(ctx context.Context, what string, err error) error {
-	if ctx.Err() != nil { // the time is over: another attempt
+	if ctx.Err() != nil { // the time is over, so this counts as an attempt
 		return fmt.Errorf("use %s: %w", what, ctx.Err())
 	}
 	w.Log.Warn().Err(err).Msg(what + " cannot be used, photos wait until it can")
 	return &failure.Error{Class: failure.Away, Text: what + " cannot be used", Err: err}
 }
 
-// clean deletes files that nobody needs any more, and notes that.
+// clean deletes files that are no longer needed, and records that.
 func (w *Worker) clean(ctx context.Context, l postgres.Leftover) error {
 	if l.Upload != "" {
 		if err := w.Files.Delete(ctx, l.Upload); err != nil {

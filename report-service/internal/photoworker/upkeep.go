@@ -20,29 +20,28 @@ import (
 )
 
 const (
-	// upkeepEvery is about how often is deleted what nobody needs any more, and
-	// how long a photo waits at most whose message came to nothing.
+	// upkeepEvery is about how often useless files are deleted, and how long a
+	// photo waits at most whose message is a dead letter.
 	upkeepEvery = 20 * time.Second
-	// orphansEvery is about how often files are looked for that belong to no
-	// photo: those of uploads that broke off before there was a row.
+	// orphansEvery is about how often files without a photo are searched:
+	// uploads that broke off before their row was written.
 	orphansEvery = time.Hour
-	// orphanAge is how old such a file is at least: no upload takes that long.
+	// orphanAge is the minimum age of such a file: no upload takes that long.
 	orphanAge = 24 * time.Hour
 	// renameAge is how long a photo keeps an id that a client chose, and how long
 	// the worker has run before it gives photos others. An upgrade is over by then:
 	// the version before does not know a photo by its earlier id, and would take a
 	// repeated upload for another photo.
 	renameAge = time.Hour
-	// upkeepTimeout bounds a turn, and upkeepRows what it does of each kind.
+	// upkeepTimeout bounds a turn, and upkeepRows its work of each kind.
 	upkeepTimeout = 5 * time.Minute
 	upkeepRows    = 1000
 )
 
-// RunUpkeep deletes files that nobody needs any more until ctx ends, and refuses
-// photos that the worker cannot come to an end with. Any number of replicas may:
-// what is done already is no work.
+// RunUpkeep deletes useless files until ctx ends, and refuses photos that the
+// worker cannot finish. Any number of replicas may run it at the same time.
 func (w *Worker) RunUpkeep(ctx context.Context, queue string) error {
-	var orphansAt time.Time // of the next look; soon after the start
+	var orphansAt time.Time // of the next search; soon after the start
 	renameAt := time.Now().Add(renameAge)
 	for ctx.Err() == nil {
 		turn, cancel := context.WithTimeout(ctx, upkeepTimeout)
@@ -64,15 +63,15 @@ func (w *Worker) RunUpkeep(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Upkeep refuses the photos whose messages are dead letters of queue, and deletes
-// what is left of those that came to an end.
+// Upkeep refuses the photos whose messages are dead letters of queue, and
+// deletes leftover files of finished photos.
 func (w *Worker) Upkeep(ctx context.Context, queue string) error {
 	refused, err := w.Store.RefuseDead(ctx, queue)
 	if err != nil {
 		return fmt.Errorf("refuse photos: %w", err)
 	}
 	if refused > 0 {
-		w.Log.Error().Int("photos", refused).Msg("photos were refused because the worker could not come to an end with them")
+		w.Log.Error().Int("photos", refused).Msg("photos were refused because the worker could not finish them")
 	}
 	leftovers, err := w.Store.Leftovers(ctx, upkeepRows)
 	if err != nil {
@@ -142,13 +141,14 @@ func (w *Worker) RemoveOrphans(ctx context.Context, before time.Time) error {
 	}
 	for _, folder := range []struct {
 		prefix string
-		// name returns what a key is known by, or "" if it is known by nothing.
+		// name returns the name of a key for unknown, or "" for a key that
+		// belongs to nothing.
 		name    func(key string) string
 		unknown func(ctx context.Context, names []string) ([]string, error)
 	}{
 		{picture.Quarantine, func(key string) string { return key }, w.Store.UnknownUploads},
 		{picture.Folder, photoOf, w.Store.UnknownPhotos},
-		{"tmp/", func(string) string { return "" }, nil}, // what a process was writing when it died
+		{"tmp/", func(string) string { return "" }, nil}, // files of a process that died while writing
 	} {
 		keys := make(map[string][]string) // by their names
 		for object, err := range w.Files.List(ctx, folder.prefix) {
@@ -173,8 +173,8 @@ func (w *Worker) RemoveOrphans(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// removeUnknown deletes the files whose names unknown returns, and those that
-// are known by nothing.
+// removeUnknown deletes the files whose names unknown returns, and those
+// without a name.
 func (w *Worker) removeUnknown(ctx context.Context, keys map[string][]string, unknown func(context.Context, []string) ([]string, error)) error {
 	var names []string
 	for name := range keys {

@@ -13,15 +13,15 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A format is how a kind of file is read.
+// A format is how a kind of file is decoded.
 type format struct {
 	// open reads the part of an upload that is decoded.
 	open   func(upload []byte) io.Reader
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	// memory counts what decode holds at most, in bytes.
+	// memory returns the maximum memory of decode, in bytes.
 	memory func(upload []byte, c image.Config) int64
-	exif   imagemeta.ImageFormat // exifNone if it has none
+	exif   imagemeta.ImageFormat // exifNone without EXIF data
 }
 
 const (
@@ -31,15 +31,15 @@ const (
 	exifWebP = imagemeta.WebP
 )
 
-// upright is the orientation of a picture that is not to be turned.
+// upright is the orientation of a picture that needs no rotation.
 const upright = 1
 
-// maxTags is after how many tags the orientation is given up: cameras write some
+// maxTags is how many tags are searched for the orientation: cameras write some
 // hundred.
 const maxTags = 1000
 
-// orientation reads how the camera was held, 1 to 8 (EXIF 2.32, tag 0x0112).
-// It is the only tag that is read. One that cannot be read is upright.
+// orientation reads how the camera was held, 1 to 8 (EXIF 2.32, tag 0x0112). It
+// reads no other tag. An unreadable orientation counts as upright.
 func orientation(upload []byte, f format) int {
 	found := upright
 	if f.exif == exifNone {
@@ -74,12 +74,12 @@ func fit(width, height, size int) (int, int) {
 	return scale(width), scale(height)
 }
 
-// shrink draws src on white, at a size that is not above its own.
+// shrink draws src on white, at its own size or a smaller one.
 //
-// It halves as long as it can, each pixel being the mean of four, and then takes
-// one step of less than two. The better interpolations of package draw keep 32
-// bytes for each pixel of a column of the source: 200 MB for what a telephone
-// takes, against a quarter of the source here.
+// It halves as long as it can, each pixel being the mean of four, and then
+// takes one step of less than two. The better interpolations of package draw
+// keep 32 bytes for each pixel of a column of the source: 200 MB for a
+// telephone's picture, against a quarter of the source here.
 func shrink(src image.Image, width, height int) *image.RGBA {
 	for {
 		from := src.Bounds()
@@ -101,15 +101,16 @@ func shrink(src image.Image, width, height int) *image.RGBA {
 	}
 }
 
-// halve returns half of what cameras make, and nil of anything else. Brightness and
-// colours are halved as they are stored, which is faster than as pixels by far; most
-// store colours at half the size already, and these are taken over.
+// halve returns half of a picture in a camera's format, and nil for others. It
+// halves brightness and colours as they are stored, which is much faster than
+// pixel by pixel; most cameras store colours at half the size already, and
+// these are kept.
 func halve(src image.Image) image.Image {
 	m, ok := src.(*image.YCbCr)
 	if !ok || m.Rect.Min != (image.Point{}) {
 		return nil
 	}
-	var across, down int // how many samples of colour become one
+	var across, down int // how many colour samples become one
 	switch m.SubsampleRatio {
 	case image.YCbCrSubsampleRatio420:
 		across, down = 1, 1
@@ -130,14 +131,15 @@ func halve(src image.Image) image.Image {
 	return half
 }
 
-// means returns samples of a size, each the mean of so many of those in from.
+// means returns samples of a size, each the mean of across × down samples of
+// from.
 func means(from []byte, stride int, size image.Rectangle, across, down int) ([]byte, int) {
 	if across == 1 && down == 1 {
 		return from, stride
 	}
 	width := size.Dx()
 	to := make([]byte, width*size.Dy())
-	second := (down - 1) * stride // from a row to the other one of its mean
+	second := (down - 1) * stride // from a row to the second row of its mean
 	for y := range size.Dy() {
 		row, above := to[y*width:][:width], from[y*down*stride:]
 		below := above[second:]
@@ -151,13 +153,13 @@ func means(from []byte, stride int, size image.Rectangle, across, down int) ([]b
 	return to, width
 }
 
-// oriented returns src as it was seen when the camera was held as turn says.
+// oriented returns src rotated by the orientation turn.
 func oriented(src *image.RGBA, turn int) *image.RGBA {
 	if turn == upright {
 		return src
 	}
 	w, h := src.Rect.Dx(), src.Rect.Dy()
-	// from returns the pixel of src that is at x, y.
+	// from returns the pixel of src for x, y.
 	from := [...]func(x, y int) (int, int){
 		2: func(x, y int) (int, int) { return w - 1 - x, y },
 		3: func(x, y int) (int, int) { return w - 1 - x, h - 1 - y },
@@ -168,7 +170,7 @@ func oriented(src *image.RGBA, turn int) *image.RGBA {
 		8: func(x, y int) (int, int) { return w - 1 - y, x },
 	}[turn]
 	size := image.Rect(0, 0, w, h)
-	if turn >= 5 { // on its side
+	if turn >= 5 { // rotated by a quarter
 		size = image.Rect(0, 0, h, w)
 	}
 	turned := image.NewRGBA(size)
@@ -181,7 +183,7 @@ func oriented(src *image.RGBA, turn int) *image.RGBA {
 	return turned
 }
 
-// black covers a part of a picture, and every pixel that the part touches.
+// black covers a part of a picture, including pixels that it touches.
 func black(drawn *image.RGBA, r report.Rect) {
 	w, h := float64(drawn.Rect.Dx()), float64(drawn.Rect.Dy())
 	part := image.Rect(

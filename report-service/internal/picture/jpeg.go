@@ -11,7 +11,7 @@ const (
 	markerSOF0  = 0xC0 // a frame: baseline,
 	markerSOF1  = 0xC1 // extended,
 	markerSOF2  = 0xC2 // progressive
-	markerRST0  = 0xD0 // to 0xD7: without a length, as the next two are
+	markerRST0  = 0xD0 // to 0xD7: without a length, like the next two
 	markerSOI   = 0xD8
 	markerEOI   = 0xD9
 	markerSOS   = 0xDA
@@ -55,9 +55,10 @@ func scans(file []byte) (n int) {
 	return n
 }
 
-// jpegMemory counts what package image/jpeg holds of a picture: a byte for each
-// sample; if it is progressive, the coefficients of all samples besides, which
-// are four times as large; and the pixels again where the samples are no YCbCr.
+// jpegMemory returns the memory of package image/jpeg for a picture: a byte for
+// each sample; for a progressive one also the coefficients of all samples,
+// which are four times as large; and the pixels again if the samples are not
+// YCbCr.
 func jpegMemory(upload []byte, c image.Config) int64 {
 	frame := frameOf(upload)
 	block := func(n int) int64 { return int64(n+31) / 16 * 16 } // rounded up to whole blocks
@@ -84,8 +85,8 @@ type frame struct {
 	progressive, rgb   bool
 }
 
-// frameOf finds the frame of a file whose header was decoded. What it does not
-// find is taken for the worst.
+// frameOf finds the frame of a file whose header was decoded. Without a frame
+// it assumes the worst.
 func frameOf(file []byte) frame {
 	f := frame{components: 4, samples: 4, perPixels: 1, progressive: true}
 	rgb := false
@@ -109,7 +110,7 @@ func frameOf(file []byte) frame {
 		}
 		segment := file[i+4 : i+2+length]
 		switch marker {
-		case markerApp14: // Adobe's; the last byte says how the samples are coded
+		case markerApp14: // Adobe's; the last byte is the coding of the samples
 			rgb = len(segment) >= 12 && bytes.HasPrefix(segment, []byte("Adobe")) && segment[11] == 0
 		case markerSOF0, markerSOF1, markerSOF2:
 			if found, ok := readFrame(segment); ok {
@@ -142,7 +143,7 @@ func readFrame(segment []byte) (f frame, ok bool) {
 		horizontal, vertical = max(horizontal, h), max(vertical, v)
 	}
 	f.perPixels = horizontal * vertical
-	if f.components == 1 { // whose factors mean nothing
+	if f.components == 1 { // a single component's factors are ignored
 		f.samples, f.perPixels = 1, 1
 	}
 	f.rgb = string(ids) == "RGB"

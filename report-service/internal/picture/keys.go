@@ -8,8 +8,8 @@ import (
 
 // Folders of the storage.
 const (
-	Quarantine = "quarantine/" // what was uploaded, under random names
-	Folder     = "photos/"     // what is served, under the ids of the photos
+	Quarantine = "quarantine/" // uploads, under random names
+	Folder     = "photos/"     // served pictures, under the ids of the photos
 )
 
 // QuarantineKey returns a key for an upload.

@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// maxUnpaced is up to how many pixels a picture is made without a rest: what
-	// telephones take, unless they are told otherwise.
+	// maxUnpaced is up to how many pixels a picture is made without a rest: the
+	// usual size of a telephone's picture.
 	maxUnpaced = 16_000_000
-	// slice is how long the work goes on between two rests. The system would give
-	// it the processor for some milliseconds, in which others wait.
+	// slice is how long the work runs between two rests. The system would give
+	// it the processor for some milliseconds, while others wait.
 	slice = 500 * time.Microsecond
 	// maxRest bounds all rests of a picture together, so that the largest one on a
 	// slow machine is made in time.
 	maxRest = 15 * time.Second
 )
 
-// A pace has the work on a large picture give way to whatever else the machine
-// does: each slice is followed by a rest, so that the work has no more than its
-// share of a processor.
+// A pace slows down the work on a large picture in favour of other work of the
+// machine: each slice is followed by a rest, so that the work takes no more
+// than its share of a processor.
 //
-// It counts what the thread has had of a processor: on a busy machine the work
-// does not rest for what others took. A nil pace never rests.
+// It measures the processor time of its thread: on a busy machine the work does
+// not rest for the time that others took. A nil pace never rests.
 type pace struct {
-	share  float64              // of a processor, above 0; 1 is without a rest
-	hurry  func() bool          // whether others wait for what the work holds: no rest then
-	worked func() time.Duration // by now
+	share  float64              // of a processor, above 0; 1 is without rests
+	hurry  func() bool          // whether others wait for the memory of this work: no rest then
+	worked func() time.Duration // so far
 	rest   func(time.Duration)
-	paid   time.Duration // the work that has had its rest
+	paid   time.Duration // the work before the last rest
 	rested time.Duration
 }
 
-// newPace begins a piece of work of this goroutine, which must call end.
+// newPace begins work of this goroutine, which must call end.
 func newPace(share float64, hurry func() bool) *pace {
 	runtime.LockOSThread()
 	began := threadTime()
@@ -51,11 +51,11 @@ func (p *pace) end() {
 
 func threadTime() time.Duration {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) // every system has it
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) // every Linux has this clock
 	return time.Duration(now.Nano())
 }
 
-// step rests if a slice has passed since the last rest.
+// step rests if a slice of work was done since the last rest.
 func (p *pace) step() {
 	if p == nil || p.share == 1 || p.rested >= maxRest {
 		return
@@ -73,7 +73,7 @@ func (p *pace) step() {
 	p.rested += rest
 }
 
-// A pacedReader makes a step whenever it is read.
+// A pacedReader takes a step at each Read.
 type pacedReader struct {
 	io.Reader
 	pace *pace
@@ -84,7 +84,7 @@ func (r pacedReader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// A pacedWriter makes a step whenever it is written to.
+// A pacedWriter takes a step at each Write.
 type pacedWriter struct {
 	io.Writer
 	pace *pace

@@ -22,7 +22,7 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		share float64
-		steps []time.Duration // what was worked by then
+		steps []time.Duration // work done so far
 		want  []time.Duration // the rests
 	}{
 		{0.2, []time.Duration{0, slice - 1}, nil},

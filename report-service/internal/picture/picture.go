@@ -1,11 +1,11 @@
-// Package picture makes the pictures that are served of what somebody uploaded.
+// Package picture makes the served pictures of an upload.
 //
-// It promises that nothing of the upload is in them but what they show: each is
-// drawn anew and encoded by this package, without the tags, thumbnails and
+// It promises that they contain nothing of the upload but the image itself:
+// this package redraws and encodes each, without the tags, thumbnails and
 // comments that name places, times and devices. It judges by the bytes and
-// never by what the sender says they are, looks at the size before it decodes,
-// and keeps within a budget of memory, however many it makes at a time. A large
-// picture gives way to what else the machine does.
+// never by the sender's content type, checks the size before it decodes, and
+// keeps within a budget of memory, however many pictures it makes at a time.
+// Work on large pictures yields to other work of the machine.
 package picture
 
 import (
@@ -32,18 +32,19 @@ import (
 var Sizes = [...]int{2048, 1024, 320}
 
 const (
-	// maxSide is the longest side that is decoded, in pixels. No camera is near.
+	// maxSide is the longest side that is decoded, in pixels, far above any
+	// camera's.
 	maxSide = 12_000
-	// overhead is what a picture needs besides what depends on its pixels: two
-	// drawings of the largest size, and what the encoder writes.
+	// overhead is the memory of a picture that does not depend on its pixels:
+	// two drawings of the largest size, and the encoder's output.
 	overhead = 40 << 20
 )
 
-// A Refusal says why no pictures can be made of an upload: it is an answer to
-// whoever sent it, and no failure of the program.
+// A Refusal says why no pictures can be made of an upload: it is an answer for
+// the uploader, not a failure of the program.
 type Refusal struct {
 	Reason report.PhotoReason
-	Err    error // for the log; it quotes nothing of the upload
+	Err    error // for the log; it does not quote the upload
 }
 
 // Error returns the reason and the cause.
@@ -56,8 +57,8 @@ func refuse(reason report.PhotoReason, format string, args ...any) *Refusal {
 	return &Refusal{reason, fmt.Errorf(format, args...)}
 }
 
-// A Maker makes pictures. It may be used by many at a time, which wait for one
-// another when their pictures would not fit into the memory together.
+// A Maker makes pictures. It may be used concurrently: callers wait while their
+// pictures would not fit into the memory together.
 type Maker struct {
 	maxPixels int64
 	budget    int64
@@ -69,24 +70,25 @@ type Maker struct {
 }
 
 // NewMaker returns a Maker of pictures of up to maxPixels, which uses at most
-// memory bytes at a time. A picture of more than 16 megapixels gets no more than
-// share of a processor, above 0 and up to 1, while no other waits for its memory.
+// memory bytes at a time. A picture of more than 16 megapixels gets no more
+// than share of a processor, above 0 and up to 1, unless another waits for its
+// memory.
 func NewMaker(maxPixels, memory int64, share float64) *Maker {
 	m := &Maker{maxPixels: maxPixels, budget: memory, memory: semaphore.NewWeighted(memory), maxUnpaced: maxUnpaced}
 	m.newPace = func() *pace { return newPace(share, func() bool { return m.waiting.Load() > 0 }) }
 	return m
 }
 
-// Pictures are what was made of an upload: JPEG files, by the sizes in Sizes.
+// Pictures are the pictures of an upload: JPEG files, by the sizes in Sizes.
 type Pictures struct {
 	Width, Height int // of the largest
 	Files         map[int][]byte
 }
 
 // Make returns the pictures of upload, or a *Refusal. It waits for memory until
-// ctx ends; what has begun is not ended.
+// ctx ends; work that has begun is finished.
 func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err error) {
-	// A decoder that breaks on a file breaks on this one file.
+	// A decoder that panics affects this file only.
 	defer func() {
 		if value := recover(); value != nil {
 			err = refuse(report.PhotoDamaged, "a panic of type %T", value)
@@ -107,11 +109,11 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	case scans(upload) > maxScans:
 		return Pictures{}, refuse(report.PhotoDamaged, "it goes over its pixels more than %d times", maxScans)
 	case pixels > m.maxPixels || config.Width > maxSide || config.Height > maxSide:
-		return Pictures{}, refuse(report.PhotoTooLarge, "%d × %d pixels, want at most %d, and %d a side", config.Width, config.Height, m.maxPixels, maxSide)
+		return Pictures{}, refuse(report.PhotoTooLarge, "%d × %d pixels, must be at most %d, and %d a side", config.Width, config.Height, m.maxPixels, maxSide)
 	}
 	need := int64(len(upload)) + format.memory(upload, config) + pixels + overhead
 	if need > m.budget {
-		return Pictures{}, refuse(report.PhotoTooLarge, "it takes %d bytes of memory, want at most %d", need, m.budget)
+		return Pictures{}, refuse(report.PhotoTooLarge, "it takes %d bytes of memory, must be at most %d", need, m.budget)
 	}
 	m.waiting.Add(1)
 	err = m.memory.Acquire(ctx, need)
@@ -130,7 +132,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	if err != nil {
 		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
 	}
-	// The header that was looked at may not be the one that was decoded.
+	// The decoder may have used another header than the one checked above.
 	if b := decoded.Bounds(); int64(b.Dx())*int64(b.Dy()) > pixels {
 		return Pictures{}, refuse(report.PhotoDamaged, "it has more pixels than its header says")
 	}
@@ -140,8 +142,8 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	return encode(oriented(drawn, turn), p)
 }
 
-// Redact returns the pictures of one that was made before, with black instead of
-// what the rectangles cover.
+// Redact returns the pictures of an existing picture, with black in place of
+// the rectangles.
 func Redact(made []byte, rects []report.Rect) (Pictures, error) {
 	decoded, err := jpeg.Decode(bytes.NewReader(made))
 	if err != nil {
@@ -155,8 +157,8 @@ func Redact(made []byte, rects []report.Rect) (Pictures, error) {
 	return encode(drawn, nil)
 }
 
-// encode makes the files of the largest picture, at a pace or, if that is nil, at
-// once.
+// encode makes all files from the largest picture. A nil pace does not slow it
+// down.
 func encode(largest *image.RGBA, at *pace) (Pictures, error) {
 	p := Pictures{Width: largest.Rect.Dx(), Height: largest.Rect.Dy(), Files: make(map[int][]byte, len(Sizes))}
 	drawn := largest
@@ -165,7 +167,7 @@ func encode(largest *image.RGBA, at *pace) (Pictures, error) {
 			drawn = shrink(drawn, width, height)
 		}
 		var file bytes.Buffer
-		// 82 is where a larger file no longer looks better on a screen.
+		// Above 82, larger files do not look better on a screen.
 		if err := jpeg.Encode(pacedWriter{&file, at}, drawn, &jpeg.Options{Quality: 82}); err != nil {
 			return Pictures{}, fmt.Errorf("encode picture: %w", err)
 		}
@@ -174,7 +176,7 @@ func encode(largest *image.RGBA, at *pace) (Pictures, error) {
 	return p, nil
 }
 
-// sniff finds out by the first bytes what upload is.
+// sniff detects the format of upload by its first bytes.
 func sniff(upload []byte) (format, error) {
 	contentType := http.DetectContentType(upload)
 	f, ok := formats[contentType]
@@ -184,8 +186,8 @@ func sniff(upload []byte) (format, error) {
 	return f, nil
 }
 
-// Formats are those that are decoded, by their content types. Of animations the
-// first picture is read, and none of the others.
+// Formats are the supported formats, by their content types. Only the first
+// picture of an animation is decoded.
 var formats = map[string]format{
 	"image/jpeg": {whole, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
 	"image/png":  {whole, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
@@ -195,9 +197,9 @@ var formats = map[string]format{
 
 func whole(upload []byte) io.Reader { return bytes.NewReader(upload) }
 
-// pngMemory counts what package image/png holds at most: the picture, and half
-// of it again if it is interlaced. What the file says of transparency makes four
-// channels of one or three.
+// pngMemory returns the maximum memory of package image/png: the picture, and
+// half of it again if it is interlaced. Transparency turns one or three
+// channels into four.
 func pngMemory(_ []byte, c image.Config) int64 {
 	perPixel := int64(4)
 	switch c.ColorModel {
@@ -207,10 +209,11 @@ func pngMemory(_ []byte, c image.Config) int64 {
 	return int64(c.Width) * int64(c.Height) * perPixel * 3 / 2
 }
 
-// webpMemory counts what package webp holds at most: a lossless picture is
-// decoded into one buffer and transformed into another, and one with loss has
-// its transparency in a lossless one.
+// webpMemory returns the maximum memory of package webp: a lossless picture is
+// decoded into one buffer and transformed into another, and a lossy one has its
+// transparency in a lossless one.
 func webpMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c.Height) * 11 }
 
-// gifMemory counts the indexes of a picture, twice if it is interlaced.
+// gifMemory returns the memory of the indexes of a picture, twice if it is
+// interlaced.
 func gifMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c.Height) * 2 }

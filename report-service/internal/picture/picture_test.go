@@ -331,9 +331,9 @@ func animatedGIF(t testing.TB, m image.Image, others int) []byte {
 	return file.Bytes()
 }
 
-// Of an animation the first picture is made, and those behind it take no memory,
-// however many there are. No other test runs meanwhile: it counts what the process
-// allocates.
+// Of an animation the first picture is made, and those behind it take no
+// memory, however many there are. No other test runs at the same time: it
+// counts what the process allocates.
 func TestAnimations(t *testing.T) {
 	const width, height, many = 400, 300, 50
 	m := scene(width, height)

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// Of WebP files (RFC 9649, section 2).
+// Lengths and flags of WebP files (RFC 9649, section 2).
 const (
-	webpHead  = 12 // "RIFF", the size of what follows, "WEBP"
+	webpHead  = 12 // "RIFF", the size of the rest, "WEBP"
 	chunkHead = 8  // a chunk's name and the size of its content
-	frameHead = 16 // of a frame: place, width and height less one, duration, flags
+	frameHead = 16 // a frame's place, width and height less one, duration, flags
 
 	flagAnimation = 1 << 1 // in the first byte of a chunk VP8X
 	flagAlpha     = 1 << 4
 )
 
-// firstPicture reads a WebP file, or, if that is an animation, a file of its first
-// picture alone: package webp knows no animations, and finds no picture in them.
+// firstPicture returns a WebP file as it is, or, if it is an animation, as a
+// file with only its first picture: package webp does not support animations,
+// and finds no picture in them.
 func firstPicture(upload []byte) io.Reader {
 	flags := webpHead + chunkHead
 	if len(upload) <= flags || string(upload[webpHead:][:4]) != "VP8X" || upload[flags]&flagAnimation == 0 {
@@ -47,5 +48,5 @@ func firstPicture(upload []byte) io.Reader {
 			[]byte("VP8X"), uint32Of(len(extended)), extended)
 		return io.MultiReader(bytes.NewReader(head), bytes.NewReader(frame))
 	}
-	return whole(upload) // which is refused
+	return whole(upload) // the decoder refuses it
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // A change was given up while its commit waited for a standby, which makes it
-// visible on this server alone. Whoever asks for it again is told that it is
-// done only once a standby has it: a failover would lose it.
+// visible on this server alone. Its repetition is answered only once a standby
+// has it, because a failover would lose it.
 func TestRepetitionWaitsForAStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.StartServer(t)
@@ -35,17 +35,17 @@ func TestRepetitionWaitsForAStandby(t *testing.T) {
 			return err
 		}},
 		{"bulk move", func(f *fixture, id uuid.UUID) error {
-			number, earlier, err := f.BeginBulkMove(f.t.Context(), report.BulkMove{By: olga, To: report.InProgress, Reports: []uuid.UUID{id}}, once("key", "body"))
+			number, earlier, err := f.workbench.BeginBulkMove(f.t.Context(), report.BulkMove{By: olga, To: report.InProgress, Reports: []uuid.UUID{id}}, once("key", "body"))
 			if err != nil || earlier != nil {
 				return err
 			}
-			return f.EndBulkMove(f.t.Context(), number, nil, once("key", "body"))
+			return f.workbench.EndBulkMove(f.t.Context(), number, nil, once("key", "body"))
 		}},
 		{"duplicate", func(f *fixture, id uuid.UUID) error {
-			return f.SetDuplicate(f.t.Context(), id, uuid.Nil, olga)
+			return f.duplicates.Set(f.t.Context(), id, uuid.Nil, olga)
 		}},
 		{"assignment", func(f *fixture, id uuid.UUID) error {
-			return f.Assign(f.t.Context(), id, report.Assignment{Assignee: &olga}, olga)
+			return f.workbench.Assign(f.t.Context(), id, report.Assignment{Assignee: &olga}, olga)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

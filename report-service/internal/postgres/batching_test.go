@@ -118,20 +118,20 @@ func TestTake(t *testing.T) {
 	t.Parallel()
 	deadline := time.Now().Add(time.Minute)
 	waits := func() bool { return false }
-	late, taken := &request{deadline: deadline, left: waits}, &request{deadline: deadline, left: waits}
+	late, taken := &request{deadline: deadline, abandoned: waits}, &request{deadline: deadline, abandoned: waits}
 	if !taken.take(deadline.Add(-1)) || !taken.take(deadline.Add(time.Hour)) {
 		t.Error("a request within its deadline is not taken, or not kept")
 	}
 	if late.take(deadline) || late.take(deadline.Add(-1)) || !errors.Is(late.err, errLate) {
 		t.Errorf("a request at its deadline is taken, or its outcome is %v", late.err)
 	}
-	if suspended := (&request{deadline: deadline, left: waits}); suspended.take(deadline.Round(0)) {
+	if suspended := (&request{deadline: deadline, abandoned: waits}); suspended.take(deadline.Round(0)) {
 		t.Error("a request is taken that the wall clock alone knows to be late")
 	}
-	if (&request{left: func() bool { return true }}).take(deadline) {
+	if (&request{abandoned: func() bool { return true }}).take(deadline) {
 		t.Error("a request is taken whose client has left")
 	}
-	if !(&request{left: waits}).take(deadline) {
+	if !(&request{abandoned: waits}).take(deadline) {
 		t.Error("a request without a deadline is not taken")
 	}
 }

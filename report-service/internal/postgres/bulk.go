@@ -11,13 +11,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// BeginBulkMove notes that an official is about to move many reports, and
+// BeginBulkMove records that an official is about to move many reports, and
 // returns the number of the entry. If the same request was answered before, it
-// returns the answer instead.
-func (s *Store) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error) {
+// returns that answer instead.
+func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error) {
 	if idempotent != nil {
-		key, stored := s.hashKey(idempotent), storedResponse{locked: true}
-		err := optional(&stored.found, &stored.request, &stored.response)(s.pool.QueryRow(ctx, storedSQL, key.stored, keyLife))
+		key, stored := s.db.hashKey(idempotent), storedResponse{locked: true}
+		err := optional(&stored.found, &stored.request, &stored.response)(s.db.pool.QueryRow(ctx, storedSQL, key.stored, keyLife))
 		if err != nil {
 			return 0, nil, fmt.Errorf("select idempotency key: %w", err)
 		}
@@ -25,51 +25,41 @@ func (s *Store) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent
 			return 0, nil, err
 		}
 		if stored.found {
-			return 0, stored.response, pgpool.Barrier(ctx, s.pool)
+			return 0, stored.response, pgpool.Barrier(ctx, s.db.pool)
 		}
 	}
-	err = s.act(ctx, m.By, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `
-			insert into bulk_moves (official_id, status, note, reports) values ($1, $2, $3, $4) returning id`,
-			m.By.ID, m.To, m.Note, m.Reports).Scan(&id)
-		if err != nil {
-			return fmt.Errorf("insert bulk move: %w", err)
-		}
-		return nil
-	})
-	return id, nil, err
+	var begin pgx.Batch // without a begin of its own, it is one transaction and one round trip
+	queueOfficials(&begin, m.By)
+	begin.Queue(`insert into bulk_moves (official_id, status, note, reports) values ($1, $2, $3, $4) returning id`,
+		m.By.ID, m.To, m.Note, m.Reports).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	if err := s.db.pool.SendBatch(ctx, &begin).Close(); err != nil {
+		return 0, nil, fmt.Errorf("begin bulk move: %w", err)
+	}
+	return id, nil, nil
 }
 
-// EndBulkMove notes which reports were not moved, together with the answer for
-// repetitions.
-func (s *Store) EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error {
-	var end pgx.Batch // without a begin of its own, it is one transaction and one round trip
+// EndBulkMove records which reports were not moved, together with the answer
+// for repetitions.
+func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error {
+	var end pgx.Batch // one transaction as well
 	end.Queue(`update bulk_moves set refused = $2 where id = $1`, id, refused)
 	if idempotent != nil {
-		storeResponse(&end, s.hashKey(idempotent), idempotent)
+		storeResponse(&end, s.db.hashKey(idempotent), idempotent)
 	}
-	if err := s.pool.SendBatch(ctx, &end).Close(); err != nil {
+	if err := s.db.pool.SendBatch(ctx, &end).Close(); err != nil {
 		return fmt.Errorf("end bulk move: %w", err)
 	}
 	return nil
 }
 
 // BulkMoves returns the latest bulk moves, newest first.
-func (s *Store) BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error) {
-	rows, err := s.pool.Query(ctx, `
-		select b.at, o.id, o.name, b.status, b.note, b.reports, b.refused
-		from bulk_moves b join officials o on o.id = b.official_id
-		order by b.id desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select bulk moves: %w", err)
-	}
-	moves, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m report.BulkMove, err error) {
+func (s *Workbench) BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error) {
+	return collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
 		err = row.Scan(&m.At, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
 		m.At = m.At.UTC()
 		return m, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select bulk moves: %w", err)
-	}
-	return moves, nil
+	}, `
+		select b.at, o.id, o.name, b.status, b.note, b.reports, b.refused
+		from bulk_moves b join officials o on o.id = b.official_id
+		order by b.id desc limit $1`, limit)
 }

@@ -3,10 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,23 +13,16 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// categoryLife is how long categories are remembered. They change by hand,
-// and rarely; one that is not known is looked up at once.
+// categoryLife is how long categories are cached. They change by hand, and
+// rarely; an id that is not in the cache is queried at once.
 const categoryLife = time.Minute
 
-// errNoCategory is the failure that a report is about no category that exists.
+// errNoCategory refuses a report whose category does not exist.
 var errNoCategory = fault.NewInvalid("/category_id", "there is no such category")
 
-// A categoryCache spares each creation a query.
-type categoryCache struct {
-	mu   sync.Mutex
-	byID map[int32]report.Category
-	read time.Time
-}
-
 // Categories returns every category by id.
-func (s *Store) Categories(ctx context.Context) ([]report.Category, error) {
-	byID, err := s.categoriesByID(ctx, categoryLife)
+func (s *Reports) Categories(ctx context.Context) ([]report.Category, error) {
+	byID, err := s.db.categoriesByID(ctx, categoryLife)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +30,9 @@ func (s *Store) Categories(ctx context.Context) ([]report.Category, error) {
 }
 
 // Category returns the category with the id, or a fault.Invalid error.
-func (s *Store) Category(ctx context.Context, id int32) (report.Category, error) {
+func (s *Reports) Category(ctx context.Context, id int32) (report.Category, error) {
 	for _, life := range []time.Duration{categoryLife, 0} {
-		byID, err := s.categoriesByID(ctx, life)
+		byID, err := s.db.categoriesByID(ctx, life)
 		if err != nil {
 			return report.Category{}, err
 		}
@@ -52,37 +43,18 @@ func (s *Store) Category(ctx context.Context, id int32) (report.Category, error)
 	return report.Category{}, errNoCategory
 }
 
-// categoriesByID returns the categories as they were within life. The map is
-// never changed.
-func (s *Store) categoriesByID(ctx context.Context, life time.Duration) (map[int32]report.Category, error) {
-	cache := &s.categories
-	cache.mu.Lock()
-	byID, fresh := cache.byID, time.Since(cache.read) < life
-	cache.mu.Unlock()
-	if fresh {
+// categoriesByID returns the categories as they were within life.
+func (db *DB) categoriesByID(ctx context.Context, life time.Duration) (map[int32]report.Category, error) {
+	return db.categories.get(ctx, life, func(ctx context.Context) (map[int32]report.Category, error) {
+		all, err := collect(ctx, db.pool, "select categories", pgx.RowToStructByPos[report.Category],
+			`select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
+		if err != nil {
+			return nil, err
+		}
+		byID := make(map[int32]report.Category, len(all))
+		for _, c := range all {
+			byID[c.ID] = c
+		}
 		return byID, nil
-	}
-	rows, err := s.pool.Query(ctx, `select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
-	if err != nil {
-		return nil, fmt.Errorf("select categories: %w", err)
-	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Category])
-	if err != nil {
-		return nil, fmt.Errorf("select categories: %w", err)
-	}
-	byID = make(map[int32]report.Category, len(all))
-	for _, c := range all {
-		byID[c.ID] = c
-	}
-	cache.mu.Lock()
-	defer cache.mu.Unlock()
-	cache.byID, cache.read = byID, time.Now()
-	return byID, nil
-}
-
-// forget has the next one ask the database.
-func (c *categoryCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read = time.Time{}
+	})
 }

@@ -14,14 +14,20 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Comment adds c to its report, together with the event that announces it. With
-// idempotent it does so at most once per key, as Create does.
-func (s *Store) Comment(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+// Comments are what residents said about reports.
+type Comments struct{ db *DB }
+
+// NewComments returns the comments in db.
+func NewComments(db *DB) *Comments { return &Comments{db} }
+
+// Add adds c to its report, together with the event that announces it. With
+// idempotent it does so at most once per key, as Reports.Create does.
+func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, idempotent: idempotent}
 	if idempotent != nil {
-		ch.key = s.hashKey(idempotent)
+		ch.key = s.db.hashKey(idempotent)
 	}
-	if err := s.committer.do(ctx, ch); err != nil {
+	if err := s.db.committer.do(ctx, ch); err != nil {
 		return nil, err
 	}
 	return ch.earlier.response, nil
@@ -62,7 +68,7 @@ func (c *commentChange) write(w *writeBatch) error {
 	}
 	// Whoever filed the report is told also when he wrote the comment himself: a
 	// message that tells nobody would give him away.
-	if err := w.enqueue(commented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueue(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	if c.idempotent != nil {
@@ -75,15 +81,15 @@ func (c *commentChange) write(w *writeBatch) error {
 	return nil
 }
 
-// Comments returns a page of a report's comments as reader may see them, oldest
+// List returns a page of a report's comments as reader may see them, oldest
 // first: those after the cursor, or the first ones without one. One that is hidden
 // is seen by officials, and by whoever wrote it.
-func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.Reader) (report.CommentPage, error) {
+func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error) {
 	const visible = `
 		from reports r left join reporters p on p.report_id = r.id
 		where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2)`
 	var page report.CommentPage
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, reportID, reader.ID, reader.Official).Scan(&page.Count)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return page, report.ErrNotFound
@@ -97,7 +103,11 @@ func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
 	// The report may have been hidden since.
-	rows, err := s.pool.Query(ctx, `
+	page.Comments, err = collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
+		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
+		v.CreatedAt = v.CreatedAt.UTC()
+		return v, err
+	}, `
 		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
 			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = $2, false)
 		from comments c left join commenters w on w.comment_id = c.id
@@ -106,15 +116,7 @@ func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.
 			and exists (select `+visible+`)
 		order by c.created_at, c.id limit $6`, reportID, reader.ID, reader.Official, at, last, limit+1)
 	if err != nil {
-		return page, fmt.Errorf("select comments: %w", err)
-	}
-	page.Comments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v report.CommentView, err error) {
-		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
-		v.CreatedAt = v.CreatedAt.UTC()
-		return v, err
-	})
-	if err != nil {
-		return page, fmt.Errorf("select comments: %w", err)
+		return page, err
 	}
 	if len(page.Comments) > limit {
 		page.Comments = page.Comments[:limit]
@@ -123,28 +125,23 @@ func (s *Store) Comments(ctx context.Context, reportID uuid.UUID, after *report.
 	return page, nil
 }
 
-// HideComment hides a comment from everybody but officials and whoever wrote it.
+// Hide hides a comment from everybody but officials and whoever wrote it.
 // One that is hidden stays so.
-func (s *Store) HideComment(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
-	return s.moderateComment(ctx, reportID, id, report.HidComment, reason, by)
+func (s *Comments) Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
+	return s.moderate(ctx, reportID, id, report.HidComment, reason, by)
 }
 
-// ShowComment shows a hidden comment to everybody again.
-func (s *Store) ShowComment(ctx context.Context, reportID, id uuid.UUID, by report.Official) error {
-	return s.moderateComment(ctx, reportID, id, report.ShowedComment, "", by)
+// Show shows a hidden comment to everybody again.
+func (s *Comments) Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error {
+	return s.moderate(ctx, reportID, id, report.ShowedComment, "", by)
 }
 
-// moderateComment gives a comment another reason for which it is hidden; empty
+// moderate gives a comment another reason for which it is hidden; empty
 // shows it.
-func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, reportID)
-		if err != nil {
-			return err
-		}
+func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
+	return s.db.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
-		err = tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
+		err := tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return report.ErrNoComment
 		}
@@ -155,30 +152,20 @@ func (s *Store) moderateComment(ctx context.Context, reportID, id uuid.UUID, act
 			return nil
 		}
 		w.others.Queue(`update comments set hidden_reason = nullif($2::text, '') where id = $1`, id, reason)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text, comment_id) values ($1, $2, $3, $4, $5)`,
-			reportID, by.ID, string(act), cmp.Or(reason, before), id)
-		if l.HiddenReason == "" { // nothing is announced of a hidden report
-			if err := w.enqueue(commented(&l.Filing, time.Now()), "", service.TraceFrom(ctx)); err != nil {
-				return err
-			}
+		w.record(actRow{reportID: reportID, by: by, kind: act, text: cmp.Or(reason, before), comment: id})
+		if l.HiddenReason != "" { // nothing is announced of a hidden report
+			return nil
 		}
-		return w.send(ctx, tx)
+		return w.enqueue(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
 // eraseComments takes from comments who wrote them. They stay, and are anonymous.
 func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	rows, err := tx.Query(ctx, `select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
+	ids, err := collect(ctx, tx, "find comments", pgx.RowTo[uuid.UUID],
+		`select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("find comments: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return "", 0, fmt.Errorf("find comments: %w", err)
+		return "", 0, err
 	}
 	for _, sql := range []string{
 		// The answers that are kept for repetitions have his name.

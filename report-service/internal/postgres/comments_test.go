@@ -30,7 +30,7 @@ func written(on uuid.UUID, by report.Reporter, anonymous bool, text string) *rep
 func (f *fixture) say(on uuid.UUID, by report.Reporter, anonymous bool, text string) report.WrittenComment {
 	f.t.Helper()
 	c := written(on, by, anonymous, text)
-	if _, err := f.Comment(f.t.Context(), c, nil); err != nil {
+	if _, err := f.comments.Add(f.t.Context(), c, nil); err != nil {
 		f.t.Fatalf("Comment: %v", err)
 	}
 	return *c
@@ -38,9 +38,9 @@ func (f *fixture) say(on uuid.UUID, by report.Reporter, anonymous bool, text str
 
 // said returns all comments on a report as reader sees them, each as who wrote it
 // and what.
-func (f *fixture) said(on uuid.UUID, reader report.Reader) (texts []string, count int64) {
+func (f *fixture) said(on uuid.UUID, reader report.User) (texts []string, count int64) {
 	f.t.Helper()
-	page, err := f.Comments(f.t.Context(), on, nil, 100, reader)
+	page, err := f.comments.List(f.t.Context(), on, nil, 100, reader)
 	if err != nil {
 		f.t.Fatalf("Comments: %v", err)
 	}
@@ -57,9 +57,9 @@ func (f *fixture) said(on uuid.UUID, reader report.Reader) (texts []string, coun
 	return texts, page.Count
 }
 
-// What is announced of a comment is the same whoever wrote it, and for whoever
-// filed the report: also of his own, anonymous one, which would give him away
-// if it were for nobody.
+// The announcement of a comment does not depend on its author, and is for the
+// reporter: even for the reporter's own, anonymous comment, because a message
+// for nobody would reveal its author.
 func TestCommentIsAnnouncedWithoutItsAuthor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -67,7 +67,7 @@ func TestCommentIsAnnouncedWithoutItsAuthor(t *testing.T) {
 	f.say(filed.ID, bob, false, "It is dark again")
 	f.say(filed.ID, bob, true, "It is dark again")
 	f.say(filed.ID, ann, true, "It is dark again")
-	if texts, count := f.said(filed.ID, report.Reader{ID: bob.ID}); count != 3 ||
+	if texts, count := f.said(filed.ID, report.User{ID: bob.ID}); count != 3 ||
 		!slices.Equal(texts, []string{"Bob: It is dark again (mine)", ": It is dark again (mine)", ": It is dark again"}) {
 		t.Errorf("Bob sees %d comments: %q", count, texts)
 	}
@@ -107,7 +107,7 @@ func TestCommentOncePerKey(t *testing.T) {
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Anonymous))
 	send := func(text string) (report.StoredResponse, error) {
-		return f.Comment(t.Context(), written(filed.ID, bob, false, text), &report.Idempotent{
+		return f.comments.Add(t.Context(), written(filed.ID, bob, false, text), &report.Idempotent{
 			UserID: bob.ID, Key: "1", Request: sha256.Sum256([]byte(text)), Response: report.StoredResponse(`{"id":"` + uuid.NewString() + `"}`),
 		})
 	}
@@ -125,26 +125,26 @@ func TestCommentOncePerKey(t *testing.T) {
 	}
 	_, err := send("fixed")
 	wantKind(t, err, report.KeyReused)
-	if texts, _ := f.said(filed.ID, report.Reader{}); len(texts) != 1 || len(f.rowsOf(event.CommentedKey)) != 1 {
+	if texts, _ := f.said(filed.ID, report.User{}); len(texts) != 1 || len(f.rowsOf(event.CommentedKey)) != 1 {
 		t.Errorf("there are %q and %d messages, want one of each", texts, len(f.rowsOf(event.CommentedKey)))
 	}
 }
 
-// A hidden comment is for officials and whoever wrote it, until it is shown again;
-// open pages are told both times, and no one is notified.
+// Officials and its author see a hidden comment, until it is shown again; open
+// pages are updated both times, and no one is notified.
 func TestHiddenComment(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	filed, other := f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
 	f.say(filed.ID, bob, true, "first")
 	bad := f.say(filed.ID, bob, true, "names somebody")
-	readers := map[string]report.Reader{"nobody": {}, "ann": {ID: ann.ID}, "bob": {ID: bob.ID}, "olga": {ID: hider.ID, Official: true}}
+	readers := map[string]report.User{"nobody": {}, "ann": {ID: ann.ID}, "bob": {ID: bob.ID}, "olga": {ID: hider.ID, Official: true}}
 
-	wantKind(t, f.HideComment(t.Context(), other.ID, bad.ID, "x", hider), fault.NotFound)
-	wantKind(t, f.HideComment(t.Context(), filed.ID, uuid.New(), "x", hider), fault.NotFound)
-	wantKind(t, f.HideComment(t.Context(), uuid.New(), bad.ID, "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), other.ID, bad.ID, "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), filed.ID, uuid.New(), "x", hider), fault.NotFound)
+	wantKind(t, f.comments.Hide(t.Context(), uuid.New(), bad.ID, "x", hider), fault.NotFound)
 	for range 2 { // the second changes nothing
-		if err := f.HideComment(t.Context(), filed.ID, bad.ID, "A name", hider); err != nil {
+		if err := f.comments.Hide(t.Context(), filed.ID, bad.ID, "A name", hider); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,11 +158,11 @@ func TestHiddenComment(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := f.ShowComment(t.Context(), filed.ID, bad.ID, hider); err != nil {
+		if err := f.comments.Show(t.Context(), filed.ID, bad.ID, hider); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if texts, count := f.said(filed.ID, report.Reader{}); count != 2 || !slices.Equal(texts, []string{": first", ": names somebody"}) {
+	if texts, count := f.said(filed.ID, report.User{}); count != 2 || !slices.Equal(texts, []string{": first", ": names somebody"}) {
 		t.Errorf("shown again there are %d: %q", count, texts)
 	}
 	rows := f.rowsOf(event.CommentedKey)
@@ -174,7 +174,7 @@ func TestHiddenComment(t *testing.T) {
 			t.Errorf("what officials did is for %q (error %v), want nobody", to, err)
 		}
 	}
-	work, err := f.Work(t.Context(), filed.ID)
+	work, err := f.workbench.Details(t.Context(), filed.ID)
 	if err != nil || len(work.Acts) != 2 || work.Acts[0].Kind != report.HidComment || work.Acts[0].Text != "A name" || work.Acts[1].Kind != report.ShowedComment {
 		t.Errorf("the acts are %+v (error %v)", work.Acts, err)
 	}
@@ -189,19 +189,19 @@ func TestCommentsOfAHiddenReport(t *testing.T) {
 	f.mustHide(filed.ID)
 	before := len(f.outbox())
 	for _, reader := range []string{"", bob.ID} {
-		_, err := f.Comments(t.Context(), filed.ID, nil, 10, report.Reader{ID: reader})
+		_, err := f.comments.List(t.Context(), filed.ID, nil, 10, report.User{ID: reader})
 		wantKind(t, err, fault.NotFound)
 	}
-	for _, reader := range []report.Reader{{ID: ann.ID}, {ID: hider.ID, Official: true}} {
+	for _, reader := range []report.User{{ID: ann.ID}, {ID: hider.ID, Official: true}} {
 		if texts, _ := f.said(filed.ID, reader); len(texts) != 1 {
 			t.Errorf("%s sees %q, want the comment", reader.ID, texts)
 		}
 	}
 	for _, by := range []report.Reporter{ann, bob} {
-		_, err := f.Comment(t.Context(), written(filed.ID, by, true, "more"), nil)
+		_, err := f.comments.Add(t.Context(), written(filed.ID, by, true, "more"), nil)
 		wantKind(t, err, fault.NotFound)
 	}
-	if err := f.HideComment(t.Context(), filed.ID, comment.ID, "A name", hider); err != nil {
+	if err := f.comments.Hide(t.Context(), filed.ID, comment.ID, "A name", hider); err != nil {
 		t.Fatal(err)
 	}
 	if rows := f.outbox()[before:]; len(rows) != 0 {
@@ -221,7 +221,7 @@ func TestPagesOfComments(t *testing.T) {
 	f.say(other.ID, bob, true, "elsewhere")
 	var after *report.Cursor
 	for {
-		page, err := f.Comments(t.Context(), filed.ID, after, 2, report.Reader{})
+		page, err := f.comments.List(t.Context(), filed.ID, after, 2, report.User{})
 		if err != nil || page.Count != 5 || len(page.Comments) > 2 {
 			t.Fatalf("page %+v, error %v", page, err)
 		}
@@ -243,13 +243,13 @@ func TestPagesOfComments(t *testing.T) {
 	}
 }
 
-// The comments of whoever is erased stay, and are nobody's.
+// The comments of an erased person are kept without an author.
 func TestErasedComments(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Public))
 	named := written(filed.ID, kanari, false, "by name")
-	_, err := f.Comment(t.Context(), named, &report.Idempotent{UserID: kanari.ID, Key: "1",
+	_, err := f.comments.Add(t.Context(), named, &report.Idempotent{UserID: kanari.ID, Key: "1",
 		Response: report.StoredResponse(fmt.Sprintf(`{"id":%q,"author_name":%q}`, named.ID, kanari.Name))})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestErasedComments(t *testing.T) {
 		t.Errorf("traces are left in %v", found)
 	}
 	for _, reader := range []string{"", kanari.ID} {
-		if texts, _ := f.said(filed.ID, report.Reader{ID: reader}); !slices.Equal(texts, []string{": by name", ": without", "Bob: another's"}) {
+		if texts, _ := f.said(filed.ID, report.User{ID: reader}); !slices.Equal(texts, []string{": by name", ": without", "Bob: another's"}) {
 			t.Errorf("%q sees %q", reader, texts)
 		}
 	}

@@ -25,14 +25,14 @@ const (
 	// the first of them waits for the last.
 	maxBatch = 64
 	// maxCommits is how many batches are written at a time. It is one as long
-	// as what gathers meanwhile fits into the next: two halves cost the database
-	// more than a whole.
+	// as the changes that gather during a commit fit into the next batch: two
+	// halves cost the database more than a whole.
 	maxCommits = 4
-	// slowCommit is how long nothing may begin or end before another batch is
+	// slowCommit is how long no batch may begin or end before another one is
 	// written beside those under way: one slow commit does not hold up others.
 	slowCommit = 20 * time.Millisecond
 	// workTimeout bounds the wait for a connection, and each transaction. It is
-	// far above what either takes, and below the time after which a client gives
+	// far above what either takes, and below the time after which clients give
 	// up.
 	workTimeout = 10 * time.Second
 )
@@ -48,14 +48,14 @@ type change interface {
 	scope() scope
 	// read queues the locks, and the queries on which the change depends.
 	read(r *readBatch)
-	// write decides by what was read, and adds the rows. An error refuses the
-	// change, and nothing may have been added then.
+	// write decides with the results of read, and adds the rows. A change that returns
+	// an error must not have added any.
 	write(w *writeBatch) error
 }
 
-// A scope is what a change must have for itself.
+// A scope is what a change needs exclusively.
 type scope struct {
-	subject uuid.UUID // the report, or whatever else the change is about; zero for none
+	subject uuid.UUID // the report, or another subject of the change; zero for none
 	voter   string    // empty if the change needs the whole subject
 }
 
@@ -72,17 +72,17 @@ type scope struct {
 //	   ▼
 //	answered
 //
-// A request whose report another session has locked goes on waiting, in a
-// batch of that report alone, which waits for the lock.
+// A request whose report another session has locked keeps waiting, in a batch
+// of that report alone, which waits for the lock.
 type request struct {
-	change   change
-	scope    scope
-	deadline time.Time   // zero for none
-	left     func() bool // the caller, or its client
-	state    atomic.Int32
-	locked   bool // its report, by another session
-	err      error
-	outcome  chan error
+	change    change
+	scope     scope
+	deadline  time.Time   // zero for none
+	abandoned func() bool // whether the caller or its client has gone
+	state     atomic.Int32
+	locked    bool // its report, by another session
+	err       error
+	outcome   chan error
 }
 
 // The states of a request.
@@ -92,13 +92,13 @@ const (
 	taken
 )
 
-// errLate is the outcome of a change that was not decided by its deadline.
+// errLate refuses a change that was not decided by its deadline.
 var errLate = fault.New(fault.Unavailable, "the request has waited too long")
 
 // take reports whether the change is to be made: its caller still waits, and
-// its deadline has not passed by either clock. The context alone does not tell:
-// in a process that was frozen its timer fires late, and the monotonic clock
-// stops with the machine.
+// its deadline has not passed by either clock. Checking the context is not
+// enough: in a process that was frozen its timer fires late, and the monotonic
+// clock stops with the machine.
 func (r *request) take(now time.Time) bool {
 	if r.state.Load() == taken { // the batch was halved
 		return true
@@ -108,7 +108,7 @@ func (r *request) take(now time.Time) bool {
 		r.err = errLate
 		return false
 	}
-	if r.left() {
+	if r.abandoned() {
 		r.state.CompareAndSwap(waiting, withdrawn)
 		r.err = context.Canceled
 		return false
@@ -120,19 +120,19 @@ func (r *request) take(now time.Time) bool {
 type batch struct {
 	requests []*request
 	scopes   map[scope]struct{}
-	// waitsForLock has the batch wait for a lock that another session holds.
-	// All its requests are about one report, and it is not counted among those
-	// whose number is limited.
+	// waitsForLock makes the batch wait for a lock that another session holds.
+	// All its requests are about one report, and it does not count towards
+	// maxCommits.
 	waitsForLock bool
 	locked       []*request // those whose reports another session has locked
-	err          error      // the database was not reached, and nothing was tried
+	err          error      // the database could not be reached, and no change was tried
 }
 
-// A committer writes the changes of requests. Those that come at the same time
+// A committer writes the changes of requests. Requests that arrive together
 // share a transaction: while one batch is written, the next gathers. A request
-// that comes alone goes at once.
+// that arrives alone is written at once.
 //
-// Changes of one report never are in two batches at a time, which would wait
+// Changes of one report are never in two batches at a time, which would wait
 // for each other's lock.
 type committer struct {
 	pool         *pgxpool.Pool
@@ -140,24 +140,24 @@ type committer struct {
 	committed    func(shards.Set)
 	maxLockWaits int
 
-	mu    sync.Mutex
-	came  []*request    // since Run last took them, in the order of their arrival
-	ended bool          // no more are taken
-	wake  chan struct{} // something came, or enough for a batch
+	mu      sync.Mutex
+	pending []*request    // which Run has not gathered yet, in the order of their arrival
+	closed  bool          // no more are accepted
+	wake    chan struct{} // pending requests, or enough for a batch
 
 	written chan *batch
 
-	// What follows is Run's alone.
-	queue     []*request           // what waits longer, in the order of arrival
-	locked    []*batch             // those that have yet to wait for a lock
-	subjects  map[uuid.UUID]*batch // which batch has a report, or has yet to wait for it
-	commits   int                  // batches under way
-	lockWaits int                  // batches under way that wait for a lock
-	moved     time.Time            // when a batch last began or ended
+	// The fields below belong to Run.
+	queue        []*request           // gathered and waiting, in the order of arrival
+	locked       []*batch             // those that do not wait for their lock yet
+	subjects     map[uuid.UUID]*batch // the batch that has a report, or is about to wait for it
+	commits      int                  // batches under way
+	lockWaits    int                  // batches under way that wait for a lock
+	lastProgress time.Time            // when a batch last began or ended
 }
 
-// newCommitter returns one that leaves half of the pool's connections to others
-// when many reports are locked, as by a replica that is frozen.
+// newCommitter returns a committer that leaves half of the pool's connections
+// to others while many reports are locked, for example by a frozen replica.
 func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
 	return &committer{
 		pool: pool, keys: keys, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
@@ -165,25 +165,25 @@ func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards
 	}
 }
 
-// errEnded is the outcome of a change that comes after the end.
-var errEnded = fault.New(fault.Unavailable, "the service is stopping")
+// errClosed refuses a change that arrives after the end.
+var errClosed = fault.New(fault.Unavailable, "the service is stopping")
 
-// do has a change made, together with others or alone, and returns its own
-// outcome. If ctx ends before the change is taken, nothing of it is written.
+// do makes a change, together with others or alone, and returns its outcome. If
+// ctx ends before the change is taken, nothing of it is written.
 func (c *committer) do(ctx context.Context, ch change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	r := &request{change: ch, scope: ch.scope(), outcome: make(chan error, 1)}
 	r.deadline, _ = ctx.Deadline()
-	r.left = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
+	r.abandoned = func() bool { return ctx.Err() != nil || service.ClientLeft(ctx) }
 	c.mu.Lock()
-	if c.ended {
+	if c.closed {
 		c.mu.Unlock()
-		return errEnded
+		return errClosed
 	}
-	c.came = append(c.came, r)
-	n := len(c.came)
+	c.pending = append(c.pending, r)
+	n := len(c.pending)
 	c.mu.Unlock()
 	if n == 1 || n == maxBatch { // between the two, Run would only wait for more
 		select {
@@ -202,7 +202,7 @@ func (c *committer) do(ctx context.Context, ch change) error {
 	}
 }
 
-// Run writes what comes until ctx ends, and then what it has.
+// Run writes changes until ctx ends, and then those that it still has.
 func (c *committer) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	slow := time.NewTimer(slowCommit)
@@ -212,18 +212,18 @@ func (c *committer) Run(ctx context.Context) error {
 		for b := c.next(now); b != nil; b = c.next(now) {
 			go c.write(work, b)
 		}
-		if left := slowCommit - now.Sub(c.moved); c.commits > 0 && left > 0 {
+		if left := slowCommit - now.Sub(c.lastProgress); c.commits > 0 && left > 0 {
 			slow.Reset(left)
 		}
 		select {
 		case <-c.wake:
 		case b := <-c.written:
 			c.finish(b, time.Now())
-		case <-slow.C: // next has another look
+		case <-slow.C: // try again to form a batch
 		case <-end:
 			end = nil
 			c.mu.Lock()
-			c.ended = true
+			c.closed = true
 			c.mu.Unlock()
 			c.gather()
 		}
@@ -231,18 +231,18 @@ func (c *committer) Run(ctx context.Context) error {
 	return nil
 }
 
-// gather takes what came. It is put off until a batch may begin, so that the
-// batch has what comes at the last moment, too.
+// gather moves the pending requests to the queue. It runs just before a batch
+// begins, so that the batch includes those that arrive at the last moment.
 func (c *committer) gather() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = append(c.queue, c.came...)
-	clear(c.came)
-	c.came = c.came[:0]
+	c.queue = append(c.queue, c.pending...)
+	clear(c.pending)
+	c.pending = c.pending[:0]
 }
 
-// next returns the batch that may begin now, or nil. It has what can go
-// together, in the order of arrival.
+// next returns the batch that may begin now, or nil. Its requests are those
+// that can go together, in the order of arrival.
 func (c *committer) next(now time.Time) *batch {
 	if len(c.locked) > 0 && c.lockWaits < c.maxLockWaits {
 		b := c.locked[0]
@@ -251,9 +251,9 @@ func (c *committer) next(now time.Time) *batch {
 		return b
 	}
 	c.mu.Lock()
-	waiting := len(c.queue) + len(c.came)
+	waiting := len(c.queue) + len(c.pending)
 	c.mu.Unlock()
-	full, slow := waiting >= maxBatch, now.Sub(c.moved) >= slowCommit
+	full, slow := waiting >= maxBatch, now.Sub(c.lastProgress) >= slowCommit
 	if waiting == 0 || c.commits == maxCommits || c.commits > 0 && !full && !slow {
 		return nil
 	}
@@ -278,11 +278,11 @@ func (c *committer) next(now time.Time) *batch {
 		return nil
 	}
 	c.commits++
-	c.moved = now
+	c.lastProgress = now
 	return b
 }
 
-// fits reports whether r can be in b. A change without a subject always can.
+// fits reports whether r can join b. A change without a subject always can.
 func (c *committer) fits(b *batch, r *request) bool {
 	if r.scope.subject == uuid.Nil {
 		return true
@@ -303,8 +303,8 @@ func (c *committer) add(b *batch, r *request) {
 	}
 }
 
-// finish lets others have what b had. Each report that another session has
-// locked gets a batch of its own.
+// finish releases the connection and the scopes that b held. Each report that
+// another session has locked gets a batch of its own.
 func (c *committer) finish(b *batch, now time.Time) {
 	for s := range b.scopes {
 		delete(c.subjects, s.subject)
@@ -313,9 +313,9 @@ func (c *committer) finish(b *batch, now time.Time) {
 		c.lockWaits--
 	} else {
 		c.commits--
-		c.moved = now
+		c.lastProgress = now
 	}
-	if b.err != nil { // each of those that wait would find the same, after as long
+	if b.err != nil { // the waiting requests would fail likewise, after the same time
 		c.gather()
 		for _, r := range c.queue {
 			r.outcome <- b.err
@@ -356,21 +356,22 @@ func (c *committer) write(ctx context.Context, b *batch) {
 			answered = append(answered, r)
 		}
 	}
-	c.written <- b // first, so that the next batch is on its way meanwhile
+	c.written <- b // first, so that the next batch begins while these are answered
 	for _, r := range answered {
 		r.outcome <- r.err
 	}
 }
 
-// apply makes changes in one transaction. If one of them breaks it, it makes
-// each half in its own, until the one that breaks it is alone.
+// apply makes changes in one transaction. If one of them breaks the
+// transaction, apply makes each half in its own, until the faulty change is
+// alone.
 func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) {
 	err := c.transact(ctx, conn, requests, waitForLocks)
 	if err == nil {
 		return
 	}
-	// This severity says for certain that the transaction did not happen, and that
-	// the server would take another.
+	// This severity is certain proof that the transaction did not happen, and
+	// that the server accepts another.
 	failure, ok := errors.AsType[*pgconn.PgError](err)
 	if undone := ok && failure.SeverityUnlocalized == "ERROR"; undone && len(requests) > 1 {
 		half := len(requests) / 2
@@ -383,10 +384,10 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 	}
 }
 
-// transact makes changes in one transaction and sets the outcome of each. An
-// error says that the transaction failed, whatever was set.
+// transact makes changes in one transaction and sets the outcome of each. If it
+// returns an error the transaction failed, whatever was set.
 //
-// Once begun it goes on even if the clients have left: to give up half way
+// Once begun it continues even if the clients have left: giving up half way
 // would cost the connection, and leave open whether the changes were made.
 func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
@@ -418,8 +419,8 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 
 	writes := &writeBatch{keys: c.keys}
 	for _, r := range requests {
-		// A report was not found, which may be because another session has locked
-		// it: only a batch that waits for locks can tell.
+		// The report may be missing because another session has locked it: only
+		// a batch that waits for locks can tell.
 		report := reads.locks[r.scope.subject]
 		r.locked = report != nil && !report.found && !waitForLocks
 		if !r.locked && r.take(time.Now()) {
@@ -435,8 +436,6 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 	if err := conn.SendBatch(ctx, queries).Close(); err != nil {
 		return err
 	}
-	if len(writes.outbox) > 0 {
-		c.committed(writes.shards())
-	}
+	writes.wake(c.committed)
 	return nil
 }

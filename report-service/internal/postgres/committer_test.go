@@ -222,9 +222,9 @@ func TestSameVoterTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// A caller who leaves while his change waits, in the queue or in a batch that
-// has no connection yet, leaves nothing behind, and the others go on.
-func TestCallerLeavesWhileHisChangeWaits(t *testing.T) {
+// A caller that leaves while its change waits, in the queue or in a batch that
+// has no connection yet, leaves nothing behind, and the others continue.
+func TestCallerLeavesWhileItsChangeWaits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "pool_max_conns", "1")
 	only, err := f.pool.Acquire(t.Context())
@@ -237,7 +237,7 @@ func TestCallerLeavesWhileHisChangeWaits(t *testing.T) {
 		close(leave)
 		for range 20 {
 			if err := <-left; !errors.Is(err, context.Canceled) {
-				t.Errorf("who left got %v, want that he left", err)
+				t.Errorf("the caller that left got %v, want that it left", err)
 			}
 		}
 		only.Release()
@@ -330,8 +330,8 @@ func TestSlowCommitDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// The server dies while a batch is being written: no caller is told that his
-// change is made, none is, and all of them can be made again.
+// The server dies while a batch is being written: no change is made or reported
+// as made, and all of them can be repeated.
 func TestCrashInMidBatch(t *testing.T) {
 	t.Parallel()
 	server := pgtest.StartServer(t)
@@ -374,7 +374,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	f := idleFixture(t, "pool_max_conns", "1")
 	outcomes := f.together(3, func(ctx context.Context, i int) error {
 		if i == 0 {
-			return f.Panic(ctx)
+			return f.db.Panic(ctx)
 		}
 		return f.create(ctx, false)
 	})
@@ -401,7 +401,7 @@ func TestRunEndsAfterWhatItHas(t *testing.T) {
 	f := openFixture(t, pgtest.Report(t).Config().ConnString())
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- f.db.Run(ctx) }()
 	hold := f.holdAnnouncements()
 	created := make(chan error, 1)
 	go func() { created <- f.create(t.Context(), false) }()

@@ -11,23 +11,23 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Create saves f together with the event that announces it. With idempotent,
-// it does so at most once per key: a repetition changes nothing, and is given
-// what the first was answered.
-func (s *Store) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+// Create saves f together with the event that announces it. With idempotent, it
+// does so at most once per key: a repetition changes nothing, and returns the
+// answer of the first request.
+func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
 	if f.Category.Target > 0 {
-		days, err := s.Calendar(ctx)
+		days, err := s.db.workdays(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.deadline = days.Begin(f.Category.Target, f.CreatedAt)
 	}
 	if idempotent != nil {
-		c.key = s.hashKey(idempotent)
+		c.key = s.db.hashKey(idempotent)
 	}
-	if err := s.committer.do(ctx, c); err != nil {
-		if pgpool.Constraint(err) == "reports_category_fk" { // it went away after it was looked up
+	if err := s.db.committer.do(ctx, c); err != nil {
+		if pgpool.Constraint(err) == "reports_category_fk" { // it was deleted after it was looked up
 			return nil, errNoCategory
 		}
 		return nil, err
@@ -45,7 +45,7 @@ type createChange struct {
 }
 
 // scope keeps requests with the same key apart: the lock on the key does not
-// keep a transaction from itself.
+// work within one transaction.
 func (c *createChange) scope() scope {
 	if c.idempotent == nil {
 		return scope{}
@@ -71,7 +71,7 @@ func (c *createChange) write(w *writeBatch) error {
 		}
 	}
 	f := c.filing
-	if err := w.enqueue(created(f), f.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueue(reportCreated(f), f.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	if c.idempotent != nil {

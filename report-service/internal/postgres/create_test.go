@@ -24,7 +24,7 @@ func TestCreate(t *testing.T) {
 			f := newFixture(t)
 			filing := f.file(ann, draft(privacy))
 
-			view, err := f.Get(t.Context(), filing.ID, report.Reader{ID: ann.ID})
+			view, err := f.Get(t.Context(), filing.ID, report.User{ID: ann.ID})
 			if err != nil {
 				t.Fatalf("Get: %v", err)
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,43 +20,37 @@ import (
 )
 
 const (
-	// overdueRows is how many reports fall overdue in one transaction.
+	// overdueRows is how many reports become overdue in one transaction.
 	overdueRows = 200
-	// A step of the job for deadlines looks at so many reports, and leaves half of
-	// the time to others.
+	// deadlineRows is how many reports a step of the job for deadlines
+	// examines. The job leaves half of the time to others.
 	deadlineRows = 5000
 )
 
-// system is the official who did what nobody did. A migration has written him.
-const system = "system"
+// system is recorded as the official behind automatic changes. A migration
+// inserts the row, with its name.
+var system = report.Official{ID: "system"}
 
-// A calendarCache spares each creation a query, as the categories' does.
-type calendarCache struct {
-	mu       sync.Mutex
-	calendar calendar.Calendar
-	read     time.Time
+// Deadlines are the times by which the city intends to finish its work on
+// reports.
+type Deadlines struct{ db *DB }
+
+// NewDeadlines returns the deadlines in db.
+func NewDeadlines(db *DB) *Deadlines { return &Deadlines{db} }
+
+// Calendar returns when the city works, at most a minute old.
+func (s *Deadlines) Calendar(ctx context.Context) (calendar.Calendar, error) {
+	return s.db.workdays(ctx)
 }
 
-// Calendar returns when the city works, as it was within a minute.
-func (s *Store) Calendar(ctx context.Context) (calendar.Calendar, error) {
-	cache := &s.calendar
-	cache.mu.Lock()
-	c, fresh := cache.calendar, time.Since(cache.read) < categoryLife
-	cache.mu.Unlock()
-	if fresh {
-		return c, nil
-	}
-	c, err := readCalendar(ctx, s.pool)
-	if err != nil {
-		return calendar.Calendar{}, err
-	}
-	cache.mu.Lock()
-	defer cache.mu.Unlock()
-	cache.calendar, cache.read = c, time.Now()
-	return c, nil
+func (db *DB) workdays(ctx context.Context) (calendar.Calendar, error) {
+	return db.calendar.get(ctx, categoryLife, func(ctx context.Context) (calendar.Calendar, error) {
+		return readCalendar(ctx, db.pool)
+	})
 }
 
-// readCalendar returns the calendar that operators set, or one that never rests.
+// readCalendar returns the calendar that operators set, or one that is always
+// open.
 func readCalendar(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (calendar.Calendar, error) {
@@ -84,10 +77,10 @@ func readCalendar(ctx context.Context, q interface {
 	return c, nil
 }
 
-// SetCalendar replaces the calendar, and the targets of all categories: one that
-// is not in targets has none. They hold for reports whose clock begins within a
-// minute or later.
-func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
+// SetCalendar replaces the calendar and the targets of all categories: a
+// category that is not in targets has none. They apply to reports whose clock
+// begins a minute later at the latest.
+func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
 	week, err := json.Marshal(c.Week)
 	if err != nil {
 		return fmt.Errorf("encode week: %w", err)
@@ -100,7 +93,7 @@ func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets ma
 	for id, target := range targets {
 		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
 			insert into calendar (zone, week, holidays) values ($1, $2, $3)
 			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
@@ -108,13 +101,13 @@ func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets ma
 		if err != nil {
 			return fmt.Errorf("set calendar: %w", err)
 		}
-		// With the row locked, nobody else replaces the targets meanwhile.
+		// The lock on the row keeps others from replacing the targets.
 		var known int
 		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
 			return fmt.Errorf("select categories: %w", err)
 		}
 		if known != len(categories) {
-			return fault.NewInvalid("/targets", "want categories that exist")
+			return fault.NewInvalid("/targets", "must name existing categories only")
 		}
 		_, err = tx.Exec(ctx, `
 			update categories c set target_hours = r.hours
@@ -131,16 +124,9 @@ func (s *Store) SetCalendar(ctx context.Context, c calendar.Calendar, targets ma
 	if err != nil {
 		return err
 	}
-	s.calendar.forget()
-	s.categories.forget()
+	s.db.calendar.drop()
+	s.db.categories.drop()
 	return nil
-}
-
-// forget has the next one ask the database.
-func (c *calendarCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read = time.Time{}
 }
 
 // queueDeadline queues the statement that replaces a report's deadline.
@@ -151,77 +137,58 @@ func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
 		where id = $1`, id, d.Since, d.Used, d.Target, d.Level, d.DueAt, d.NextAt, d.Waiting)
 }
 
-// SetWaiting notes that the city waits for the resident, or that it does so no
-// more. Meanwhile the report does not fall overdue.
-func (s *Store) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
-	return s.act(ctx, by, func(tx pgx.Tx) error {
+// SetWaiting records that the city waits for the resident, or has stopped
+// waiting. While it waits the report does not become overdue.
+func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		days, err := readCalendar(ctx, tx)
 		if err != nil {
 			return err
 		}
-		var status report.Status
 		var d calendar.Deadline
 		var now time.Time
 		err = tx.QueryRow(ctx, `
-			select status, clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
-			from reports where id = $1 for no key update`, id).
-			Scan(&status, &d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
+			select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
+			from reports where id = $1`, id).Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return report.ErrNotFound
 		case err != nil:
-			return fmt.Errorf("lock report: %w", err)
+			return fmt.Errorf("select deadline: %w", err)
 		case d.Waiting == waiting:
 			return nil // it is so already
-		case status.Closed():
-			return fault.New(report.Closed, "nobody waits for a report that is "+string(status))
+		case l.Status.Closed():
+			return fault.New(report.Closed, "the report is "+string(l.Status)+", and waits for nobody")
 		}
-		var writes pgx.Batch
-		action := report.WaitedFor
-		if waiting {
-			queueDeadline(&writes, id, days.Wait(d, now))
-		} else {
-			action = report.WaitedNot
-			queueDeadline(&writes, id, days.Resume(d, now))
+		kind, deadline := report.StartedWaiting, days.Wait
+		if !waiting {
+			kind, deadline = report.StoppedWaiting, days.Resume
 		}
-		writes.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, action, reason)
-		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
-			return fmt.Errorf("set waiting: %w", err)
-		}
+		queueDeadline(&w.others, id, deadline(d, now))
+		w.record(actRow{reportID: id, by: by, kind: kind, text: reason})
 		return nil
 	})
 }
 
-// OverdueJob returns the job that finds reports whose time is over, and tells the
-// officials. There is nothing to catch up with: a report is found whenever the job
-// runs next, on one level after the other.
-func (s *Store) OverdueJob() schedule.Job {
+// OverdueJob returns the job that finds overdue reports and notifies the
+// officials. It needs no catching up: its next run finds the reports of missed
+// runs, level by level.
+func (s *Deadlines) OverdueJob() schedule.Job {
 	return schedule.Job{Name: "overdue", When: schedule.Every(time.Minute), Step: s.overdueStep}
 }
 
-// overdueStep raises the level of some reports: with the event that tells, and a
-// trace for officials. What another transaction has locked is next minute's.
-func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+// overdueStep raises the level of some reports, with an event and an act for
+// officials. Reports that another transaction has locked are left to the next
+// minute.
+func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
 	days, err := readCalendar(ctx, tx)
 	if err != nil {
 		return schedule.Progress{}, err
-	}
-	rows, err := tx.Query(ctx, `
-		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
-			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
-		from reports r join categories c on c.id = r.category_id
-		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
-			and r.duplicate_of is null and r.hidden_reason is null
-		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
-	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
 	}
 	type late struct {
 		report.Filing
 		deadline calendar.Deadline
 		now      time.Time
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l late, err error) {
+	found, err := collect(ctx, tx, "find overdue reports", func(row pgx.CollectableRow) (l late, err error) {
 		var latitude, longitude *float64
 		d := &l.deadline
 		err = row.Scan(&l.ID, &l.Title, &l.Version, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
@@ -230,44 +197,51 @@ func (s *Store) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 			l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 		}
 		return l, err
-	})
+	}, `
+		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
+			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
+		from reports r join categories c on c.id = r.category_id
+		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
+			and r.duplicate_of is null and r.hidden_reason is null
+		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
 	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find overdue reports: %w", err)
+		return schedule.Progress{}, err
 	}
 	if len(found) == 0 {
 		return schedule.Progress{Last: true}, nil
 	}
-	w := writeBatch{keys: s.committer.keys}
+	w := s.db.newWrites()
 	for _, l := range found {
 		raised := days.Raise(l.deadline)
 		message := &event.ReportOverdue{
 			Subject: subject(&l.Filing, l.Version, l.now), CategoryID: l.Category.ID, CategoryName: l.Category.Name,
 			DueAt: l.deadline.DueAt.Unix(), Level: int32(raised.Level),
 		}
-		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // it is no resident's
+		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // for no resident
 			return schedule.Progress{}, err
 		}
 		queueDeadline(&w.others, l.ID, raised)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`,
-			l.ID, system, report.FellOverdue, strconv.Itoa(raised.Level))
+		w.record(actRow{reportID: l.ID, by: system, kind: report.BecameOverdue, text: strconv.Itoa(raised.Level)})
 	}
-	var writes pgx.Batch
-	w.queue(&writes)
-	if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
+	if err := w.send(ctx, tx); err != nil {
 		return schedule.Progress{}, fmt.Errorf("raise overdue reports: %w", err)
 	}
-	return schedule.Progress{Done: int64(len(found)), Last: len(found) < overdueRows}, nil
+	return schedule.Progress{
+		Done: int64(len(found)), Last: len(found) < overdueRows,
+		AfterCommit: func() { w.wake(s.db.committer.committed) },
+	}, nil
 }
 
 // DeadlinesJob returns the job that starts the clocks of open reports that have
-// none although their category has a target: it had none when they were filed, or
-// a version that knew no targets took them. Their time begins now, so that a city
-// that sets its first targets is not told of its whole past.
-func (s *Store) DeadlinesJob() schedule.Job {
+// none although their category has a target: the target is younger than the
+// report, or an earlier version without targets took the report. Their time
+// begins now, so that a city that sets its first targets does not receive
+// alerts about its whole past.
+func (s *Deadlines) DeadlinesJob() schedule.Job {
 	return schedule.Job{Name: "deadlines", When: schedule.Every(24 * time.Hour), Step: s.deadlinesStep}
 }
 
-func (s *Store) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
+func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
 	began := time.Now()
 	days, err := readCalendar(ctx, tx)
 	if err != nil {
@@ -284,7 +258,7 @@ func (s *Store) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) 
 	if err != nil && !last {
 		return schedule.Progress{}, fmt.Errorf("list reports: %w", err)
 	}
-	// What another transaction has locked is the next run's.
+	// Reports that another transaction has locked are left to the next run.
 	rows, err := tx.Query(ctx, `
 		select r.id, c.target_hours * interval '1 hour', clock_timestamp()
 		from reports r join categories c on c.id = r.category_id

@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // withTarget returns a draft of a category whose target is an hour.
@@ -35,7 +36,7 @@ func (f *fixture) late(id uuid.UUID, hours int) {
 // tell.
 func (f *fixture) overdue(id uuid.UUID) (levels []int32) {
 	f.t.Helper()
-	if err := scheduletest.Run(f.t.Context(), f.pool, f.OverdueJob()); err != nil {
+	if err := scheduletest.Run(f.t.Context(), f.pool, f.deadlines.OverdueJob()); err != nil {
 		f.t.Fatal(err)
 	}
 	for _, r := range f.outbox() {
@@ -51,8 +52,8 @@ func (f *fixture) overdue(id uuid.UUID) (levels []int32) {
 	return levels
 }
 
-// A report falls overdue at each level once, whoever runs the job how often, and
-// officials are told of a title and a time, and of nobody.
+// A report becomes overdue at each level once, however many replicas run the
+// job, and the message for officials has a title and a time, and names nobody.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	for _, privacy := range []report.Privacy{report.Public, report.Anonymous} {
@@ -68,7 +69,7 @@ func TestOverdue(t *testing.T) {
 				var replicas sync.WaitGroup
 				for range 3 {
 					replicas.Go(func() {
-						if err := scheduletest.Run(t.Context(), f.pool, f.OverdueJob()); err != nil {
+						if err := scheduletest.Run(t.Context(), f.pool, f.deadlines.OverdueJob()); err != nil {
 							t.Error(err)
 						}
 					})
@@ -79,11 +80,11 @@ func TestOverdue(t *testing.T) {
 					t.Errorf("levels %v after %d hours, want %v", levels, n, want)
 				}
 			}
-			work, err := f.Work(t.Context(), filed.ID)
+			work, err := f.workbench.Details(t.Context(), filed.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if work.Overdue != 3 || len(work.Acts) != 3 || work.Acts[2].Kind != report.FellOverdue || work.Acts[2].Text != "3" || work.Version != filed.Version {
+			if work.Overdue != 3 || len(work.Acts) != 3 || work.Acts[2].Kind != report.BecameOverdue || work.Acts[2].Text != "3" || work.Version != filed.Version {
 				t.Errorf("officials see %+v, want level 3 after three acts, and the version of before", work)
 			}
 			for _, r := range f.outbox() {
@@ -102,14 +103,36 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// While the city waits for the resident the clock stands still, and a report that
-// is closed, or a duplicate, does not fall overdue.
+// The job wakes the relay once its messages are committed, and not when it has
+// found nothing.
+func TestOverdueWakesTheRelay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	filed := f.file(ann, f.withTarget(report.Public))
+	for _, late := range []bool{false, true} {
+		before := f.wakes.Load()
+		f.woken.Store(0)
+		if late {
+			f.late(filed.ID, 1)
+		}
+		f.overdue(filed.ID)
+		if woken := f.wakes.Load() > before; woken != late {
+			t.Errorf("late %t: relay woken %t, want %t", late, woken, late)
+		}
+	}
+	if shard := shards.Of(filed.ID); f.woken.Load() != 1<<shard {
+		t.Errorf("woken for shards %b, want shard %d alone", f.woken.Load(), shard)
+	}
+}
+
+// While the city waits for the resident the clock is stopped, and a closed
+// report or a duplicate does not become overdue.
 func TestNotOverdue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	d := f.withTarget(report.Public)
 	waiting, closed, duplicate, original := f.file(ann, d), f.file(ann, d), f.file(ann, d), f.file(bob, d)
-	if err := f.SetWaiting(t.Context(), waiting.ID, true, "needs a photo", olga); err != nil {
+	if err := f.deadlines.SetWaiting(t.Context(), waiting.ID, true, "needs a photo", olga); err != nil {
 		t.Fatal(err)
 	}
 	f.mustMove(closed.ID, report.Resolved, "")
@@ -120,12 +143,12 @@ func TestNotOverdue(t *testing.T) {
 			t.Errorf("levels %v, want none", levels)
 		}
 	}
-	if err := f.SetWaiting(t.Context(), closed.ID, true, "", olga); err == nil {
+	if err := f.deadlines.SetWaiting(t.Context(), closed.ID, true, "", olga); err == nil {
 		t.Error("the city waits for the resident of a closed report, want that refused")
 	}
 
-	// What was left before it waited is left afterwards.
-	if err := f.SetWaiting(t.Context(), waiting.ID, false, "", olga); err != nil {
+	// The remaining time is the same as before it waited.
+	if err := f.deadlines.SetWaiting(t.Context(), waiting.ID, false, "", olga); err != nil {
 		t.Fatal(err)
 	}
 	if left := f.number(`select extract(epoch from due_at - clock_since)::int from reports where id = $1`, waiting.ID); left < 3500 || left > 3600 {
@@ -136,78 +159,37 @@ func TestNotOverdue(t *testing.T) {
 		t.Errorf("levels %v, want the first", levels)
 	}
 
-	// Reopened, the clock begins anew.
+	// When the report is reopened, its clock starts again.
 	f.mustMove(closed.ID, report.InProgress, "not done after all")
 	if n := f.number(`select count(*) from reports where id = $1 and overdue_level = 0 and due_at > now() + interval '50 minutes'`, closed.ID); n != 1 {
 		t.Error("a report that was reopened has no new time")
 	}
 }
 
-// The queue shows what is overdue, and what is due next first.
-func TestQueueOfOverdue(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	never := f.file(ann, draft(report.Public))
-	d := f.withTarget(report.Public)
-	soon, later, late := f.file(ann, d), f.file(ann, d), f.file(ann, d)
-	f.exec(`update reports set due_at = due_at + interval '1 hour' where id = $1`, later.ID)
-	f.late(late.ID, 5)
-	for range calendar.MaxOverdue { // a level a minute
-		f.overdue(late.ID)
-	}
-	for _, tt := range []struct {
-		name   string
-		filter report.Filter
-		want   []uuid.UUID
-	}{
-		{"due", report.Filter{Order: report.Due}, []uuid.UUID{late.ID, soon.ID, later.ID, never.ID}},
-		{"overdue", report.Filter{Overdue: 1}, []uuid.UUID{late.ID}},
-		{"three times", report.Filter{Overdue: 3}, []uuid.UUID{late.ID}},
-	} {
-		var got []uuid.UUID
-		var after *report.Cursor
-		for {
-			page, err := f.Queue(t.Context(), tt.filter, after, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, task := range page.Tasks {
-				got = append(got, task.ID)
-			}
-			if after = page.Next; after == nil {
-				break
-			}
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: the queue shows %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
-// What operators set is what they get, and what new reports keep to.
+// Operators get back the calendar that they set, and new reports follow it.
 func TestSetCalendar(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if got, err := f.Calendar(t.Context()); err != nil || got.Zone != time.UTC || len(got.Holidays) != 0 {
+	if got, err := f.deadlines.Calendar(t.Context()); err != nil || got.Zone != time.UTC || len(got.Holidays) != 0 {
 		t.Errorf("at first the calendar is %+v (error %v), want one without rest", got, err)
 	}
 	want := calendar.AlwaysOpen()
 	want.Week[time.Sunday] = nil
 	want.Holidays = []calendar.Date{{Year: 2026, Month: 12, Day: 25}}
 	for range 2 {
-		if err := f.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}); err != nil {
+		if err := f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := f.Calendar(t.Context())
+	got, err := f.deadlines.Calendar(t.Context())
 	if err != nil || len(got.Week[time.Sunday]) != 0 || len(got.Week[time.Monday]) != 1 || !slices.Equal(got.Holidays, want.Holidays) {
 		t.Errorf("the calendar is %+v (error %v), want %+v", got, err, want)
 	}
 	if c, err := f.Category(t.Context(), 2); err != nil || c.Target != 5*time.Hour {
 		t.Errorf("the category's target is %s (error %v), want 5 hours", c.Target, err)
 	}
-	wantKind(t, f.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}), "invalid")
-	if err := f.SetCalendar(t.Context(), want, nil); err != nil {
+	wantKind(t, f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}), "invalid")
+	if err := f.deadlines.SetCalendar(t.Context(), want, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.number(`select count(*) from categories where target_hours is not null`); n != 0 {
@@ -226,7 +208,7 @@ func TestDeadlines(t *testing.T) {
 	f.withTarget(report.Public)
 	run := func() (due time.Time) {
 		t.Helper()
-		if err := scheduletest.Run(t.Context(), f.pool, f.DeadlinesJob()); err != nil {
+		if err := scheduletest.Run(t.Context(), f.pool, f.deadlines.DeadlinesJob()); err != nil {
 			t.Fatal(err)
 		}
 		if n := f.number(`select count(*) from reports where due_at is not null`); n != 1 {

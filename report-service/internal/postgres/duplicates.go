@@ -16,155 +16,123 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// endsInterval is about how often closed originals are looked for whose
-// duplicates did not follow at once: because this replica died, or another has
-// closed them and died. followTimeout bounds one look.
+// endsInterval is about how often closed originals are searched whose
+// duplicates did not follow at once, because the replica that closed them died.
+// followTimeout bounds one search.
 const (
 	endsInterval  = 30 * time.Second
 	followTimeout = 20 * time.Second
 )
 
-// SetDuplicate notes that a report is about what the original is about, or
-// with uuid.Nil that it is not. If the original is closed the report follows
-// it soon.
-func (s *Store) SetDuplicate(ctx context.Context, id, original uuid.UUID, by report.Official) error {
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
-		// Both rows are locked, in one order for all: the original is not closed,
-		// and neither of them gets an original of its own, meanwhile.
-		rows, err := tx.Query(ctx, `
+// Duplicates are reports about the same problem as another report, the
+// original.
+type Duplicates struct {
+	db      *DB
+	reports *Reports
+}
+
+// NewDuplicates returns the duplicates in db.
+func NewDuplicates(db *DB) *Duplicates { return &Duplicates{db, NewReports(db)} }
+
+// Set marks a report as a duplicate of the original, or with uuid.Nil as none.
+// If the original is closed the report follows it soon.
+func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.Official) error {
+	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		// Both rows are locked, always in the same order, so that until the
+		// commit the original is not closed and neither gets an original of its
+		// own.
+		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
 			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
 			from reports r where r.id = any($1) order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
-			return fmt.Errorf("lock reports: %w", err)
-		}
-		locked, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Relation])
-		if err != nil {
-			return fmt.Errorf("lock reports: %w", err)
+			return err
 		}
 		changed, closed, err := report.CheckDuplicate(id, original, locked)
 		if err != nil || !changed {
 			return err
 		}
-		action := "duplicate"
+		kind := report.MarkedDuplicate
 		if original == uuid.Nil {
-			action = "no_duplicate"
+			kind = report.UnmarkedDuplicate
 		}
-		var writes pgx.Batch
-		writes.Queue(`update reports set duplicate_of = nullif($2, '00000000-0000-0000-0000-000000000000'::uuid) where id = $1`, id, original)
-		writes.Queue(`
-			insert into report_acts (report_id, official_id, action, original)
-			values ($1, $2, $3, nullif($4, '00000000-0000-0000-0000-000000000000'::uuid))`, id, by.ID, action, original)
+		w.others.Queue(`update reports set duplicate_of = $2 where id = $1`, id, optionalKey(original))
+		w.record(actRow{reportID: id, by: by, kind: kind, original: original})
 		if closed {
-			writes.Queue(`
+			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select report_id, to_status, note, coalesce(changed_by, $2::text)
 				from status_history where report_id = $1 order by id desc limit 1
 				on conflict do nothing`, original, by.ID)
 		}
-		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
-			return fmt.Errorf("set duplicate: %w", err)
-		}
 		return nil
 	})
 	if err == nil {
-		s.follow()
+		s.db.follow()
 	}
 	return err
 }
 
-// follow has the duplicates of closed originals follow soon. It never blocks.
-func (s *Store) follow() {
+// follow wakes Duplicates.Run. It never blocks.
+func (db *DB) follow() {
 	select {
-	case s.ends <- struct{}{}:
-	default: // it is due already
+	case db.ends <- struct{}{}:
+	default: // it is awake already
 	}
 }
 
-// RunDuplicates moves duplicates to the status in which their original was
-// closed, each with an event of its own, until ctx ends. Any number of replicas
-// may do so: a report that is there already stays as it is.
-func (s *Store) RunDuplicates(ctx context.Context, log zerolog.Logger) error {
+// Run moves duplicates to the status in which their original was closed, each
+// with an event of its own, until ctx ends. Any number of replicas may run it:
+// a report that already has the status stays as it is.
+func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.ends:
+		case <-s.db.ends:
 		case <-timer.C:
 		}
-		if err := s.endDuplicates(ctx); err != nil && ctx.Err() == nil {
+		if err := s.end(ctx); err != nil && ctx.Err() == nil {
 			log.Warn().Str("error", pgpool.LogText(err)).Msg("moving duplicates failed, will retry")
 		}
 		timer.Reset(backoff.Jitter(endsInterval))
 	}
 }
 
-// endDuplicates moves the duplicates of all originals that wait for it. An
-// original is done when each of its duplicates is closed: if this process dies
-// before, another goes on.
-func (s *Store) endDuplicates(ctx context.Context) error {
+// end moves the duplicates of all closed originals. An original is done when
+// each of its duplicates is closed: if this process dies before, another
+// continues.
+func (s *Duplicates) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `
-		select e.original, e.status, e.note, e.closed_by,
-			array(select d.id from reports d where d.duplicate_of = e.original)
-		from duplicate_ends e`)
-	if err != nil {
-		return fmt.Errorf("select ends: %w", err)
-	}
-	ends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+	ends, err := collect(ctx, s.db.pool, "select ends", pgx.RowToStructByPos[struct {
 		Original   uuid.UUID
 		Status     report.Status
 		Note, By   string
 		Duplicates []uuid.UUID
-	}])
+	}], `
+		select e.original, e.status, e.note, e.closed_by,
+			array(select d.id from reports d where d.duplicate_of = e.original)
+		from duplicate_ends e`)
 	if err != nil {
-		return fmt.Errorf("select ends: %w", err)
+		return err
 	}
 	for _, end := range ends {
 		for _, id := range end.Duplicates {
-			_, err := s.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
+			_, err := s.reports.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
 			refused, ok := errors.AsType[*fault.Error](err)
-			// A duplicate that is closed otherwise, or gone, has its end.
+			// A duplicate that was closed otherwise, or deleted, is done.
 			if err != nil && (!ok || refused.Kind == fault.Unavailable) {
 				return fmt.Errorf("move duplicate: %w", err)
 			}
 		}
-		// Another end of the same original may have taken the place of this one.
-		_, err := s.pool.Exec(ctx, `
+		// Another end of the same original may have replaced this one.
+		_, err := s.db.pool.Exec(ctx, `
 			delete from duplicate_ends where original = $1 and status = $2 and note = $3`, end.Original, end.Status, end.Note)
 		if err != nil {
 			return fmt.Errorf("delete end: %w", err)
 		}
-	}
-	return nil
-}
-
-// Templates returns the response templates, by id.
-func (s *Store) Templates(ctx context.Context) ([]report.Template, error) {
-	rows, err := s.pool.Query(ctx, `select id, title, text, status from response_templates order by id`)
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	templates, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Template])
-	if err != nil {
-		return nil, fmt.Errorf("select templates: %w", err)
-	}
-	return templates, nil
-}
-
-// SetTemplates replaces all response templates.
-func (s *Store) SetTemplates(ctx context.Context, templates []report.Template) error {
-	var replace pgx.Batch
-	replace.Queue(`lock table response_templates in share row exclusive mode`) // one at a time: two of them would mix
-	replace.Queue(`delete from response_templates`)
-	for _, t := range templates {
-		replace.Queue(`insert into response_templates (id, title, text, status) values ($1, $2, $3, $4)`, t.ID, t.Title, t.Text, t.Status)
-	}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
-	if err != nil {
-		return fmt.Errorf("replace templates: %w", err)
 	}
 	return nil
 }

@@ -16,12 +16,12 @@ import (
 
 var olga = report.Official{ID: "olga", Name: "Olga"}
 
-// runDuplicates has duplicates follow their originals until the test ends.
+// runDuplicates moves duplicates after their originals until the test ends.
 func (f *fixture) runDuplicates() {
 	f.t.Helper()
 	ctx, end := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- f.RunDuplicates(ctx, zerolog.New(zerolog.NewTestWriter(f.t))) }()
+	go func() { ended <- f.duplicates.Run(ctx, zerolog.New(zerolog.NewTestWriter(f.t))) }()
 	f.t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {
@@ -33,7 +33,7 @@ func (f *fixture) runDuplicates() {
 // status returns the status of a report.
 func (f *fixture) status(id uuid.UUID) report.Status {
 	f.t.Helper()
-	view, err := f.Get(f.t.Context(), id, report.Reader{Official: true})
+	view, err := f.Get(f.t.Context(), id, report.User{Official: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -49,12 +49,12 @@ func (f *fixture) mustMove(id uuid.UUID, to report.Status, note string) {
 
 func (f *fixture) mustMark(id, original uuid.UUID) {
 	f.t.Helper()
-	if err := f.SetDuplicate(f.t.Context(), id, original, olga); err != nil {
+	if err := f.duplicates.Set(f.t.Context(), id, original, olga); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// followed waits until no duplicate has to follow any more.
+// followed waits until all duplicates have followed.
 func (f *fixture) followed() {
 	f.t.Helper()
 	eventually.True(f.t, "the duplicates have followed", func() bool {
@@ -63,8 +63,8 @@ func (f *fixture) followed() {
 	})
 }
 
-// The duplicates end with their original, each with an event of its own to who
-// filed it. None of the events names the others, or who filed which.
+// The duplicates end with their original, each with an event of its own for its
+// reporter. None of the events names other reports or reporters.
 func TestDuplicatesEndWithTheOriginal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -102,7 +102,7 @@ func TestDuplicatesEndWithTheOriginal(t *testing.T) {
 }
 
 // A replica dies between the end of the original and that of its duplicates:
-// the next one goes on, and nobody is told twice.
+// the next one continues, and nobody is notified twice.
 func TestDuplicatesEndAfterACrash(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -143,16 +143,16 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("the duplicate of a reopened report is %s", got)
 	}
-	if err := f.SetDuplicate(t.Context(), duplicate, uuid.Nil, olga); err != nil {
+	if err := f.duplicates.Set(t.Context(), duplicate, uuid.Nil, olga); err != nil {
 		t.Fatal(err)
 	}
 	f.mustMove(original, report.Resolved, "now it is")
 	f.mustMark(late, original)
 	eventually.True(f.t, "the late duplicate follows", func() bool { return f.status(late) == report.Resolved })
 	if got := f.status(duplicate); got != report.Pending {
-		t.Errorf("what is no duplicate any more is %s", got)
+		t.Errorf("a report that is no longer a duplicate is %s", got)
 	}
-	work, err := f.Work(t.Context(), duplicate)
+	work, err := f.workbench.Details(t.Context(), duplicate)
 	if err != nil || work.Original != nil || len(work.Acts) != 2 {
 		t.Errorf("work %+v (error %v), want both acts and no original", work, err)
 	}

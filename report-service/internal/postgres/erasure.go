@@ -16,7 +16,8 @@ import (
 // ErasureSteps returns how a person is erased here. His reports stay, and are
 // nobody's: what links him to them goes. So do his comments. His votes stay, each under a name of its
 // own that was never anybody's, so that the scores still add up.
-func ErasureSteps(keys *event.Keyring) []erasure.Step {
+func (s *Upkeep) ErasureSteps() []erasure.Step {
+	keys := s.db.keys
 	return []erasure.Step{
 		{Name: "reports", Do: eraseReports},
 		{Name: "votes", Do: byReport(`
@@ -48,13 +49,10 @@ const reportsAtOnce = 100
 
 // eraseReports takes from reports who filed them.
 func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
-	rows, err := tx.Query(ctx, `select report_id from reporters where reporter_id = $1 order by report_id limit $2`, userID, reportsAtOnce)
+	ids, err := collect(ctx, tx, "find reports", pgx.RowTo[uuid.UUID],
+		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`, userID, reportsAtOnce)
 	if err != nil {
-		return "", 0, fmt.Errorf("find reports: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return "", 0, fmt.Errorf("find reports: %w", err)
+		return "", 0, err
 	}
 	// The answers that are kept for repetitions have his name.
 	_, err = tx.Exec(ctx, `
@@ -134,19 +132,15 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
-	rows, err := tx.Query(ctx, `
-		select id, report_id, payload, headers from outbox_messages where id > $1::uuid order by id limit $2`, cursor, limit)
-	if err != nil {
-		return "", 0, fmt.Errorf("read messages: %w", err)
-	}
 	type message struct {
 		ID, Report uuid.UUID
 		Payload    json.RawMessage
 		Headers    map[string]string
 	}
-	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[message])
+	messages, err := collect(ctx, tx, "read messages", pgx.RowToStructByPos[message], `
+		select id, report_id, payload, headers from outbox_messages where id > $1::uuid order by id limit $2`, cursor, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("read messages: %w", err)
+		return "", 0, err
 	}
 	him := func(id string) bool { return id == userID }
 	for _, m := range messages {

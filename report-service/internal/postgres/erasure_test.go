@@ -17,7 +17,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -25,7 +24,7 @@ import (
 var kanari = report.Reporter{ID: "kanari|7f3a9c", Name: "Kanari Burung"}
 
 func (f *fixture) newEraser() *erasure.Eraser {
-	return erasure.New(f.pool, f.keys, postgres.ErasureSteps(f.keys), zerolog.Nop())
+	return erasure.New(f.pool, f.keys, f.upkeep.ErasureSteps(), zerolog.Nop())
 }
 
 // erase works until the erasure of userID is done, without its pauses.
@@ -71,17 +70,17 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 			f.t.Fatal(err)
 		}
 	}
-	him := report.Official(kanari)
+	official := report.Official(kanari)
 	for _, err := range []error{
-		f.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &him}, him),
-		f.Note(f.t.Context(), others.ID, "seen", him),
-		f.SetDuplicate(f.t.Context(), public.ID, others.ID, him), // closed, so that its end waits
+		f.workbench.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &official}, official),
+		f.workbench.AddNote(f.t.Context(), others.ID, "seen", official),
+		f.duplicates.Set(f.t.Context(), public.ID, others.ID, official), // closed, so that its end waits
 	} {
 		if err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	if _, _, err := f.BeginBulkMove(f.t.Context(), report.BulkMove{By: him, To: report.Rejected, Reports: []uuid.UUID{others.ID}}, nil); err != nil {
+	if _, _, err := f.workbench.BeginBulkMove(f.t.Context(), report.BulkMove{By: official, To: report.Rejected, Reports: []uuid.UUID{others.ID}}, nil); err != nil {
 		f.t.Fatal(err)
 	}
 	f.exec(`insert into outbox_audit (actor, action, message_id, routing_key, reason) values
@@ -117,8 +116,8 @@ func (f *fixture) traces() (found []string) {
 	return found
 }
 
-// Of whoever is erased nothing is left but what he did, which is nobody's: his
-// reports, and how they were voted on, and how he voted.
+// Nothing that identifies an erased person is left. Their reports, the votes on
+// them and their own votes are kept without an author.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -147,12 +146,12 @@ func TestErasure(t *testing.T) {
 	}
 	for _, filed := range []report.Filing{public, anonymous} {
 		for _, reader := range []string{"", kanari.ID, bob.ID} {
-			v, err := f.Get(t.Context(), filed.ID, report.Reader{ID: reader})
+			v, err := f.Get(t.Context(), filed.ID, report.User{ID: reader})
 			if err != nil || v.ReporterName != "" || v.Mine || v.Privacy != report.Anonymous {
 				t.Errorf("as %q: %+v (error %v), want an anonymous report of somebody else", reader, v, err)
 			}
 		}
-		if v, err := f.Get(t.Context(), filed.ID, report.Reader{ID: bob.ID}); err != nil || v.Score == 0 || v.MyVote == report.None {
+		if v, err := f.Get(t.Context(), filed.ID, report.User{ID: bob.ID}); err != nil || v.Score == 0 || v.MyVote == report.None {
 			t.Errorf("the vote on it is gone: %+v (error %v)", v, err)
 		}
 	}
@@ -161,7 +160,7 @@ func TestErasure(t *testing.T) {
 	}
 	page, err := f.List(t.Context(), report.Filter{Reporter: kanari.ID}, nil, 10, kanari.ID)
 	if err != nil || len(page.Reports) != 0 {
-		t.Errorf("he has %d reports (error %v), want none", len(page.Reports), err)
+		t.Errorf("the person has %d reports (error %v), want none", len(page.Reports), err)
 	}
 	for _, m := range f.outbox() {
 		if recipient, err := f.keys.Open(m.Report, m.Headers[event.RecipientHeader]); err != nil || recipient == kanari.ID {
@@ -200,8 +199,8 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// Others go on voting on the reports of whoever is erased. However it falls, no
-// message is for him afterwards, and no vote is lost.
+// Others vote on the reports of a person while they are erased. In any order,
+// no later message is for that person, and no vote is lost.
 func TestErasureBesideVotes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -266,7 +265,7 @@ func TestErasureGoesOn(t *testing.T) {
 	f := newFixture(t)
 	f.live()
 	died := errors.New("died")
-	for name, steps := 0, postgres.ErasureSteps(f.keys); name < len(steps); name++ {
+	for name, steps := 0, f.upkeep.ErasureSteps(); name < len(steps); name++ {
 		// Each step in turn dies after its work and before its commit.
 		step := steps[name]
 		do := step.Do
@@ -303,7 +302,7 @@ func TestErasureNamesNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found := f.traces(); len(found) > 0 {
-		t.Errorf("%v names him", found)
+		t.Errorf("%v names the person", found)
 	}
 	list, err := f.newEraser().List(t.Context(), 10)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// named returns the reporter as a message may name him: not at all when the
-// report is anonymous.
-func named(f *report.Filing) report.Reporter {
+// shownReporter returns the reporter that a message may name: none for an
+// anonymous report.
+func shownReporter(f *report.Filing) report.Reporter {
 	if f.Privacy != report.Public {
 		return report.Reporter{}
 	}
 	return f.Reporter
 }
 
-// subject returns what a message says of the report f, which a change at the
+// subject returns what a message says about the report f, which a change at the
 // time at has brought to version.
 func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	s := event.Subject{
 		ReportID: f.ID, ReportVersion: version, ReportTitle: f.Title,
-		ReporterID: named(f).ID, Timestamp: at.Unix(),
+		ReporterID: shownReporter(f).ID, Timestamp: at.Unix(),
 	}
 	if f.Position != nil {
 		s.Latitude, s.Longitude = &f.Position.Latitude, &f.Position.Longitude
@@ -31,8 +31,8 @@ func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	return s
 }
 
-// namelessSubject is subject without the reporter, also of a public report: who
-// uploaded a photo or wrote a comment is said nowhere.
+// namelessSubject is subject without the reporter, also for a public report: no
+// message says who uploaded a photo or wrote a comment.
 func namelessSubject(f *report.Filing, at time.Time) event.Subject {
 	s := subject(f, f.Version, at)
 	s.ReporterID = ""
@@ -51,26 +51,26 @@ func photoRefused(f *report.Filing, photo uuid.UUID, reason report.PhotoReason, 
 	return &event.PhotoRefused{Subject: namelessSubject(f, at), PhotoID: photo, Reason: event.PhotoReason(reason)}
 }
 
-func commented(f *report.Filing, at time.Time) *event.ReportCommented {
+func reportCommented(f *report.Filing, at time.Time) *event.ReportCommented {
 	return &event.ReportCommented{Subject: namelessSubject(f, at), CategoryID: f.Category.ID}
 }
 
-func created(f *report.Filing) *event.ReportCreated {
+func reportCreated(f *report.Filing) *event.ReportCreated {
 	return &event.ReportCreated{
 		Subject:    subject(f, f.Version, f.CreatedAt),
 		CategoryID: f.Category.ID, CategoryName: f.Category.Name,
-		ReporterName: named(f).Name, PrivacyLevel: event.Privacy(f.Privacy),
+		ReporterName: shownReporter(f).Name, PrivacyLevel: event.Privacy(f.Privacy),
 	}
 }
 
-func moved(f *report.Filing, c report.Change) *event.StatusUpdate {
+func statusUpdate(f *report.Filing, c report.Change) *event.StatusUpdate {
 	return &event.StatusUpdate{
 		Subject:   subject(f, c.Version, c.At),
 		NewStatus: event.Status(c.To), Note: c.Note, CategoryID: f.Category.ID,
 	}
 }
 
-func voted(f *report.Filing, b report.Ballot) *event.VoteReceived {
+func voteReceived(f *report.Filing, b report.Ballot) *event.VoteReceived {
 	direction := event.Upvote
 	if b.Vote == report.Downvote {
 		direction = event.Downvote

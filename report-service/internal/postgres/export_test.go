@@ -6,7 +6,7 @@ import "context"
 const MaxCommits = maxCommits
 
 // Panic makes a change that panics when it is decided.
-func (s *Store) Panic(ctx context.Context) error { return s.committer.do(ctx, panicking{}) }
+func (db *DB) Panic(ctx context.Context) error { return db.committer.do(ctx, panicking{}) }
 
 type panicking struct{ subjectless }
 

@@ -56,11 +56,11 @@ func TestClientLeavesInMidChange(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Vote: %v; want it done", err)
 	}
-	if view, err := f.Get(t.Context(), id, report.Reader{ID: bob.ID}); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
+	if view, err := f.Get(t.Context(), id, report.User{ID: bob.ID}); err != nil || view.Score != 1 || view.MyVote != report.Upvote {
 		t.Errorf("the report is %+v, error %v; want the vote on it", view, err)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
-		t.Errorf("%d connections were opened anew", got-opened)
+		t.Errorf("%d connections were opened again", got-opened)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestClientLeavesWhileTheReportIsLocked(t *testing.T) {
 		t.Errorf("rows %v, want the other vote alone", got)
 	}
 	if got := f.pool.Stat().NewConnsCount(); got != opened {
-		t.Errorf("%d connections were opened anew", got-opened)
+		t.Errorf("%d connections were opened again", got-opened)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	server.Kill()
 	_, err := f.Vote(t.Context(), id, bob.ID, report.Upvote)
 	wantUnavailable(t, err)
-	_, err = f.Get(t.Context(), id, report.Reader{})
+	_, err = f.Get(t.Context(), id, report.User{})
 	wantUnavailable(t, err)
 	_, err = f.List(t.Context(), report.Filter{}, nil, 10, "")
 	wantUnavailable(t, err)

@@ -27,10 +27,20 @@ var (
 	bob = report.Reporter{ID: "bob-id", Name: "Bob"}
 )
 
-// A fixture is a store on a database of the test's own.
+// A fixture is the reports database on one of the test's own.
 type fixture struct {
-	*postgres.Store
+	*postgres.Reports
+	comments   *postgres.Comments
+	photos     *postgres.Photos
+	checks     *postgres.PhotoChecks
+	moderation *postgres.Moderation
+	workbench  *postgres.Workbench
+	duplicates *postgres.Duplicates
+	deadlines  *postgres.Deadlines
+	upkeep     *postgres.Upkeep
+
 	t        *testing.T
+	db       *postgres.DB
 	database string
 	pool     *pgxpool.Pool
 	keys     *event.Keyring
@@ -87,10 +97,13 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, database: database, pool: pool, keys: keys}
-	f.Store = postgres.NewStore(pool, keys, func(shards shards.Set) {
+	db := postgres.NewDB(pool, keys, func(shards shards.Set) {
 		f.wakes.Add(1)
 		f.woken.Or(uint32(shards))
 	})
+	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewPhotos(db)
+	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
+	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
 	return f
 }
 
@@ -98,7 +111,7 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 func (f *fixture) start() {
 	ctx, end := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- f.db.Run(ctx) }()
 	f.t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {
@@ -160,7 +173,7 @@ func (f *fixture) file(by report.Reporter, d report.Draft) report.Filing {
 
 // Vote casts a vote at any version.
 func (f *fixture) Vote(ctx context.Context, id uuid.UUID, voter string, vote report.Vote) (report.Tally, error) {
-	return f.Store.Vote(ctx, id, report.Ballot{Voter: voter, Vote: vote})
+	return f.Reports.Vote(ctx, id, report.Ballot{Voter: voter, Vote: vote})
 }
 
 // A row is an outbox row.

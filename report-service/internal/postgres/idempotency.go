@@ -14,28 +14,27 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// keyLife is how long a repetition is recognised. Retention deletes keys that are
-// older.
+// keyLife is how long a repetition is recognised. Retention deletes older keys.
 const keyLife = 24 * time.Hour
 
-// A keyHash is an idempotency key, and who chose it, as the database knows them.
+// A keyHash stands for an idempotency key and its user in the database.
 type keyHash struct {
 	// lock has no secret, so that replicas with different secrets agree on it.
 	// It is not stored.
 	lock [32]byte
-	// stored are the hashes under which there may be a row. New rows have the
+	// stored are the hashes under which there may be a row. New rows get the
 	// first.
 	stored [][]byte
 }
 
-// hashKey returns the hashes of i's key. Rows are found by one that only this
-// service can compute (HMAC-SHA256, RFC 2104): the row has the report that
-// was filed, and with a plain hash of a key such as "1" whoever can read the
-// table would find its author by trying all users.
-func (s *Store) hashKey(i *report.Idempotent) keyHash {
+// hashKey returns the hashes of i's key. Rows are found by a hash that only
+// this service can compute (HMAC-SHA256, RFC 2104): the row contains the report
+// that was filed, and with a plain hash of a key such as "1" anybody who can
+// read the table could find its author by trying all users.
+func (db *DB) hashKey(i *report.Idempotent) keyHash {
 	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
 	h := keyHash{lock: sha256.Sum256(text)}
-	for _, secret := range s.hashKeys {
+	for _, secret := range db.hashKeys {
 		mac := hmac.New(sha256.New, secret)
 		mac.Write(text)
 		h.stored = append(h.stored, mac.Sum(nil))
@@ -46,8 +45,8 @@ func (s *Store) hashKey(i *report.Idempotent) keyHash {
 	return h
 }
 
-// A storedResponse is what the database has of an earlier request with the
-// same key.
+// A storedResponse is the database's record of an earlier request with the same
+// key.
 type storedResponse struct {
 	locked   bool // no other request with the key is running
 	found    bool
@@ -55,8 +54,8 @@ type storedResponse struct {
 	response report.StoredResponse
 }
 
-// read queues two statements, because only the second sees what was committed
-// before the lock was taken.
+// read queues two statements, because only the second sees rows that were
+// committed before the lock was taken.
 func (s *storedResponse) read(b *pgx.Batch, key keyHash) {
 	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(key.lock[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
@@ -71,15 +70,15 @@ const storedSQL = `
 func (s *storedResponse) check(i *report.Idempotent) error {
 	switch {
 	case !s.locked:
-		return fault.New(report.StillRunning, "a request with this Idempotency-Key has not ended yet")
+		return fault.New(report.StillRunning, "a request with this Idempotency-Key is still running")
 	case s.found && !bytes.Equal(s.request, i.Request[:]):
-		return fault.New(report.KeyReused, "this Idempotency-Key came with another body before")
+		return fault.New(report.KeyReused, "this Idempotency-Key was used with another body before")
 	}
 	return nil
 }
 
 // storeResponse queues the row by which repetitions are recognised. It may
-// replace one that has expired and is not deleted yet. Earlier versions read
+// replace an expired one that is not deleted yet. Earlier versions read
 // response_status and response_headers, which are the same for all.
 func storeResponse(b *pgx.Batch, key keyHash, i *report.Idempotent) {
 	b.Queue(`

@@ -2,30 +2,25 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Map returns the reports that filter lets pass, which has a box: one by one if
+// Map returns the reports that match filter, which has a box: one by one if
 // there are at most maxPoints, and in clusters of the grid if there are more.
-func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
+func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Grid, maxPoints int) (report.Map, error) {
 	var q query
 	q.filter(filter)
-	// One more than is wanted tells that there are too many.
-	rows, err := s.pool.Query(ctx, `select r.id, r.title, r.status, r.latitude, r.longitude from reports r`+
-		q.where()+` limit `+q.arg(maxPoints+1), q.args...)
-	if err != nil {
-		return report.Map{}, fmt.Errorf("select points: %w", err)
-	}
-	points, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p report.MapPoint, err error) {
+	// One row more than allowed shows that there are too many.
+	sql := `select r.id, r.title, r.status, r.latitude, r.longitude from reports r` + q.where() + ` limit ` + q.arg(maxPoints+1)
+	points, err := collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
 		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
 		return p, err
-	})
+	}, sql, q.args...)
 	if err != nil {
-		return report.Map{}, fmt.Errorf("select points: %w", err)
+		return report.Map{}, err
 	}
 	if len(points) <= maxPoints {
 		return report.Map{Points: points}, nil
@@ -33,19 +28,16 @@ func (s *Store) Map(ctx context.Context, filter report.Filter, grid report.Grid,
 
 	q = query{}
 	q.filter(filter)
-	rows, err = s.pool.Query(ctx, `
+	sql = `
 		select count(*), avg(r.latitude), avg(r.longitude)
-		from reports r`+q.where()+`
-		group by floor(r.latitude / `+q.arg(grid.Latitude)+`), floor(r.longitude / `+q.arg(grid.Longitude)+`)`, q.args...)
-	if err != nil {
-		return report.Map{}, fmt.Errorf("select clusters: %w", err)
-	}
-	clusters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.MapCluster, err error) {
+		from reports r` + q.where() + `
+		group by floor(r.latitude / ` + q.arg(grid.Latitude) + `), floor(r.longitude / ` + q.arg(grid.Longitude) + `)`
+	clusters, err := collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
 		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude)
 		return c, err
-	})
+	}, sql, q.args...)
 	if err != nil {
-		return report.Map{}, fmt.Errorf("select clusters: %w", err)
+		return report.Map{}, err
 	}
 	return report.Map{Clusters: clusters}, nil
 }

@@ -105,7 +105,7 @@ func TestPositionsThatAreThereAreRounded(t *testing.T) {
 		}
 	}
 	for id, at := range want {
-		view, err := f.Get(t.Context(), id, report.Reader{})
+		view, err := f.Get(t.Context(), id, report.User{})
 		if err != nil || *view.Position != at {
 			t.Errorf("position %v, error %v; want %v", view.Position, err, at)
 		}

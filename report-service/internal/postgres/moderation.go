@@ -19,9 +19,21 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Hide hides a report from everybody but officials and whoever filed it, and
-// settles what residents complained about. One that is hidden stays so.
-func (s *Store) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
+// Moderation hides and redacts reports, and keeps residents' complaints about
+// them.
+type Moderation struct {
+	db        *DB
+	abuseKeys [][]byte // of complainants, the current one first
+}
+
+// NewModeration returns the moderation of the reports in db.
+func NewModeration(db *DB) *Moderation {
+	return &Moderation{db: db, abuseKeys: db.keys.Derive(abusePurpose)}
+}
+
+// Hide hides a report from everybody but officials and its reporter, and
+// settles the complaints about it. A hidden one stays hidden.
+func (s *Moderation) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
 	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		ok, err := l.Hide(reason, ifMatch, time.Now())
 		if err != nil || !ok {
@@ -34,8 +46,8 @@ func (s *Store) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch r
 }
 
 // Unhide shows a hidden report to everybody again. If it is a duplicate whose
-// original was closed meanwhile, it follows.
-func (s *Store) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
+// original was closed while it was hidden, it follows.
+func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
 	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		reason := l.HiddenReason
 		ok, err := l.Unhide(ifMatch, time.Now())
@@ -53,14 +65,14 @@ func (s *Store) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Version
 		return reason, nil
 	})
 	if err == nil {
-		s.follow()
+		s.db.follow()
 	}
 	return err
 }
 
-// Redact puts other words in the place of those of a report, hidden or not. The
-// words that were there are kept nowhere.
-func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
+// Redact replaces words of a report, hidden or not. The old words are kept
+// nowhere.
+func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
 	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
 		if err := l.Redact(r, time.Now()); err != nil {
 			return "", err
@@ -74,14 +86,14 @@ func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by
 			if tag.RowsAffected() == 0 {
 				return "", fault.NewInvalid("/notes", fmt.Sprintf("the history has no note of version %d", version))
 			}
-			// Who follows the original must not bring the words back.
+			// The duplicates that follow must not bring the old words back.
 			w.others.Queue(`
 				update duplicate_ends e set note = $2 from (
 					select to_status from status_history where report_id = $1 and report_version = $3
 				) h where e.original = $1 and e.status = h.to_status`, id, note, version)
 		}
 		w.others.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, l.Title, r.Description)
-		// A repetition of the request that filed it gets what the first got.
+		// A repetition of the request that filed it gets the stored answer.
 		w.others.Queue(`
 			update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb
 				|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
@@ -91,17 +103,12 @@ func (s *Store) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by
 	})
 }
 
-// moderate runs do in a transaction that has locked the report, and announces
-// what it changed: what to tell other officials it returns. Empty is nothing.
-func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
+// moderate changes a report by do and announces the change. do returns the note
+// that other officials see; an empty one means that nothing changed.
+func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
 	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
 ) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := s.act(ctx, by, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, id)
-		if err != nil {
-			return err
-		}
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		note, err := do(tx, l, w)
 		if err != nil || note == "" {
 			return err
@@ -111,36 +118,21 @@ func (s *Store) moderate(ctx context.Context, id uuid.UUID, by report.Official, 
 			return err
 		}
 		w.update(l)
-		w.others.Queue(`insert into report_acts (report_id, official_id, action, text) values ($1, $2, $3, $4)`, id, by.ID, string(act), note)
-		if err := w.enqueue(moderated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
-			return err
-		}
-		return w.send(ctx, tx)
+		w.record(actRow{reportID: id, by: by, kind: act, text: note})
+		return w.enqueue(reportModerated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
-// redactedNotes returns the versions of a report whose announcements have notes
-// that are others by now.
+// redactedNotes returns the versions of a report whose notes were redacted
+// after they had been announced.
 func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error) {
-	rows, err := tx.Query(ctx, `select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
-	if err != nil {
-		return nil, fmt.Errorf("select redacted notes: %w", err)
-	}
-	versions, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return nil, fmt.Errorf("select redacted notes: %w", err)
-	}
-	return versions, nil
+	return collect(ctx, tx, "select redacted notes", pgx.RowTo[int64],
+		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
-// moderated returns the announcement of what an official did to what others see
-// of f. Of a hidden report it has no words but the reason, which is for whoever
-// filed it.
-func moderated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
+// reportModerated announces an official's act on f. For a hidden report it
+// contains no words but the reason, which is for the reporter.
+func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
 	m := &event.ReportModerated{
 		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
 		Hidden: f.HiddenReason != "", RedactedNotes: redactedNotes, Note: f.HiddenReason,
@@ -162,8 +154,8 @@ func moderated(f *report.Filing, act report.ActKind, redactedNotes []int64) *eve
 // abusePurpose derives the secret under which complaints are kept.
 const abusePurpose = "cityconnect/report-service/abuse"
 
-// complainant returns by what a complaint of a user about a report is known.
-// With a hash alone, whoever can read the table would find him by trying all.
+// complainant identifies a user's complaint about a report. A plain hash would
+// let anybody who can read the table find the user by trying all.
 func complainant(key []byte, reportID uuid.UUID, userID string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(reportID[:])
@@ -179,12 +171,12 @@ func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
 	return hashes
 }
 
-// Complain notes what a resident says is wrong with a report. He is heard once
-// about each: what he says again changes nothing.
-func (s *Store) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
+// Complain records a resident's complaint about a report. Each resident has one
+// complaint per report: further ones change nothing.
+func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
 	hashes := complainants(s.abuseKeys, id, userID)
 	var found bool
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		with report as (
 			select id from reports where id = $1 and hidden_reason is null for key share
 		), noted as (
@@ -205,99 +197,67 @@ func (s *Store) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, 
 
 const settleSQL = `update abuse_reports set settled_at = now() where report_id = $1 and settled_at is null`
 
-// DismissComplaints notes that an official has found nothing wrong with a report.
-func (s *Store) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
-	return s.act(ctx, by, func(tx pgx.Tx) error {
-		if _, err := lockReport(ctx, tx, id); err != nil {
-			return err
-		}
-		var w writeBatch
-		settled := false
-		w.others.Queue(settleSQL, id).Exec(func(tag pgconn.CommandTag) error {
-			settled = tag.RowsAffected() > 0
-			return nil
-		})
-		if err := w.send(ctx, tx); err != nil || !settled {
-			return err
-		}
-		_, err := tx.Exec(ctx, `insert into report_acts (report_id, official_id, action) values ($1, $2, $3)`, id, by.ID, string(report.DismissedAbuse))
+// DismissComplaints records that an official has found nothing wrong with a
+// report.
+func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		tag, err := tx.Exec(ctx, settleSQL, id)
 		if err != nil {
-			return fmt.Errorf("insert act: %w", err)
+			return fmt.Errorf("settle complaints: %w", err)
+		}
+		if tag.RowsAffected() > 0 {
+			w.record(actRow{reportID: id, by: by, kind: report.DismissedAbuse})
 		}
 		return nil
 	})
 }
 
-// maxComplaints is how many complaints about a report are read: more say no more.
+// maxComplaints is how many complaints about a report officials see: more would
+// add nothing.
 const maxComplaints = 20
 
-// Suspects returns the reports about which residents have complained, those with
-// most complaints first.
-func (s *Store) Suspects(ctx context.Context, limit int) ([]report.Suspect, error) {
-	rows, err := s.pool.Query(ctx, taskSQL+`
+// Flagged returns the reports with open complaints, those with most complaints
+// first.
+func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
+	tasks, err := collect(ctx, s.db.pool, "select suspects", scanTask, taskSQL+`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
 			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`+taskJoinSQL, limit)
 	if err != nil {
-		return nil, fmt.Errorf("select suspects: %w", err)
+		return nil, err
 	}
-	tasks, err := pgx.CollectRows(rows, scanTask)
-	if err != nil {
-		return nil, fmt.Errorf("select suspects: %w", err)
-	}
-	suspects := make([]report.Suspect, 0, len(tasks))
+	suspects := make([]report.FlaggedReport, 0, len(tasks))
 	for _, task := range tasks {
-		rows, err := s.pool.Query(ctx, `
-			select reason, text, created_at from abuse_reports
-			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
-		if err != nil {
-			return nil, fmt.Errorf("select complaints: %w", err)
-		}
-		complaints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Complaint, err error) {
+		complaints, err := collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
 			err = row.Scan(&c.Reason, &c.Text, &c.At)
 			c.At = c.At.UTC()
 			return c, err
-		})
+		}, `
+			select reason, text, created_at from abuse_reports
+			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)
 		if err != nil {
-			return nil, fmt.Errorf("select complaints: %w", err)
+			return nil, err
 		}
-		if len(complaints) > 0 { // or they were settled just now
-			suspects = append(suspects, report.Suspect{Task: task, Complaints: complaints})
+		if len(complaints) > 0 { // otherwise they were settled just now
+			suspects = append(suspects, report.FlaggedReport{Task: task, Complaints: complaints})
 		}
 	}
-	slices.SortStableFunc(suspects, func(a, b report.Suspect) int {
+	slices.SortStableFunc(suspects, func(a, b report.FlaggedReport) int {
 		return cmp.Or(cmp.Compare(b.Abuse, a.Abuse), a.Complaints[0].At.Compare(b.Complaints[0].At))
 	})
 	return suspects, nil
 }
 
-// removeComplaints removes complaints that were settled long ago.
-func removeComplaints(ctx context.Context, tx pgx.Tx, keep time.Duration, _ int64, limit int) (next, removed int64, err error) {
-	tag, err := tx.Exec(ctx, `
-		delete from abuse_reports where ctid = any(array(
-			select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`, keep, limit)
-	if err != nil {
-		return 0, 0, fmt.Errorf("delete complaints: %w", err)
-	}
-	if removed = tag.RowsAffected(); removed == int64(limit) {
-		next = 1
-	}
-	return next, removed, nil
-}
-
-// eraseComplaints removes what a person complained about. Nothing in a row leads
-// to him, so that each is asked whether it is his.
+// eraseComplaints removes a person's complaints. A row does not identify its
+// author, so that the hash of each report is compared.
 func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
-	rows, err := tx.Query(ctx, `select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
+	ids, err := collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
+		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("select complaints: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return "", 0, fmt.Errorf("select complaints: %w", err)
+		return "", 0, err
 	}
 	secrets := keys.Derive(abusePurpose)
 	var deletes pgx.Batch

@@ -19,7 +19,7 @@ var hider = report.Official{ID: "olga-id", Name: "Olga"}
 
 func (f *fixture) mustHide(id uuid.UUID) {
 	f.t.Helper()
-	if err := f.Hide(f.t.Context(), id, "It names somebody", report.Versions{}, hider); err != nil {
+	if err := f.moderation.Hide(f.t.Context(), id, "It names somebody", report.Versions{}, hider); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -38,9 +38,9 @@ func TestNothingIsAnnouncedOfAHiddenReport(t *testing.T) {
 	wantKind(t, err, fault.NotFound)
 	_, err = f.Move(t.Context(), filed.ID, report.Move{To: report.Resolved, By: hider.ID})
 	wantKind(t, err, report.Hidden)
-	_, _, err = f.AddPhoto(t.Context(), upload(filed, "third"), annUploads)
+	_, _, err = f.photos.Add(t.Context(), upload(filed, "third"), annUploads)
 	wantKind(t, err, fault.NotFound)
-	wantKind(t, f.RemovePhoto(t.Context(), filed.ID, ready.ID, city), report.Hidden)
+	wantKind(t, f.photos.Remove(t.Context(), filed.ID, ready.ID, city), report.Hidden)
 	f.judge(ready.ID, report.Verdict{Width: 10, Height: 10})
 	f.judge(refused.ID, report.Verdict{Reason: report.PhotoDamaged})
 	f.late(filed.ID, 2)
@@ -54,7 +54,7 @@ func TestNothingIsAnnouncedOfAHiddenReport(t *testing.T) {
 		t.Error("the verdicts about its photos are lost")
 	}
 
-	if err := f.Unhide(t.Context(), filed.ID, report.Versions{}, hider); err != nil {
+	if err := f.moderation.Unhide(t.Context(), filed.ID, report.Versions{}, hider); err != nil {
 		t.Fatal(err)
 	}
 	if levels := f.overdue(filed.ID); len(levels) != 1 {
@@ -128,7 +128,7 @@ func TestHiddenBesideVotes(t *testing.T) {
 				announced++
 			}
 		}
-		view, err := f.Get(t.Context(), filed.ID, report.Reader{Official: true})
+		view, err := f.Get(t.Context(), filed.ID, report.User{Official: true})
 		if err != nil || announced != counted || view.Score != int64(counted) || view.Version != filed.Version+int64(counted)+1 {
 			t.Errorf("%d votes counted, %d announced, score %d at version %d (error %v)", counted, announced, view.Score, view.Version, err)
 		}
@@ -148,19 +148,19 @@ func TestHiddenDuplicateFollowsLater(t *testing.T) {
 	if got := f.status(duplicate.ID); got != report.Pending {
 		t.Errorf("hidden it is %s, want %s", got, report.Pending)
 	}
-	if err := f.Unhide(t.Context(), duplicate.ID, report.Versions{}, hider); err != nil {
+	if err := f.moderation.Unhide(t.Context(), duplicate.ID, report.Versions{}, hider); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(f.t, "it follows", func() bool { return f.status(duplicate.ID) == report.Resolved })
 }
 
-// Whoever is erased has complained about nothing any more.
+// The complaints of an erased person are deleted.
 func TestErasedComplaints(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Public))
 	for _, who := range []string{kanari.ID, bob.ID} {
-		if err := f.Complain(t.Context(), filed.ID, report.Complaint{Reason: report.Spam, Text: "by " + who}, who); err != nil {
+		if err := f.moderation.Complain(t.Context(), filed.ID, report.Complaint{Reason: report.Spam, Text: "by " + who}, who); err != nil {
 			t.Fatal(err)
 		}
 	}

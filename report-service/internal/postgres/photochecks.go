@@ -14,18 +14,27 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// An Unchecked is a photo that the worker has to look at.
+// An Unchecked is a photo that the worker has to check.
 type Unchecked struct {
-	Key      string // of what was uploaded
-	Checking bool   // false if nobody waits for the verdict any more
-	Uploader string // the id of who is told how far it is; empty for nobody
+	Key      string // of the upload
+	Checking bool   // false if no verdict is needed
+	Uploader string // the id of the user who sees the progress; empty for nobody
 }
 
-// UploadToCheck returns what was uploaded as a photo. The uploader is the
-// report's reporter, or the official whose act it was.
-func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
+// PhotoChecks is the photo worker's side of Photos.
+type PhotoChecks struct {
+	db  *DB
+	ids photoIDs
+}
+
+// NewPhotoChecks returns the checks of the photos in db.
+func NewPhotoChecks(db *DB) *PhotoChecks { return &PhotoChecks{db, newPhotoIDs(db)} }
+
+// UploadToCheck returns the upload of a photo. The uploader is the report's
+// reporter, or the official who added it.
+func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
 	var u Unchecked
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select coalesce(p.upload, ''), p.state = 'checking', coalesce(
 			case when p.official then (
 				select a.official_id from report_acts a
@@ -41,15 +50,15 @@ func (s *Store) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, 
 	return u, nil
 }
 
-// Judge writes what the worker found about the photo of a message from queue,
-// together with who is told of it and with the note that the message had its
-// effect. Seen is true if it had it before. Kept is true if the pictures are to
-// stay: of a photo that was refused, or removed meanwhile, they are not.
-func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
+// Judge writes the worker's verdict on the photo of a message from queue,
+// together with its announcement and the record that the message was handled.
+// Seen is true if the message was handled before. Kept is true if the pictures
+// are to stay: those of a photo that was refused, or removed while it was
+// checked, are not.
+func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
-	w := &writeBatch{keys: s.committer.keys}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		fresh, err := consumer.Note(ctx, tx, queue, []consumer.Message{m})
 		if seen = err == nil && len(fresh) == 0; err != nil || seen {
 			return err
@@ -57,21 +66,18 @@ func (s *Store) Judge(ctx context.Context, queue string, m consumer.Message, v r
 		kept, err = s.judge(ctx, tx, w, uploaded.ReportID, uploaded.PhotoID, v, trace)
 		return err
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
 	return seen, kept, err
 }
 
-func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
+func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
 	l, err := lockReport(ctx, tx, reportID)
-	if errors.Is(err, report.ErrNotFound) { // and its photos with it
+	if errors.Is(err, report.ErrNotFound) { // deleted, and its photos with it
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	p, err := s.lockPhoto(ctx, tx, reportID, photo)
+	p, err := s.ids.lock(ctx, tx, reportID, photo)
 	if errors.Is(err, report.ErrNoPhoto) {
 		return false, nil
 	}
@@ -86,14 +92,14 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 		update photos set state = $2, reason = $3, width = nullif($4, 0), height = nullif($5, 0), changed_at = now() where id = $1`,
 		p.ID, string(state), string(v.Reason), v.Width, v.Height)
 	switch {
-	case l.HiddenReason != "": // nothing of the report is announced: who sees it asks for its photos
+	case l.HiddenReason != "": // nothing about the report is announced: its readers list the photos
 	case state == report.PhotoReady:
 		l.ShowPhoto(time.Now())
 		w.update(l)
 		err = w.enqueue(photoReady(&l.Filing, p.ID), l.Reporter.ID, trace)
 	case state == report.PhotoRefused:
 		uploader := l.Reporter.ID
-		if p.Official { // who asks for the photos of the report finds the reason
+		if p.Official { // the list of the report's photos has the reason
 			uploader = ""
 		}
 		err = w.enqueue(photoRefused(&l.Filing, p.ID, v.Reason, time.Now()), uploader, trace)
@@ -101,36 +107,28 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, p
 	if err != nil {
 		return false, err
 	}
-	return state != report.PhotoRefused, w.send(ctx, tx)
+	return state != report.PhotoRefused, nil
 }
 
-// A Leftover is a photo of which files are left that nobody needs any more.
+// A Leftover is a photo with files that are no longer needed.
 type Leftover struct {
 	Photo    uuid.UUID
-	Upload   string // its key; empty if it is gone
-	Pictures bool   // whether its pictures are to go, too
+	Upload   string // its key; empty if it is deleted
+	Pictures bool   // whether its pictures are to be deleted, too
 }
 
-// Leftovers returns photos of which files are to be deleted: what was uploaded,
-// once there is a verdict; and everything of those that nobody sees any more.
-func (s *Store) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
-	rows, err := s.pool.Query(ctx, `
+// Leftovers returns photos with files to delete: the upload once there is a
+// verdict, and all files of refused and removed photos.
+func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
+	return collect(ctx, s.db.pool, "select leftovers", pgx.RowToStructByPos[Leftover], `
 		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
 		union all
 		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select leftovers: %w", err)
-	}
-	leftovers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Leftover])
-	if err != nil {
-		return nil, fmt.Errorf("select leftovers: %w", err)
-	}
-	return leftovers, nil
 }
 
-// Cleaned notes that the files of a leftover are gone.
-func (s *Store) Cleaned(ctx context.Context, l Leftover) error {
-	_, err := s.pool.Exec(ctx, `
+// Cleaned records that the files of a leftover are deleted.
+func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
+	_, err := s.db.pool.Exec(ctx, `
 		update photos set upload = null, cleaned = $2 and state in ('refused', 'removed')
 		where id = $1 and state <> 'checking'`, l.Photo, l.Pictures)
 	if err != nil {
@@ -139,54 +137,40 @@ func (s *Store) Cleaned(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// UnknownUploads returns those of the keys under which nothing was uploaded that
-// a photo has.
-func (s *Store) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
+// UnknownUploads returns the keys that are not the upload of any photo.
+func (s *PhotoChecks) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select k from unnest($1::text[]) k where not exists (select from photos where upload = k)`, keys)
 }
 
-// UnknownPhotos returns those of the ids that belong to no photo which has
-// pictures, or may come to have some.
-func (s *Store) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
+// UnknownPhotos returns the ids without a photo that has pictures, or may get
+// some.
+func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
 	return s.unknown(ctx, `
 		select i from unnest($1::text[]) i
 		where not exists (select from photos where id = i::uuid and state in ('checking', 'held', 'ready'))`, ids)
 }
 
-func (s *Store) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, sql, names)
-	if err != nil {
-		return nil, fmt.Errorf("compare files: %w", err)
-	}
-	unknown, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("compare files: %w", err)
-	}
-	return unknown, nil
+func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
+	return collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], sql, names)
 }
 
 // RefuseDead refuses the photos whose message became a dead letter of queue,
-// because the worker dies of them for instance, and closes those letters. It
-// returns how many there were.
-func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
-	rows, err := s.pool.Query(ctx, `
+// for instance because they crash the worker, and closes those letters. It
+// returns their number.
+func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
+	dead, err := collect(ctx, s.db.pool, "select dead letters", pgx.RowToStructByPos[struct {
+		Letter        int64
+		Report, Photo uuid.UUID
+	}], `
 		select l.id, p.report_id, p.id from dead_letters l
 		join photos p on p.state = 'checking' and position(p.id::text in encode(l.body, 'escape')) > 0
 		where l.queue = $1 and l.state = 'open'`, queue)
 	if err != nil {
-		return 0, fmt.Errorf("select dead letters: %w", err)
-	}
-	dead, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
-		Letter        int64
-		Report, Photo uuid.UUID
-	}])
-	if err != nil {
-		return 0, fmt.Errorf("select dead letters: %w", err)
+		return 0, err
 	}
 	for _, d := range dead {
-		w := &writeBatch{keys: s.committer.keys}
-		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 			_, err := tx.Exec(ctx, `
 				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
 				where id = $1 and state = 'open'`, d.Letter)
@@ -199,7 +183,6 @@ func (s *Store) RefuseDead(ctx context.Context, queue string) (refused int, err 
 		if err != nil {
 			return refused, err
 		}
-		s.committer.committed(w.shards())
 		refused++
 	}
 	return refused, nil

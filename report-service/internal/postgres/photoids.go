@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,13 +14,20 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// photoIDs derive the ids of photos from what clients call their uploads.
+type photoIDs struct{ keys [][]byte } // the current one first
+
+func newPhotoIDs(db *DB) photoIDs {
+	return photoIDs{db.keys.Derive("cityconnect/report-service/photo-ids")}
+}
+
 // uploadIDs returns the ids that the photo of an upload may have. A new one gets
 // the first: an HMAC of the client's id under a secret that the database does not
 // have, so that a repetition finds the photo, and the photo's id tells nothing of
 // the client's. Photos of earlier versions have the client's own.
-func (s *Store) uploadIDs(upload uuid.UUID) []uuid.UUID {
-	ids := make([]uuid.UUID, 0, len(s.photoIDKeys)+1)
-	for _, key := range s.photoIDKeys {
+func (s photoIDs) uploadIDs(upload uuid.UUID) []uuid.UUID {
+	ids := make([]uuid.UUID, 0, len(s.keys)+1)
+	for _, key := range s.keys {
 		mac := hmac.New(sha256.New, key)
 		mac.Write(upload[:])
 		ids = append(ids, report.PhotoID([16]byte(mac.Sum(nil))))
@@ -32,7 +40,7 @@ func (s *Store) uploadIDs(upload uuid.UUID) []uuid.UUID {
 
 // knownAs returns the ids of the photo that somebody calls id. Those of earlier
 // versions are still in links and in messages.
-func (s *Store) knownAs(id uuid.UUID) []uuid.UUID {
+func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
 	if report.IsPhotoID(id) {
 		return []uuid.UUID{id}
 	}
@@ -42,6 +50,24 @@ func (s *Store) knownAs(id uuid.UUID) []uuid.UUID {
 // firstKnownSQL picks one of several photos with the ids $1, which there are after
 // an upload that replicas of two versions took.
 const firstKnownSQL = `order by array_position($1, p.id) limit 1`
+
+// lock returns a photo of a report whose row is locked: whoever changes the
+// photo locks that first.
+func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
+	rows, err := tx.Query(ctx, `
+		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.knownAs(id), reportID)
+	if err != nil {
+		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, report.ErrNoPhoto
+	}
+	if err != nil {
+		return p, fmt.Errorf("select photo: %w", err)
+	}
+	return p, nil
+}
 
 // A Renaming is a photo under an id that this service did not choose, and the one
 // that it is to have.
@@ -57,8 +83,8 @@ type Renaming struct {
 
 // Renamings returns photos that came to an end before a time, under ids that
 // clients chose. Such an id may have the time of a device in it.
-func (s *Store) Renamings(ctx context.Context, before time.Time, limit int) ([]Renaming, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *PhotoChecks) Renamings(ctx context.Context, before time.Time, limit int) ([]Renaming, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select id, report_id, state, digest from photos
 		where substr(id::text, 15, 1) <> '8' and changed_at < $1
 			and (upload is null and state in ('held', 'ready') or cleaned)
@@ -78,13 +104,13 @@ func (s *Store) Renamings(ctx context.Context, before time.Time, limit int) ([]R
 	renamings := make([]Renaming, len(photos))
 	for i, p := range photos {
 		r := Renaming{
-			From: p.ID, To: s.uploadIDs(p.ID)[0], reportID: p.Report, state: p.State,
+			From: p.ID, To: s.ids.uploadIDs(p.ID)[0], reportID: p.Report, state: p.State,
 			Pictures: p.State == report.PhotoHeld || p.State == report.PhotoReady,
 		}
 		var taken, same bool
-		err := s.pool.QueryRow(ctx, `
+		err := s.db.pool.QueryRow(ctx, `
 			select count(*) > 0, coalesce(bool_or(report_id = $2 and digest = $3 and state in ('checking', 'held', 'ready')), false)
-			from photos where id = any($1) and id <> $4`, s.uploadIDs(p.ID), p.Report, p.Digest, p.ID).Scan(&taken, &same)
+			from photos where id = any($1) and id <> $4`, s.ids.uploadIDs(p.ID), p.Report, p.Digest, p.ID).Scan(&taken, &same)
 		if err != nil {
 			return nil, fmt.Errorf("look for the new id: %w", err)
 		}
@@ -101,8 +127,8 @@ func (s *Store) Renamings(ctx context.Context, before time.Time, limit int) ([]R
 // Rename gives a photo its new id, under which its pictures are already. It
 // returns false if the photo has changed since, and then does nothing. One that is
 // there twice is removed.
-func (s *Store) Rename(ctx context.Context, r Renaming) (renamed bool, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+func (s *PhotoChecks) Rename(ctx context.Context, r Renaming) (renamed bool, err error) {
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		if _, err := lockReport(ctx, tx, r.reportID); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (f *fixture) asBefore(p report.Photo, u report.Upload) {
 
 func (f *fixture) renamings(before time.Time) []postgres.Renaming {
 	f.t.Helper()
-	renamings, err := f.Renamings(f.t.Context(), before, 10)
+	renamings, err := f.checks.Renamings(f.t.Context(), before, 10)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (f *fixture) renamings(before time.Time) []postgres.Renaming {
 
 func (f *fixture) rename(r postgres.Renaming) {
 	f.t.Helper()
-	if renamed, err := f.Rename(f.t.Context(), r); err != nil || !renamed {
+	if renamed, err := f.checks.Rename(f.t.Context(), r); err != nil || !renamed {
 		f.t.Fatalf("Rename: %v, error %v", renamed, err)
 	}
 }
@@ -49,15 +49,15 @@ func TestPhotoIDIsNotTheUploads(t *testing.T) {
 	}
 	rotated := openKeyed(t, f.database, event.NewKey("k2")+","+recipientKey)
 	for name, store := range map[string]*fixture{"the same key": f, "another key": rotated} {
-		if again, added, err := store.AddPhoto(t.Context(), u, annUploads); err != nil || added || again.ID != p.ID {
+		if again, added, err := store.photos.Add(t.Context(), u, annUploads); err != nil || added || again.ID != p.ID {
 			t.Errorf("again with %s: %+v, added %v, error %v; want the same photo", name, again, added, err)
 		}
-		if err := store.CheckUpload(t.Context(), filed.ID, u.ID, annUploads); err != nil {
+		if err := store.photos.CheckUpload(t.Context(), filed.ID, u.ID, annUploads); err != nil {
 			t.Errorf("CheckUpload with %s: %v", name, err)
 		}
 	}
 	next := upload(filed, "next")
-	if q, added, err := rotated.AddPhoto(t.Context(), next, annUploads); err != nil || !added || q.ID == next.ID {
+	if q, added, err := rotated.photos.Add(t.Context(), next, annUploads); err != nil || !added || q.ID == next.ID {
 		t.Errorf("%+v, added %v, error %v", q, added, err)
 	}
 	var found int
@@ -84,13 +84,13 @@ func TestRename(t *testing.T) {
 	f.asBefore(p, u)
 	same := func(when string, want uuid.UUID) {
 		t.Helper()
-		if again, added, err := f.AddPhoto(t.Context(), u, city); err != nil || added || again.ID != want {
+		if again, added, err := f.photos.Add(t.Context(), u, city); err != nil || added || again.ID != want {
 			t.Errorf("%s, the upload again: %+v, added %v, error %v; want %s", when, again, added, err, want)
 		}
-		if got, err := f.Photo(t.Context(), u.ID, report.PhotoUser{}); err != nil || got.ID != want {
+		if got, err := f.photos.Get(t.Context(), u.ID, report.User{}); err != nil || got.ID != want {
 			t.Errorf("%s, a link to it: %s, error %v; want %s", when, got.ID, err, want)
 		}
-		if view, err := f.Get(t.Context(), filed.ID, report.Reader{}); err != nil || !slices.Equal(view.Photos, []uuid.UUID{want}) {
+		if view, err := f.Get(t.Context(), filed.ID, report.User{}); err != nil || !slices.Equal(view.Photos, []uuid.UUID{want}) {
 			t.Errorf("%s the report shows %v, error %v; want %s", when, view.Photos, err, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestRename(t *testing.T) {
 		t.Fatalf("renamings %+v, want that of %s with its pictures", renamings, u.ID)
 	}
 	f.rename(renamings[0])
-	if renamed, err := f.Rename(t.Context(), renamings[0]); err != nil || renamed {
+	if renamed, err := f.checks.Rename(t.Context(), renamings[0]); err != nil || renamed {
 		t.Errorf("again: renamed %v, error %v", renamed, err)
 	}
 	same("afterwards", p.ID)
@@ -123,13 +123,13 @@ func TestRename(t *testing.T) {
 		t.Errorf("%d acts are about the photo, error %v; want 1", acts, err)
 	}
 	// A page that was open still has the earlier id.
-	if err := f.RemovePhoto(t.Context(), filed.ID, u.ID, city); err != nil {
+	if err := f.photos.Remove(t.Context(), filed.ID, u.ID, city); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.state(p.ID); got != "removed" {
 		t.Errorf("state %s, want removed", got)
 	}
-	_, _, err := f.AddPhoto(t.Context(), u, city)
+	_, _, err := f.photos.Add(t.Context(), u, city)
 	wantKind(t, err, report.OtherPhoto)
 }
 

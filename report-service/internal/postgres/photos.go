@@ -16,6 +16,18 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// Photos are the pictures of what reports are about.
+type Photos struct {
+	db         *DB
+	digestKeys [][]byte // of uploads, the current one first
+	ids        photoIDs
+}
+
+// NewPhotos returns the photos in db.
+func NewPhotos(db *DB) *Photos {
+	return &Photos{db, db.keys.Derive("cityconnect/report-service/photos"), newPhotoIDs(db)}
+}
+
 const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at`
 
 func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
@@ -25,22 +37,22 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 }
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
-// nobody sends one for nothing. AddPhoto decides.
-func (s *Store) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by report.PhotoUser) error {
+// nobody sends one for nothing. Add decides.
+func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by report.User) error {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2)), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.uploadIDs(upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.ids.uploadIDs(upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return report.ErrNotFound
 	}
 	if err != nil {
 		return fmt.Errorf("select report: %w", err)
 	}
-	city, err := by.As(&f)
+	city, err := by.ActsForCity(&f)
 	if err != nil || known { // what is known is compared once its bytes are here
 		return err
 	}
@@ -56,13 +68,13 @@ const photoCountsSQL = `
 		(select count(*) from photos p join reporters o using (report_id)
 			where o.reporter_id = $3 and p.id <> all($2) and not p.official and p.created_at > now() - interval '1 day') as today`
 
-// AddPhoto adds what was uploaded to a report, together with the message by
+// Add adds what was uploaded to a report, together with the message by
 // which the worker looks at it. If the same bytes came as the same upload before,
 // nothing changes, added is false, and the photo is as it is by now. Who uploaded
 // it is not kept, unless that was the city.
-func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUser) (p report.Photo, added bool, err error) {
+func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
-	ids := s.uploadIDs(u.ID)
+	ids := s.ids.uploadIDs(u.ID)
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		var digest []byte
 		rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) `+firstKnownSQL, ids)
@@ -97,9 +109,9 @@ func (s *Store) AddPhoto(ctx context.Context, u report.Upload, by report.PhotoUs
 		w.others.Queue(`
 			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.photoKeys[0], u), u.Key, now)
+			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.digestKeys[0], u), u.Key, now)
 		if city {
-			queuePhotoAct(w, u.ReportID, by, report.AddedPhoto, p.ID)
+			w.record(photoAct(u.ReportID, by, report.AddedPhoto, p.ID))
 		}
 		return w.enqueue(photoUploaded(&l.Filing, p.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
 	})
@@ -118,8 +130,8 @@ func digestOf(key []byte, u report.Upload) []byte {
 	return mac.Sum(nil)
 }
 
-func (s *Store) isDigest(digest []byte, u report.Upload) bool {
-	for _, key := range s.photoKeys {
+func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
+	for _, key := range s.digestKeys {
 		if hmac.Equal(digest, digestOf(key, u)) {
 			return true
 		}
@@ -129,72 +141,29 @@ func (s *Store) isDigest(digest []byte, u report.Upload) bool {
 
 // changePhotos runs do in a transaction that has locked a report, for somebody
 // who may change its photos, and writes what do adds to w.
-func (s *Store) changePhotos(ctx context.Context, id uuid.UUID, by report.PhotoUser, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
-	w := &writeBatch{keys: s.committer.keys}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		l, err := lockReport(ctx, tx, id)
-		if err == nil {
-			err = l.check(by.Official)
+func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := l.check(by.Official); err != nil {
+			return err
 		}
+		city, err := by.ActsForCity(&l.Filing)
 		if err != nil {
 			return err
 		}
-		city, err := by.As(&l.Filing)
-		if err != nil {
-			return err
-		}
-		if err := do(tx, l, city, w); err != nil {
-			return err
-		}
-		return w.send(ctx, tx)
+		return do(tx, l, city, w)
 	})
-	if err == nil && len(w.outbox) > 0 {
-		s.committer.committed(w.shards())
-	}
-	return err
 }
 
-// lockReport locks the row of a report, hidden or not, and waits for it.
-func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
-	r := newReadBatch(true)
-	l := r.lock(id)
-	var b pgx.Batch
-	r.queue(&b)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("lock report: %w", err)
-	}
-	if !l.found {
-		return nil, report.ErrNotFound
-	}
-	return l, nil
+// photoAct returns what an official did to a photo, for other officials.
+func photoAct(reportID uuid.UUID, by report.User, kind report.ActKind, photo uuid.UUID) actRow {
+	return actRow{reportID: reportID, by: by.AsOfficial(), kind: kind, photo: photo}
 }
 
-// send writes the rows in a transaction that was begun elsewhere.
-func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
-	var b pgx.Batch
-	w.queue(&b)
-	if b.Len() == 0 {
-		return nil
-	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("write changes: %w", err)
-	}
-	return nil
-}
-
-// queuePhotoAct notes what an official did to a photo, for other officials.
-func queuePhotoAct(w *writeBatch, reportID uuid.UUID, by report.PhotoUser, action report.ActKind, photo uuid.UUID) {
-	w.others.Queue(`
-		insert into officials (id, name) values ($1, $2)
-		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`, by.ID, by.Name)
-	w.others.Queue(`insert into report_acts (report_id, official_id, action, photo_id) values ($1, $2, $3, $4)`, reportID, by.ID, string(action), photo)
-}
-
-// Photos returns the photos of a report that by may know of, oldest first: those
+// List returns the photos of a report that by may know of, oldest first: those
 // that are ready, and whoever may change them all but the removed ones.
-func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoUser) ([]report.Photo, error) {
+func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error) {
 	var found bool
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.pool.QueryRow(ctx, `
 		select exists (select from reports r left join reporters o on o.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or o.reporter_id = $2))`, reportID, by.ID, by.Official).Scan(&found)
 	if err != nil {
@@ -203,7 +172,7 @@ func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoU
 	if !found {
 		return nil, report.ErrNotFound
 	}
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from photos p left join reporters o using (report_id)
 		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
 		order by p.created_at, p.id`, reportID, by.ID, by.Official)
@@ -217,16 +186,16 @@ func (s *Store) Photos(ctx context.Context, reportID uuid.UUID, by report.PhotoU
 	return photos, nil
 }
 
-// Photo returns a photo whose pictures by may see. One of a hidden report counts
+// Get returns a photo whose pictures by may see. One of a hidden report counts
 // as held: no cache may keep it.
-func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (report.Photo, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from (
 			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
 		) p left join reporters o using (report_id)
-		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2)) `+firstKnownSQL, s.knownAs(id), by.ID, by.Official)
+		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2)) `+firstKnownSQL, s.ids.knownAs(id), by.ID, by.Official)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
@@ -240,9 +209,9 @@ func (s *Store) Photo(ctx context.Context, id uuid.UUID, by report.PhotoUser) (r
 	return p, nil
 }
 
-// HeldPhotos returns the photos that wait for an official, oldest first.
-func (s *Store) HeldPhotos(ctx context.Context, limit int) ([]report.Photo, error) {
-	rows, err := s.pool.Query(ctx, `
+// Held returns the photos that wait for an official, oldest first.
+func (s *Photos) Held(ctx context.Context, limit int) ([]report.Photo, error) {
+	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
 	if err != nil {
 		return nil, fmt.Errorf("select photos: %w", err)
@@ -254,30 +223,12 @@ func (s *Store) HeldPhotos(ctx context.Context, limit int) ([]report.Photo, erro
 	return photos, nil
 }
 
-// lockPhoto returns a photo of a report whose row is locked: whoever changes the
-// photo locks that first.
-func (s *Store) lockPhoto(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
-	rows, err := tx.Query(ctx, `
-		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.knownAs(id), reportID)
-	if err != nil {
-		return report.Photo{}, fmt.Errorf("select photo: %w", err)
-	}
-	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return p, report.ErrNoPhoto
-	}
-	if err != nil {
-		return p, fmt.Errorf("select photo: %w", err)
-	}
-	return p, nil
-}
-
-// RemovePhoto takes a photo from a report. One that is held, and that an official
+// Remove takes a photo from a report. One that is held, and that an official
 // removes, is refused, and its uploader is told so. What was removed before stays
 // removed.
-func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := s.lockPhoto(ctx, tx, reportID, id)
+		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoRemoved {
 			return err
 		}
@@ -287,7 +238,7 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 		}
 		w.others.Queue(`update photos set state = $2, reason = $3, changed_at = now() where id = $1`, p.ID, string(state), string(reason))
 		if city {
-			queuePhotoAct(w, reportID, by, report.RemovedPhoto, p.ID)
+			w.record(photoAct(reportID, by, report.RemovedPhoto, p.ID))
 		}
 		if state == report.PhotoRefused {
 			return w.enqueue(photoRefused(&l.Filing, p.ID, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
@@ -296,10 +247,10 @@ func (s *Store) RemovePhoto(ctx context.Context, reportID, id uuid.UUID, by repo
 	})
 }
 
-// ShowPhoto shows a photo that was held. One that is shown already stays so.
-func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report.PhotoUser) error {
+// Show shows a photo that was held. One that is shown already stays so.
+func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := s.lockPhoto(ctx, tx, reportID, id)
+		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
 			return err
 		}
@@ -307,16 +258,16 @@ func (s *Store) ShowPhoto(ctx context.Context, reportID, id uuid.UUID, by report
 			return err
 		}
 		w.others.Queue(`update photos set state = 'ready', changed_at = now() where id = $1`, p.ID)
-		queuePhotoAct(w, reportID, by, report.ShowedPhoto, p.ID)
+		w.record(photoAct(reportID, by, report.ShowedPhoto, p.ID))
 		return announceReady(ctx, w, l, p.ID)
 	})
 }
 
-// ReplacePhoto puts a redacted picture in the place of a photo, under an id of
+// Replace puts a redacted picture in the place of a photo, under an id of
 // its own: caches keep the old one for a year.
-func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.PhotoUser) (report.Photo, error) {
+func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error) {
 	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		p, err := s.lockPhoto(ctx, tx, reportID, id)
+		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil {
 			return err
 		}
@@ -329,7 +280,7 @@ func (s *Store) ReplacePhoto(ctx context.Context, reportID, id uuid.UUID, redact
 			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at from photos where id = $1`,
 			replaced, redacted.ID, redacted.Width, redacted.Height)
 		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, replaced)
-		queuePhotoAct(w, reportID, by, report.RedactedPhoto, redacted.ID)
+		w.record(photoAct(reportID, by, report.RedactedPhoto, redacted.ID))
 		if redacted.State != report.PhotoReady { // it is held still
 			return nil
 		}

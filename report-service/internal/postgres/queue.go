@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,17 +50,13 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 
 // Queue returns a page of the reports that filter lets pass, in its order, as
 // officials see them.
-func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
+func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
 	var q query
 	q.filter(filter)
 	page, order := q.page(filter, after, limit)
-	rows, err := s.pool.Query(ctx, taskSQL+page+taskJoinSQL+order, q.args...)
+	tasks, err := collect(ctx, s.db.pool, "select queue", scanTask, taskSQL+page+taskJoinSQL+order, q.args...)
 	if err != nil {
-		return report.Queue{}, fmt.Errorf("select queue: %w", err)
-	}
-	tasks, err := pgx.CollectRows(rows, scanTask)
-	if err != nil {
-		return report.Queue{}, fmt.Errorf("select queue: %w", err)
+		return report.Queue{}, err
 	}
 	if len(tasks) <= limit {
 		return report.Queue{Tasks: tasks}, nil
@@ -71,12 +66,14 @@ func (s *Store) Queue(ctx context.Context, filter report.Filter, after *report.C
 
 // Counts counts what filter, and each other choice of its status, category,
 // department or assignee, lets pass. One pass over an index is enough for all.
-func (s *Store) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
+func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
 	rest := filter
 	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
 	var q query
 	q.filter(rest)
-	rows, err := s.pool.Query(ctx, `
+	shares, err := collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.GroupCount, err error) {
+		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Count)
+	}, `
 		select n.status, n.category_id, coalesce(n.department_id, c.department_id, 0),
 			coalesce(o.id, ''), coalesce(o.name, ''), n.count
 		from (
@@ -87,13 +84,7 @@ func (s *Store) Counts(ctx context.Context, filter report.Filter) (report.Counts
 		join categories c on c.id = n.category_id
 		left join officials o on o.id = n.assignee_id`, q.args...)
 	if err != nil {
-		return report.Counts{}, fmt.Errorf("count queue: %w", err)
-	}
-	shares, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n report.Share, err error) {
-		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Count)
-	})
-	if err != nil {
-		return report.Counts{}, fmt.Errorf("count queue: %w", err)
+		return report.Counts{}, err
 	}
 	return report.Count(filter, shares), nil
 }

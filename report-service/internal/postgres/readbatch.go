@@ -13,13 +13,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A readBatch collects what the changes of a transaction have to know, and asks
-// for all rows of a table by one statement.
+// A readBatch collects what the changes of a transaction need to read, and
+// reads all rows of a table by one statement.
 type readBatch struct {
 	waitForLocks bool
 	locks        map[uuid.UUID]*lockedReport
 	votes        []*earlierVote
-	others       pgx.Batch // whatever is rare
+	others       pgx.Batch // rare queries
 }
 
 func newReadBatch(waitForLocks bool) *readBatch {
@@ -27,17 +27,17 @@ func newReadBatch(waitForLocks bool) *readBatch {
 }
 
 // A lockedReport is a report whose row the transaction has locked. All changes
-// of the transaction share it, and each finds what those before it did.
+// of the transaction share it, and each sees the effects of those before it.
 type lockedReport struct {
 	report.Filing
 	found    bool
 	changed  bool
-	reporter string // sealed, once a vote was for him
+	reporter string // sealed; empty before the first vote
 }
 
-// lock has a report locked. What is known of it is as of the moment it is.
-// Unless the batch waits for locks, a row that another session has locked is
-// skipped: it must not hold up changes to other reports.
+// lock locks a report. Its data is as of the moment of the lock. Unless the
+// batch waits for locks, a row that another session has locked is skipped: it
+// must not hold up changes to other reports.
 func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 	l := r.locks[id]
 	if l == nil {
@@ -47,10 +47,10 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 	return l
 }
 
-// sealedReporter seals whose report it is once for all votes of the transaction:
-// every vote on a report is for its reporter, so that nobody learns anything from
-// their having one recipient. Other messages may be for somebody else, which would
-// be seen by it.
+// sealedReporter seals the reporter once for all votes of the transaction:
+// every vote on a report is for its reporter, so that the shared recipient
+// reveals nothing. Other messages may be for somebody else, and a shared
+// recipient would show that.
 func (l *lockedReport) sealedReporter(keys *event.Keyring) string {
 	if l.reporter == "" {
 		l.reporter = keys.Seal(l.ID, l.Reporter.ID)
@@ -58,7 +58,7 @@ func (l *lockedReport) sealedReporter(keys *event.Keyring) string {
 	return l.reporter
 }
 
-// An earlierVote is what a voter thinks of a report so far.
+// An earlierVote is a voter's present vote on a report.
 type earlierVote struct {
 	reportID uuid.UUID
 	voter    string
@@ -71,8 +71,8 @@ func (r *readBatch) vote(id uuid.UUID, voter string) *earlierVote {
 	return v
 }
 
-// queue queues all statements. The locks come first: only a later statement sees
-// for certain what the one who held them before has done.
+// queue queues all statements. The locks come first: only a later statement is
+// certain to see the effects of whoever held them before.
 func (r *readBatch) queue(b *pgx.Batch) {
 	if len(r.locks) > 0 {
 		r.queueLocks(b)
@@ -83,9 +83,9 @@ func (r *readBatch) queue(b *pgx.Batch) {
 	b.QueuedQueries = append(b.QueuedQueries, r.others.QueuedQueries...)
 }
 
-// queueLocks looks up each report by itself: the subquery cannot be joined in
-// another way, which would be planned for a table that is still small, and be
-// kept while it grows.
+// queueLocks looks up each report by its id: the subquery rules out other kinds
+// of joins, which PostgreSQL would plan while the table is small, and keep when
+// it has grown.
 func (r *readBatch) queueLocks(b *pgx.Batch) {
 	wait := ""
 	if !r.waitForLocks {
@@ -138,8 +138,9 @@ func (r *readBatch) queueVotes(b *pgx.Batch) {
 		})
 }
 
-// check refuses a change to a report that does not exist, or that is hidden:
-// nothing of it is announced. Only an official is told that it is.
+// check refuses a change to a report that does not exist or is hidden: nothing
+// about a hidden report is announced. Only officials get to know that it is
+// hidden.
 func (l *lockedReport) check(official bool) error {
 	switch {
 	case !l.found, l.HiddenReason != "" && !official:
@@ -150,7 +151,7 @@ func (l *lockedReport) check(official bool) error {
 	return nil
 }
 
-// optional scans the only row of a query that may have none, and tells which.
+// optional scans the only row of a query that may have none, and sets found.
 func optional(found *bool, dst ...any) func(pgx.Row) error {
 	return func(row pgx.Row) error {
 		err := row.Scan(dst...)

@@ -15,7 +15,7 @@ import (
 
 // viewSQL selects reports as the reader $1 may see them; the reader is empty
 // for someone who is not signed in. The id of a reporter, and the name of an
-// anonymous one, do not leave the database. A reporter who was erased is no row.
+// anonymous one, do not leave the database. An erased reporter has no row.
 const viewSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
@@ -28,10 +28,16 @@ const viewSQL = `
 	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
 
-// Get returns a report as reader may see it. One that is hidden is seen by
-// officials, and by whoever filed it.
-func (s *Store) Get(ctx context.Context, id uuid.UUID, reader report.Reader) (report.View, error) {
-	v, err := scanView(s.pool.QueryRow(ctx, viewSQL+`
+// Reports are what residents filed, with their votes and their history.
+type Reports struct{ db *DB }
+
+// NewReports returns the reports in db.
+func NewReports(db *DB) *Reports { return &Reports{db} }
+
+// Get returns a report as reader may see it. Only officials and its reporter
+// see a hidden one.
+func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
+	v, err := scanView(s.db.pool.QueryRow(ctx, viewSQL+`
 		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, report.ErrNotFound
@@ -57,43 +63,35 @@ func scanView(row pgx.Row) (report.View, error) {
 
 // History returns the status changes of a report that reader may see, oldest
 // first.
-func (s *Store) History(ctx context.Context, id uuid.UUID, reader report.Reader) ([]report.Change, error) {
-	rows, err := s.pool.Query(ctx, `
+func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
+	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
+		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
+		c.At = c.At.UTC()
+		return c, err
+	}, `
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))
 		order by id`, id, reader.ID, reader.Official)
 	if err != nil {
-		return nil, fmt.Errorf("select history: %w", err)
+		return nil, err
 	}
-	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
-		c.At = c.At.UTC()
-		return c, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("select history: %w", err)
-	}
-	if len(changes) == 0 { // every report has the entry of its filing
+	if len(changes) == 0 { // every report has an entry for its filing
 		return nil, report.ErrNotFound
 	}
 	return changes, nil
 }
 
-// List returns a page of the reports that filter lets pass, in its order, as
-// reader may see them: those after the cursor, or the first ones without one.
-func (s *Store) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
+// List returns a page of the reports that match filter, in its order, as reader
+// may see them: those after the cursor, or the first ones without a cursor.
+func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
 	page, _ := q.page(filter, after, limit)
-	rows, err := s.pool.Query(ctx, viewSQL+page, q.args...)
+	views, err := collect(ctx, s.db.pool, "select reports", func(row pgx.CollectableRow) (report.View, error) { return scanView(row) }, viewSQL+page, q.args...)
 	if err != nil {
-		return report.Page{}, fmt.Errorf("select reports: %w", err)
-	}
-	views, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (report.View, error) { return scanView(row) })
-	if err != nil {
-		return report.Page{}, fmt.Errorf("select reports: %w", err)
+		return report.Page{}, err
 	}
 	if len(views) <= limit {
 		return report.Page{Reports: views}, nil
@@ -132,8 +130,8 @@ func (q *query) where() string {
 
 // page returns the end of a statement that selects reports r: the conditions,
 // with one for those after the cursor, the order and the limit. It selects one
-// report more than asked for, which tells whether there is another page. order
-// is the order alone.
+// report more than limit, which shows whether there is another page. order is
+// only the order.
 func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, order string) {
 	column, beyond, direction := "r.created_at", "<", "desc"
 	switch f.Order {
@@ -167,14 +165,14 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.category_id = any(%s)`, f.Categories)
 	}
 	switch {
-	case f.Reporter != "": // who sees his own, whatever officials think of them
+	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)
 	case f.Hidden:
 		q.and(`r.hidden_reason is not null`)
 	default:
 		q.and(`r.hidden_reason is null`)
 	}
-	if end, ok := report.ReferenceOf(f.Words); ok { // or else it is a word of that form
+	if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
 		q.and(`(r.search @@ to_tsquery('simple', %s) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
 	} else if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
@@ -209,8 +207,8 @@ func (q *query) filter(f report.Filter) {
 	}
 }
 
-// prefixes asks for each of words as the beginning of one. They are letters,
-// digits and marks only, so that quoting them is enough.
+// prefixes matches each of words as a prefix. They contain letters, digits and
+// marks only, so that quoting them is enough.
 func prefixes(words []string) string {
 	terms := make([]string, len(words))
 	for i, word := range words {

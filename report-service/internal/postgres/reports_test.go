@@ -72,8 +72,9 @@ func idsOf(views []report.View) []uuid.UUID {
 	return ids
 }
 
-// Whoever turns the pages sees every report that stood when he began, once,
-// although others are filed meanwhile, several of them at the same instant.
+// A reader who turns the pages sees every report that existed at the start
+// once, although others are filed at the same time, several of them at the same
+// instant.
 func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -117,7 +118,7 @@ func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	}
 }
 
-// What a reader is shown depends on who he is, and never tells more.
+// What a reader sees depends on who they are, and never reveals more.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -132,7 +133,7 @@ func TestReaders(t *testing.T) {
 			ann.ID: {ReporterName: name, Mine: true},
 			bob.ID: {ReporterName: name, MyVote: report.Downvote},
 		} {
-			view, err := f.Get(t.Context(), id, report.Reader{ID: reader})
+			view, err := f.Get(t.Context(), id, report.User{ID: reader})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +161,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	changes, err := f.History(t.Context(), id, report.Reader{})
+	changes, err := f.History(t.Context(), id, report.User{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +175,9 @@ func TestHistory(t *testing.T) {
 	if rows := f.outbox(); len(rows) != 3 {
 		t.Errorf("%d events, want 3: the status that stood already is none", len(rows))
 	}
-	_, err = f.History(t.Context(), uuid.New(), report.Reader{})
+	_, err = f.History(t.Context(), uuid.New(), report.User{})
 	wantKind(t, err, fault.NotFound)
-	_, err = f.Get(t.Context(), uuid.New(), report.Reader{})
+	_, err = f.Get(t.Context(), uuid.New(), report.User{})
 	wantKind(t, err, fault.NotFound)
 	_, err = f.Move(t.Context(), uuid.New(), report.Move{To: report.Resolved})
 	wantKind(t, err, fault.NotFound)

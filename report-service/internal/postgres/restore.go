@@ -19,11 +19,11 @@ const (
 // version that clients have seen does not come again for something else: what
 // they show is older than whatever comes, and a change that they ask for with
 // If-Match fits no report that they have not read again.
-func (s *Store) StartOver(ctx context.Context, restores int) error {
+func (s *Upkeep) StartOver(ctx context.Context, restores int) error {
 	for after := uuid.Nil; ; {
 		var found int
 		var last *uuid.UUID
-		err := s.pool.QueryRow(ctx, `
+		err := s.db.pool.QueryRow(ctx, `
 			with places as materialized (
 				select id from reports where id > $1 order by id limit $2
 			), raised as (

@@ -21,12 +21,12 @@ func TestRestoreRaisesVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := restore.New(f.pool, f.StartOver, zerolog.Nop())
+	watch := restore.New(f.pool, f.upkeep.StartOver, zerolog.Nop())
 	for n := range 3 {
 		if _, err := watch.Declare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.StartOver(t.Context(), n+1); err != nil {
+		if err := f.upkeep.StartOver(t.Context(), n+1); err != nil {
 			t.Fatal(err)
 		}
 		floor := (n + 1) * 1_000_000
@@ -38,7 +38,7 @@ func TestRestoreRaisesVersions(t *testing.T) {
 	if err != nil || tally.Version <= lost.Version+1_000_000 {
 		t.Errorf("the next change has version %d (error %v), want one that was never shown", tally.Version, err)
 	}
-	view, err := f.Get(t.Context(), filed.ID, report.Reader{})
+	view, err := f.Get(t.Context(), filed.ID, report.User{})
 	if err != nil {
 		t.Fatal(err)
 	}

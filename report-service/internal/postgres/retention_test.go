@@ -33,7 +33,7 @@ func TestRetentionOfHistories(t *testing.T) {
 	move(open, report.InProgress, report.Pending, report.InProgress)
 	move(young, report.InProgress, report.Resolved)
 	for _, r := range []report.Filing{old, open, young} {
-		if err := f.Note(t.Context(), r.ID, "seen", olga); err != nil {
+		if err := f.workbench.AddNote(t.Context(), r.ID, "seen", olga); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRetentionOfHistories(t *testing.T) {
 		{"open", open, []report.Status{report.Pending, report.InProgress, report.Pending, report.InProgress}, 3},
 		{"closed lately", young, []report.Status{report.Pending, report.InProgress, report.Resolved}, 2},
 	} {
-		history, err := f.History(t.Context(), tt.report.ID, report.Reader{})
+		history, err := f.History(t.Context(), tt.report.ID, report.User{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 				if got := f.count(); !maps.Equal(got, before) {
 					t.Errorf("rows %v, want %v", got, before)
 				}
-				if view, err := f.Get(t.Context(), standing.ID, report.Reader{}); err != nil || view.Version != 1 || view.Score != 0 || view.Status != report.Pending {
+				if view, err := f.Get(t.Context(), standing.ID, report.User{}); err != nil || view.Version != 1 || view.Score != 0 || view.Status != report.Pending {
 					t.Errorf("the report is %+v, error %v; want it as it was", view, err)
 				}
 				if got := f.wakes.Load(); got != wakes {

@@ -14,23 +14,23 @@ import (
 )
 
 // Move brings a report to another status, and returns it as the official sees
-// it then. A report that is there already stays as it is, and no event is
-// written.
-func (s *Store) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	days, err := s.Calendar(ctx)
+// it afterwards. A report that already has the status stays as it is, without
+// an event.
+func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
+	days, err := s.db.workdays(ctx)
 	if err != nil {
 		return report.View{}, err
 	}
-	categories, err := s.categoriesByID(ctx, categoryLife)
+	categories, err := s.db.categoriesByID(ctx, categoryLife)
 	if err != nil {
 		return report.View{}, err
 	}
 	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories}
-	if err := s.committer.do(ctx, c); err != nil {
+	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
 	if c.hasDuplicates {
-		s.follow()
+		s.db.follow()
 	}
 	return c.view, nil
 }
@@ -45,11 +45,11 @@ type statusChange struct {
 	calendar   calendar.Calendar
 	categories map[int32]report.Category
 
-	hasDuplicates bool // which follow, because the report was closed
+	hasDuplicates bool // that follow, because the report was closed
 }
 
-// scope has the report for the move alone, because the view that is answered
-// must not show what came later.
+// scope is the whole report, because the returned view must not show later
+// changes.
 func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
 func (c *statusChange) read(r *readBatch) { c.locked = r.lock(c.id) }
@@ -65,13 +65,13 @@ func (c *statusChange) write(w *writeBatch) error {
 	}
 	if ok {
 		c.hasDuplicates = false
-		if err := w.enqueue(moved(filing, entry), filing.Reporter.ID, c.trace); err != nil {
+		if err := w.enqueue(statusUpdate(filing, entry), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
 		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
 		if c.move.ByName != "" {
-			w.others.Queue(`insert into officials (id, name) values ($1, $2) on conflict do nothing`, c.move.By, c.move.ByName)
+			w.others.Queue(namedOfficialSQL, c.move.By, c.move.ByName)
 		}
 		switch {
 		case entry.To.Closed():
@@ -87,7 +87,7 @@ func (c *statusChange) write(w *writeBatch) error {
 					c.hasDuplicates = tag.RowsAffected() > 0
 					return nil
 				})
-		case entry.From.Closed(): // what has not followed need not any more
+		case entry.From.Closed(): // duplicates that have not followed yet no longer need to
 			w.others.Queue(`delete from duplicate_ends where original = $1`, c.id)
 			queueDeadline(&w.others, c.id, c.calendar.Begin(c.categories[filing.Category.ID].Target, entry.At))
 		}

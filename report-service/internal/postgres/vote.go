@@ -11,9 +11,9 @@ import (
 )
 
 // Vote casts a ballot on a report.
-func (s *Store) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
+func (s *Reports) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
 	c := &voteChange{trace: service.TraceFrom(ctx), id: id, ballot: b}
-	if err := s.committer.do(ctx, c); err != nil {
+	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.Tally{}, err
 	}
 	return c.tally, nil
@@ -28,7 +28,8 @@ type voteChange struct {
 	tally  report.Tally
 }
 
-// scope lets the votes of others on the same report be written together.
+// scope allows votes of other voters on the same report in the same
+// transaction.
 func (c *voteChange) scope() scope { return scope{c.id, c.ballot.Voter} }
 
 func (c *voteChange) read(r *readBatch) {
@@ -52,7 +53,7 @@ func (c *voteChange) write(w *writeBatch) error {
 	if c.ballot.Vote == report.None {
 		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.ballot.Voter)
 	} else {
-		if err := w.enqueueSealed(voted(&filing, c.ballot), c.locked.sealedReporter(w.keys), c.trace); err != nil {
+		if err := w.enqueueSealed(voteReceived(&filing, c.ballot), c.locked.sealedReporter(w.keys), c.trace); err != nil {
 			return err
 		}
 		w.votes = append(w.votes, voteRow{c.id, c.ballot.Voter, c.ballot.Vote, filing.UpdatedAt})

@@ -26,9 +26,10 @@ type writeBatch struct {
 	changed []*lockedReport
 	votes   []voteRow
 	outbox  []outboxRow
-	others  pgx.Batch // whatever is rare, after all rows are there
+	others  pgx.Batch // rare statements, after all rows above are written
+	acts    []actRow  // last, because they may refer to rows of others
 
-	doneBefore bool // a change was made already, and its caller is told so
+	doneBefore bool // a change had been made before, and its caller gets the same answer
 }
 
 type newFiling struct {
@@ -57,12 +58,17 @@ type outboxRow struct {
 	headers  json.RawMessage
 }
 
-// shards returns where outbox rows are written.
-func (w *writeBatch) shards() (set shards.Set) {
-	for _, r := range w.outbox {
-		set = set.Add(r.shard)
-	}
-	return set
+// An actRow is an official's act on a report. Only officials see it.
+type actRow struct {
+	reportID uuid.UUID
+	by       report.Official
+	kind     report.ActKind
+	text     string
+
+	// What the act is about; zero for nothing.
+	assignee                 string
+	department               int32
+	original, photo, comment uuid.UUID
 }
 
 // enqueue adds the outbox row of m, which is for reporterID, see enqueueSealed.
@@ -70,9 +76,9 @@ func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
 	return w.enqueueSealed(m, w.keys.Seal(m.About().ReportID, reporterID), trace)
 }
 
-// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The lock
-// on the report is held by then. A message that breaks the contract fails the
-// change: no reader would accept it.
+// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The
+// caller holds the lock on the report. A message that breaks the contract fails
+// the change, because no consumer would accept it.
 func (w *writeBatch) enqueueSealed(m event.Message, recipient, trace string) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
@@ -96,7 +102,10 @@ type outboxHeaders struct {
 	Recipient string `json:"x-recipient"`
 }
 
-// update notes that a change altered the report's row.
+// record adds an act, together with the name that its official has now.
+func (w *writeBatch) record(a actRow) { w.acts = append(w.acts, a) }
+
+// update marks the report's row as changed.
 func (w *writeBatch) update(l *lockedReport) {
 	if !l.changed {
 		l.changed = true
@@ -122,7 +131,10 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 		w.queueOutbox(b)
 	}
 	b.QueuedQueries = append(b.QueuedQueries, w.others.QueuedQueries...)
-	if w.doneBefore && len(w.outbox) == 0 { // rows of the outbox make the commit wait as well
+	if len(w.acts) > 0 {
+		w.queueActs(b)
+	}
+	if w.doneBefore && len(w.outbox) == 0 { // with outbox rows, the commit itself waits for the standby
 		b.Queue(pgpool.BarrierSQL)
 	}
 }
@@ -172,9 +184,9 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))
 }
 
-// queueChanged has each report looked up by its id: PostgreSQL may not plan
-// another way, which would suit a table that is still small, and be kept while it
-// grows. The settings end with the transaction.
+// queueChanged makes PostgreSQL look up each report by its id: it must not plan
+// a join that suits a small table, and keep it when the table has grown. The
+// settings end with the transaction.
 func (w *writeBatch) queueChanged(b *pgx.Batch) {
 	b.Queue(`select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)`)
 	b.Queue(`
@@ -216,7 +228,7 @@ func (w *writeBatch) queueVotes(b *pgx.Batch) {
 }
 
 // queueOutbox numbers the rows in the order in which the changes were decided,
-// which is that of the versions.
+// which is the order of the versions.
 func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 	b.Queue(`
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
@@ -233,6 +245,47 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 
+// queueActs writes the acts and the names of their officials.
+func (w *writeBatch) queueActs(b *pgx.Batch) {
+	var officials []report.Official
+	for _, a := range w.acts {
+		if a.by != system {
+			officials = append(officials, a.by)
+		}
+	}
+	if len(officials) > 0 {
+		queueOfficials(b, officials...)
+	}
+	b.Queue(`
+		insert into report_acts (report_id, official_id, action, text, assignee_id, department_id, original, photo_id, comment_id)
+		select report_id, official_id, action, text, nullif(assignee_id, ''), nullif(department_id, 0), original, photo_id, comment_id
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::uuid[], $8::uuid[], $9::uuid[])
+			as new (report_id, official_id, action, text, assignee_id, department_id, original, photo_id, comment_id)`,
+		column(w.acts, func(a actRow) pgtype.UUID { return key(a.reportID) }),
+		column(w.acts, func(a actRow) string { return a.by.ID }),
+		column(w.acts, func(a actRow) string { return string(a.kind) }),
+		column(w.acts, func(a actRow) string { return a.text }),
+		column(w.acts, func(a actRow) string { return a.assignee }),
+		column(w.acts, func(a actRow) int32 { return a.department }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
+		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
+}
+
+// queueOfficials writes the names of officials as they signed in.
+func queueOfficials(b *pgx.Batch, officials ...report.Official) {
+	b.Queue(`
+		insert into officials (id, name)
+		select distinct on (id) id, name from unnest($1::text[], $2::text[]) as new (id, name)
+		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`,
+		column(officials, func(o report.Official) string { return o.ID }),
+		column(officials, func(o report.Official) string { return o.Name }))
+}
+
+// namedOfficialSQL writes the name that another user gave for an official: a
+// known one stays, because it comes from the official's own sign-in.
+const namedOfficialSQL = `insert into officials (id, name) values ($1, $2) on conflict do nothing`
+
 // column returns one value of each row, as a type that pgx encodes without
 // reflection.
 func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
@@ -243,6 +296,8 @@ func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
 	return values
 }
 
-// key returns id as a type that pgx does not take the long way round, by its
-// text.
+// key returns id as a type that pgx encodes without a detour through its text.
 func key(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
+// optionalKey is key, and null for the zero id.
+func optionalKey(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: id != uuid.Nil} }

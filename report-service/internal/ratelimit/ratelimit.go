@@ -1,8 +1,8 @@
 // Package ratelimit bounds how often each user does something.
 //
-// Each replica counts for itself, in memory, since a counter that all share
-// would cost every request a round trip: behind n replicas a user may get n
-// times as far. What is kept is bounded, however many users there are.
+// Each replica counts for itself, in memory, since a shared counter would cost
+// every request a round trip: with n replicas a user may get n times the limit.
+// Memory is bounded, however many users there are.
 package ratelimit
 
 import (
@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// maxUsers bounds each generation of users, to some megabytes. Beyond it those
-// who did nothing lately are forgotten early, and begin with all their turns.
+// maxUsers bounds each generation of users, to some megabytes. Beyond it the
+// least recent users are dropped early, and get all their turns back.
 const maxUsers = 50_000
 
-// A Limit is so many turns, and as many again in each period. The zero Limit
-// is none.
+// A Limit is a number of turns that comes back in each period. The zero Limit
+// does not limit.
 type Limit struct {
 	Turns  int
 	Period time.Duration
@@ -38,7 +38,7 @@ func (l *Limit) UnmarshalText(text []byte) error {
 		return fmt.Errorf("read limit: %w", err)
 	}
 	if n < 1 || d <= 0 {
-		return errors.New("read limit: want positive numbers")
+		return errors.New("read limit: must be positive numbers")
 	}
 	*l = Limit{n, d}
 	return nil
@@ -50,26 +50,26 @@ type Limiter struct {
 	limit Limit
 
 	mu sync.Mutex
-	// A user who did nothing for a period has all turns again, and need not be
-	// known: after each period the previous generation is forgotten, from which
-	// those who did something have moved to the current one.
+	// A user who was idle for a period has all turns again, and need not be
+	// stored: after each period the previous generation is dropped. Active
+	// users have moved from it to the current one.
 	current, previous map[string]*bucket
-	began             time.Time // the current generation
+	began             time.Time // when the current generation began
 }
 
-// A bucket has the turns that a user had at a time.
+// A bucket is the number of turns that a user had at a time.
 type bucket struct {
 	turns float64
 	at    time.Time
 }
 
-// New returns a limiter for which nobody has taken a turn yet.
+// New returns a limiter of which no turn is taken.
 func New(limit Limit) *Limiter {
 	return &Limiter{limit: limit, current: make(map[string]*bucket), began: time.Now()}
 }
 
-// Take takes a turn of user. If there is none it takes none, and returns how
-// long to wait for one.
+// Take takes a turn of user. Without one, it returns how long to wait for the
+// next.
 func (l *Limiter) Take(user string) (wait time.Duration) {
 	if l.limit.Turns == 0 {
 		return 0
@@ -84,7 +84,7 @@ func (l *Limiter) Take(user string) (wait time.Duration) {
 	return 0
 }
 
-// GiveBack undoes a Take whose turn came to nothing.
+// GiveBack returns an unused turn.
 func (l *Limiter) GiveBack(user string) {
 	if l.limit.Turns == 0 {
 		return

@@ -10,19 +10,21 @@ import (
 )
 
 const (
-	// tripAfter refusals in a row of one routing key its circuit opens: it is
-	// below the attempts of a row, so that none is failed for it.
+	// After tripAfter refusals in a row of one routing key its circuit opens.
+	// It is below the attempts of a row, so that no row fails for it.
 	tripAfter = 3
 	// While it is open, one message is published as a probe, after a pause that
-	// doubles from minProbe to maxProbe. It is short: residents wait for the queue.
+	// doubles from minProbe to maxProbe. The pause is short: residents wait for
+	// the queue.
 	minProbe = time.Second
 	maxProbe = 5 * time.Second
 )
 
-// A breaker has a circuit per routing key, so that a queue that takes no
-// messages does not fail row after row. That is never the fault of a message:
-// to which queue it goes depends on its routing key alone. Only a key outside
-// of the contract has no queue at all; it has no circuit, and its rows fail.
+// A breaker has a circuit per routing key, so that a queue that refuses
+// messages does not fail row after row. Such a refusal is never the fault of a
+// message, because its queue depends on its routing key alone. Only a key
+// outside of the contract has no queue at all; it has no circuit, and its rows
+// fail.
 //
 //	closed ── 3 refusals in a row ──► open ── pause is over ──► half-open
 //	  ▲                                ▲                         │    │
@@ -30,8 +32,8 @@ const (
 //	  └───────────────────────── probe confirmed ─────────────────────┘
 //
 // Messages flow while it is closed. Circuits outlive connections, so that a new
-// connection does not count anew. Half-open is known to the session, which has
-// one probe at a time.
+// connection does not reset their counts. The session keeps the state
+// half-open, and has one probe at a time.
 type breaker struct {
 	mu       sync.Mutex
 	circuits map[string]*circuit // by routing key
@@ -53,8 +55,8 @@ func newBreaker() *breaker {
 	return b
 }
 
-// recordRefusal notes that the broker refused a message, and reports whether
-// the circuit is open, and whether it was this that opened it.
+// recordRefusal records that the broker refused a message, and reports whether
+// the circuit is open, and whether this refusal opened it.
 func (b *breaker) recordRefusal(key, reason string, now time.Time) (open, opened bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +74,7 @@ func (b *breaker) recordRefusal(key, reason string, now time.Time) (open, opened
 	return c.open, opened
 }
 
-// recordProbeRefusal notes that the probe of an open circuit was refused.
+// recordProbeRefusal records that the probe of an open circuit was refused.
 func (b *breaker) recordProbeRefusal(key, reason string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +83,7 @@ func (b *breaker) recordProbeRefusal(key, reason string, now time.Time) {
 	c.probeAt = now.Add(c.probes.Next())
 }
 
-// recordSuccess notes that a queue took a message, and reports whether that
+// recordSuccess records that a queue took a message, and reports whether that
 // closed the circuit.
 func (b *breaker) recordSuccess(key string) (closed bool) {
 	b.mu.Lock()
@@ -110,8 +112,8 @@ func (b *breaker) openKeys() []string {
 	return keys
 }
 
-// has reports whether key is one of the contract, whose queue may be missing
-// without fault of a message.
+// has reports whether key belongs to the contract. Its queue may be missing,
+// but not through the fault of a message.
 func (b *breaker) has(key string) bool { return b.circuits[key] != nil } // the set does not change
 
 // isOpen reports whether the circuit of key is open.

@@ -15,8 +15,8 @@ import (
 // take longer, and the relay then connects once more.
 const confirmTimeout = time.Second
 
-// Whatever happens to the broker, rows are written meanwhile, and once it is
-// back all of them arrive, in order; no row is failed for it.
+// Whatever happens to the broker, rows are still written, and once it is back
+// all of them arrive, in order; no row is failed for it.
 //
 // It is one queue throughout, and a clean restart comes first: RabbitMQ 3.10
 // saves its list of quorum queues now and then only, and a queue that is

@@ -16,7 +16,7 @@ import (
 )
 
 // A broker loses its disk, and with it a backlog that nobody had consumed. All
-// of it is published again, before what was committed meanwhile about the same
+// of it is published again, before what was committed in between about the same
 // reports. A broker that is new to us, and one that only restarted, have lost
 // nothing.
 func TestBrokerThatLostItsDisk(t *testing.T) {
@@ -66,7 +66,7 @@ func TestBrokerThatLostItsDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context())) // committed by then, if all goes well
+	defer tx.Rollback(context.WithoutCancel(t.Context())) // does nothing after the commit
 	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestReplicasMeetANewBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context())) // committed by then, if all goes well
+	defer tx.Rollback(context.WithoutCancel(t.Context())) // does nothing after the commit
 	if _, err := tx.Exec(t.Context(), `lock table known_brokers in access exclusive mode`); err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,11 @@ type Config struct {
 	// Window is how many messages wait for their confirm at most. The client's
 	// bookkeeping grows with it; above 1,024 it costs more than it gains.
 	Window int `env:"RELAY_WINDOW" envDefault:"512"`
-	// ConfirmTimeout closes the connection when the broker is silent that long.
+	// ConfirmTimeout closes the connection when the broker has been silent for
+	// so long.
 	ConfirmTimeout time.Duration `env:"RELAY_CONFIRM_TIMEOUT" envDefault:"15s"`
 
-	// MaxAttempts is after how many refusals a message is failed.
+	// MaxAttempts is how many refusals make a message fail.
 	MaxAttempts int           `env:"RELAY_MAX_ATTEMPTS" envDefault:"5"`
 	RetryMin    time.Duration `env:"RELAY_RETRY_MIN" envDefault:"500ms"`
 	RetryMax    time.Duration `env:"RELAY_RETRY_MAX" envDefault:"60s"`
@@ -25,7 +26,7 @@ type Config struct {
 	// replica that crashes right after a renewal is succeeded within 15 s.
 	Lease time.Duration `env:"RELAY_LEASE" envDefault:"14s"`
 
-	// PollMin to PollMax is how often the outbox is read without a wake-up: for
+	// PollMin to PollMax is the interval of reads without a wake-up: they find
 	// rows whose wake-up was lost, or that another program wrote.
 	PollMin time.Duration `env:"RELAY_POLL_MIN" envDefault:"50ms"`
 	PollMax time.Duration `env:"RELAY_POLL_MAX" envDefault:"1s"`
@@ -38,12 +39,12 @@ type Config struct {
 func Defaults() Config {
 	var c Config
 	if err := config.Load(&c, func(string) string { return "" }, nil); err != nil {
-		panic(err) // the tags above are wrong
+		panic(err) // a tag above is wrong
 	}
 	return c
 }
 
-// Validate returns everything that is wrong with c.
+// Validate returns all faults of c.
 func (c Config) Validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(c.Window >= 1 && c.Window <= 1024, "RELAY_WINDOW", "1 to 1024, such as 512")
@@ -61,8 +62,8 @@ func (c Config) margin() time.Duration { return c.Lease / 3 }
 
 // heartbeat makes the broker close the connection of a paused replica before
 // its shards can be another's: the broker waits for up to three heartbeats. So
-// even a write that was interrupted between the check and the socket goes
-// nowhere.
+// even a write that was interrupted between the check and the socket has no
+// effect.
 func (c Config) heartbeat() time.Duration {
 	return max(time.Second, (c.margin() / 4).Truncate(time.Second))
 }

@@ -57,8 +57,8 @@ func TestKilledAtRandom(t *testing.T) {
 }
 
 // A relay that is paused for longer than its lease and wakes up in the middle
-// of a publish publishes nothing that its successor published meanwhile. The
-// default lease, and a pause of 20 s.
+// of a publish publishes nothing that its successor has published. The default
+// lease, and a pause of 20 s.
 func TestPausedPastItsLease(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)

@@ -41,7 +41,7 @@ func TestDatabaseFaults(t *testing.T) {
 			r := start(t, pool, url)
 			eventually.True(t, "full speed", func() bool { seen, _, _ := arrived.figures(); return seen > 500 })
 			fault.break_()
-			// Nothing is read any more, and what was read has gone out.
+			// Reading has stopped, and all read rows are published.
 			eventually.True(t, "standstill", func() bool { return r.State().InFlight == 0 })
 			fault.fix()
 			arrived.wait(t, rows)

@@ -13,9 +13,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// metrics are what the relay counts. Labels are routing keys and reasons,
-// never ids. The operators' page reads the same metrics, so that it cannot
-// differ from Prometheus.
+// metrics are the relay's metrics. Labels are routing keys and reasons, never
+// ids. The operators' page reads the same metrics, so that it cannot differ
+// from Prometheus.
 type metrics struct {
 	published       *prometheus.CounterVec
 	refused         *prometheus.CounterVec
@@ -32,10 +32,10 @@ type metrics struct {
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
-	rate stats.Rate // of what is published
+	rate stats.Rate // of published messages
 }
 
-// Why a message was refused, as a label.
+// Values of the label reason: why a message was refused.
 const (
 	nacked        = "nacked"
 	returned      = "returned"
@@ -57,32 +57,32 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 		return f.NewHistogram(prometheus.HistogramOpts{Name: "relay_" + name, Help: help, Buckets: latencies})
 	}
 	m := &metrics{
-		published: f.NewCounterVec(prometheus.CounterOpts{Name: "relay_published_total", Help: "Messages that a queue has taken."}, []string{"routing_key"}),
-		refused:   f.NewCounterVec(prometheus.CounterOpts{Name: "relay_refused_total", Help: "Messages nacked, returned or unpublishable."}, []string{"reason"}),
+		published: f.NewCounterVec(prometheus.CounterOpts{Name: "relay_published_total", Help: "Messages that a queue has confirmed."}, []string{"routing_key"}),
+		refused:   f.NewCounterVec(prometheus.CounterOpts{Name: "relay_refused_total", Help: "Messages nacked, returned or unpublishable, by reason."}, []string{"reason"}),
 		overtaken: counter("overtaken_total", "Messages confirmed while an earlier one of their report was refused: they were in flight together."),
 		confirmSeconds: f.NewSummary(prometheus.SummaryOpts{
-			Name: "relay_confirm_seconds", Help: "From publish to confirm, as quantiles over the last minute.",
-			// A quiet day has few messages: a minute of them makes a p99 mean something.
+			Name: "relay_confirm_seconds", Help: "Time from publish to confirm, as quantiles over the last minute.",
+			// With few messages, a p99 needs a minute of them to be meaningful.
 			Objectives: map[float64]float64{0.5: 0.01, 0.99: 0.001}, MaxAge: time.Minute,
 		}),
-		commitSeconds:   histogram("commit_to_confirm_seconds", "From the row's transaction to the confirm."),
+		commitSeconds:   histogram("commit_to_confirm_seconds", "Time from the row's transaction to its confirm."),
 		recordSeconds:   histogram("record_seconds", "Time to record one batch of results."),
 		readSeconds:     histogram("read_seconds", "Time of one read of the outbox."),
-		connects:        counter("connects_total", "Connections to the broker made."),
-		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker took no messages."),
-		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether messages with a routing key are kept because their queue refuses them."}, []string{"routing_key"}),
+		connects:        counter("connects_total", "Connections made to the broker."),
+		blockedSeconds:  counter("blocked_seconds_total", "Time for which the broker blocked publishers."),
+		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether the circuit of a routing key is open, because its queue refuses messages."}, []string{"routing_key"}),
 		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
-		republished:     counter("republished_total", "Published rows put back because the broker had lost what it had."),
+		republished:     counter("republished_total", "Published rows made pending again because the broker lost its messages."),
 		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
 		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}
-	gauge("window", "How many messages may wait for their confirm.").Set(float64(window))
+	gauge("window", "Limit of messages that wait for their confirm.").Set(float64(window))
 	gaugeFunc := func(name, help string, value func() float64) {
 		f.NewGaugeFunc(prometheus.GaugeOpts{Name: "relay_" + name, Help: help}, value)
 	}
 	gaugeFunc("in_flight", "Messages that wait for their confirm.", func() float64 { return float64(sending.Load()) })
 	gaugeFunc("shards_owned", "Shards that this replica publishes.", func() float64 { return float64(leases.Owned()) })
-	gaugeFunc("publish_until_timestamp_seconds", "Until when the lease allows publishing.", func() float64 {
+	gaugeFunc("publish_until_timestamp_seconds", "Time until which the leases allow publishing, in Unix seconds.", func() float64 {
 		return max(0, float64(leases.ValidUntil().UnixMilli())/1000) // zero before the first lease
 	})
 	for _, key := range event.AllKeys() {
@@ -106,9 +106,9 @@ func (m *metrics) taken() (n int64) {
 	return n
 }
 
-// total returns what c has counted.
+// total returns the value of c.
 func total(c prometheus.Counter) float64 {
 	var m dto.Metric
-	_ = c.Write(&m) // a counter always can
+	_ = c.Write(&m) // a counter never fails
 	return m.GetCounter().GetValue()
 }

@@ -25,23 +25,24 @@ type confirmation struct {
 	outcome rabbit.Outcome
 }
 
-// A probeResult is what came of the probe of an open circuit.
+// A probeResult is the outcome of the probe of an open circuit.
 type probeResult struct {
 	key string
 	row *row // nil if none waits
 	err error
 }
 
-// publish sends what is queued, up to a burst, and reports whether more could
-// go at once.
+// publish sends queued rows, up to a burst, and reports whether more could be
+// sent at once.
 func (s *session) publish(now time.Time) (more bool, err error) {
-	if !s.leases.Valid() { // the guard at the socket asks again
+	if !s.leases.Valid() { // the guard at the socket checks again
 		return false, nil
 	}
 	count := &s.rows.count
 	for n := 0; len(s.rows.queue) > 0 && !s.isBlocked && !s.reconnecting; n++ {
-		// What a crash would leave published and unrecorded is at most a window and
-		// a batch. So the result writer also has room for all rows that wait for it.
+		// A crash leaves at most a window and a batch of rows published and
+		// unrecorded. So the result writer also has room for all rows that wait
+		// for it.
 		if count[inFlight] >= s.cfg.Window || count[inFlight]+count[recording] >= s.cfg.Window+resultBatch {
 			break
 		}
@@ -54,7 +55,7 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			continue
 		}
 		if count[inFlight] == 0 {
-			s.progress = now // the broker owed nothing until here
+			s.progress = now // until now, the broker owed no confirm
 		}
 		r.publishedAt = now
 		s.rows.move(r, inFlight) // before any byte is sent, because the guard checks it
@@ -68,14 +69,14 @@ func (s *session) publish(now time.Time) (more bool, err error) {
 			s.rows.block(r, untilRecorded)
 			s.record(result{row: r, refusal: err.Error()})
 		case err != nil:
-			s.rows.release(r) // unknown, and no outcome follows: the next session reads it again
+			s.rows.release(r) // its outcome is unknown: the next session reads it again
 			return false, fmt.Errorf("publish: %w", err)
 		}
 	}
 	return false, nil
 }
 
-// onConfirm takes in the broker's answer.
+// onConfirm handles the broker's answer.
 func (s *session) onConfirm(c confirmation) {
 	r, now := c.row, time.Now()
 	s.progress = now
@@ -97,7 +98,7 @@ func (s *session) onConfirm(c confirmation) {
 		s.metrics.refused.WithLabelValues(returned).Inc()
 		s.onRefusal(result{r, "no queue takes the message: " + c.outcome.Reason, s.breaker.has(r.key)})
 	case rabbit.Lost:
-		s.rows.release(r) // unknown: the next session reads it again, in order
+		s.rows.release(r) // its outcome is unknown: the next session reads it again, in order
 	}
 }
 
@@ -106,8 +107,8 @@ func (s *session) onConfirm(c confirmation) {
 func (s *session) onRefusal(res result) {
 	r := res.row
 	open, opened := s.breaker.recordRefusal(r.key, res.refusal, time.Now())
-	// The rows of this report that are in flight behind r cannot be called back;
-	// those that are not yet wait, or they would overtake it for certain.
+	// Later rows of this report that are in flight cannot be called back; the
+	// others wait, or they would certainly overtake it.
 	if !open {
 		s.rows.block(r, untilRecorded)
 		s.record(res)
@@ -119,8 +120,8 @@ func (s *session) onRefusal(res result) {
 		s.metrics.circuitOpen.WithLabelValues(r.key).Set(1)
 		s.log.Error().Str("routing_key", r.key).Str("reason", res.refusal).
 			Msg("queue refuses messages, circuit opened: its rows wait until a probe succeeds")
-		// A nack: a channel that was opened while a queue had no leader may refuse
-		// for long after; a new one does not.
+		// After a nack: a channel that was opened while a queue had no leader
+		// may keep refusing; a new one does not.
 		s.reconnecting = s.reconnecting || !res.spared
 	}
 }
@@ -130,18 +131,19 @@ func (s *session) recordSuccess(key string) {
 	if s.breaker.recordSuccess(key) {
 		s.metrics.circuitOpen.WithLabelValues(key).Set(0)
 		s.log.Info().Str("routing_key", key).Msg("queue takes messages again, circuit closed")
-		s.schedule.next = time.Now() // reads so far left this key out
+		s.schedule.next = time.Now() // earlier reads left this key out
 	}
 }
 
-// record passes what came of a row to the result writer. It does not block: see publish.
+// record passes the outcome of a row to the result writer. It does not block:
+// see publish.
 func (s *session) record(res result) {
 	s.rows.move(res.row, recording)
 	s.results.in <- res
 }
 
-// onRecorded finishes rows whose result is in the table. A read that was started
-// before cannot contain them: it left out what was in progress.
+// onRecorded finishes rows whose result is in the table. Earlier reads cannot
+// contain them: they left out rows in progress.
 func (s *session) onRecorded(batch []result) {
 	for _, res := range batch {
 		if res.refusal == "" {
@@ -154,7 +156,7 @@ func (s *session) onRecorded(batch []result) {
 }
 
 // startProbe publishes the oldest message of an open circuit, if one is due. It
-// goes over a channel of its own: the refusals may be the other's fault. A
+// uses a channel of its own: the other channel may have caused the refusals. A
 // refusal does not count as an attempt: the circuit is probed, not the row.
 func (s *session) startProbe(ctx context.Context, now time.Time) {
 	key := s.breaker.probeDue(now)
@@ -166,8 +168,8 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 			return // the oldest may be in progress
 		}
 	}
-	// One at a time, beside everything else: it waits for the database and for
-	// the broker, and the other keys should not wait with it.
+	// One probe at a time, concurrently: it waits for the database and for the
+	// broker, and the other keys must not wait with it.
 	s.probing = true
 	leases := s.leases.Active()
 	s.rows.sending.Add(1) // for the guard: a probe must not go out after the lease either
@@ -187,19 +189,19 @@ func (s *session) startProbe(ctx context.Context, now time.Time) {
 	})
 }
 
-// onProbe takes in what came of a probe.
+// onProbe handles the outcome of a probe.
 func (s *session) onProbe(p probeResult) {
 	s.probing = false
 	if p.err != nil {
 		reason := p.err.Error()
-		if p.row == nil { // it is the database that failed
+		if p.row == nil { // the database failed
 			reason = pgpool.LogText(p.err)
 		}
 		s.breaker.recordProbeRefusal(p.key, reason, time.Now())
 		s.log.Warn().Str("error", reason).Str("routing_key", p.key).Msg("probe failed, circuit stays open, will retry")
 		return
 	}
-	s.recordSuccess(p.key) // also if no row waits: the next one shows
+	s.recordSuccess(p.key) // also without a waiting row: the next one shows
 	if p.row != nil {
 		s.metrics.published.WithLabelValues(p.key).Inc()
 		s.metrics.rate.Add(time.Now(), 1)

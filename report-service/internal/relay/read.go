@@ -10,16 +10,16 @@ import (
 
 const (
 	// readGap separates the beginnings of two reads while rows trickle in: it
-	// bounds the reads per second, at a delay that residents do not notice. When reads
-	// take long the machine is busy, and up to maxReadGap passes between them:
-	// there is better use for its time than many small reads.
+	// bounds the reads per second, at a delay that residents do not notice.
+	// When reads take long the machine is busy, and up to maxReadGap passes
+	// between them, because many small reads would waste its time.
 	readGap    = 4 * time.Millisecond
 	maxReadGap = 20 * time.Millisecond
 )
 
-// A readSchedule decides when the next read begins: at once while reads come
-// back full, soon after a wake-up, and otherwise by polling, which becomes
-// rarer while nothing is found.
+// A readSchedule decides when the next read begins: at once while reads are
+// full, soon after a wake-up, and otherwise by polling, which becomes rarer
+// while no rows are found.
 type readSchedule struct {
 	pollMin, pollMax time.Duration
 
@@ -27,7 +27,7 @@ type readSchedule struct {
 	gap       time.Duration // between the beginnings of two reads after wake-ups
 	next      time.Time     // when the next one begins without a wake-up
 	poll      time.Duration // the last pause between polls
-	triggered bool          // by a wake-up since the last read began
+	triggered bool          // a wake-up came since the last read began
 	perShard  int           // how many rows of each shard are left to read, 0 for none known
 }
 
@@ -62,9 +62,9 @@ func (s *readSchedule) finished(res readResult, now time.Time) {
 	s.next = now.Add(backoff.Jitter(s.poll))
 }
 
-// mayRead reports whether more rows could be put to use. Half a read in the
-// queue is enough to keep the broker busy while the next one runs; more of them
-// would only be released, and read again, when a shard changes hands.
+// mayRead reports whether more rows are needed. Half a read in the queue is
+// enough to keep the broker busy while the next one runs; more rows would only
+// be released, and read again, when a shard changes hands.
 func (s *session) mayRead() bool {
 	return !s.reading && !s.isBlocked && !s.reconnecting && len(s.rows.queue) <= readSize/2 && s.leases.Valid()
 }
@@ -85,14 +85,14 @@ func (s *session) startRead(ctx context.Context, now time.Time) {
 		openKeys: s.breaker.openKeys(), perShard: s.schedule.perShard,
 	}
 	if req.perShard == 0 {
-		// An even part for each shard: a long backlog in one does not keep what
-		// is new in the others waiting.
+		// An even part for each shard: a long backlog in one does not delay new
+		// rows in the others.
 		req.perShard = max(1, readSize/len(leases))
 	}
 	for i, lease := range leases {
 		req.above[i] = s.watermark.at(lease)
 	}
-	for _, r := range s.rows.bySeq { // copied: the session goes on during the read
+	for _, r := range s.rows.bySeq { // copied, because the session changes them during the read
 		if r.seq > s.watermark.at(r.lease) { // the read starts above the others
 			req.inProgress = append(req.inProgress, r)
 		}

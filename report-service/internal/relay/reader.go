@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// readSize is about how many rows are read at once. So many are read in a few
-	// milliseconds and keep the broker busy for a hundred.
+	// readSize is about how many rows are read at once. Reading them takes a
+	// few milliseconds, and publishing them a hundred.
 	readSize = 2000
 	// readTimeout ends a read from a database that does not answer.
 	readTimeout = 10 * time.Second
 )
 
-// A readRequest says what to read.
+// A readRequest is the request for a read.
 type readRequest struct {
 	number     int64          // counts the reads of a session
 	leases     []shards.Lease // the shards to read
@@ -65,19 +65,19 @@ const headersSQL = `m.headers->>'` + event.TraceHeader + `', m.headers->>'` + ev
 // readSQL is a single statement, because a read must be of a single snapshot. A
 // row that waits for its next attempt is left out until it is due, and so are
 // the later rows of its report: they wait for it. Only while the circuit of its
-// routing key is open they do not: its queue may be missing for days, and no
-// other one has a place for it between theirs.
+// routing key is open they do not: its queue may be missing for days, and
+// the other queues never receive it.
 //
 // Each shard is read by itself: shard = any(…) order by seq would make the
 // planner sort, or walk the published history. not in (select unnest(…)) is
 // hashed once, also in a generic plan, which <> all(…) is not.
 //
-// The rows with an attempt are ordered by report_id, which only the index of
-// these rows is. Without it the planner may take the index of all pending rows,
-// and wade through what was published since vacuum last came by.
+// The rows with an attempt are ordered by report_id, as only the index of these
+// rows is. Otherwise the planner may take the index of all pending rows, and
+// scan the rows that were published since the last vacuum.
 //
-// A snapshot lists no transaction that began after the last one that ended; the
-// age of its xmax says how many those are.
+// A snapshot does not list transactions that began after the last one that
+// ended; the age of its xmax is their number.
 const readSQL = `
 	with head as materialized (
 		select s::text as snapshot, age(pg_snapshot_xmax(s)::xid) as unlisted,
@@ -128,8 +128,8 @@ func (r *reader) read(ctx context.Context, req readRequest) readResult {
 		err = res.scan(rows)
 	}
 	if err == nil && res.standbys && len(res.rows) > 0 {
-		// A row may be visible and on no standby. Once published it would announce,
-		// after a failover, what the next primary does not know.
+		// A row may be visible before a standby has it. Published, it would
+		// announce a change that is lost after a failover.
 		err = pgpool.Barrier(ctx, r.pool)
 	}
 	if err != nil {
@@ -138,8 +138,8 @@ func (r *reader) read(ctx context.Context, req readRequest) readResult {
 	return res
 }
 
-// scan takes the rows of the answer; the one without an id carries what holds
-// for the whole read.
+// scan reads the rows of the answer; the one without an id has the values for
+// the whole read.
 func (res *readResult) scan(rows pgx.Rows) error {
 	defer rows.Close()
 	index := make(map[int16]int, len(res.leases))
@@ -177,7 +177,7 @@ func (res *readResult) scan(rows pgx.Rows) error {
 }
 
 // oldest returns the oldest pending row with a routing key in the shards of
-// leases, or nil. It may be waiting for its next attempt: any other would
+// leases, or nil. It may be waiting for its next attempt: any other row would
 // overtake it.
 func (r *reader) oldest(ctx context.Context, key string, leases []shards.Lease) (*row, error) {
 	numbers := make([]int16, len(leases))

@@ -103,8 +103,9 @@ func TestLaterRowsWait(t *testing.T) {
 	}
 }
 
-// With the exchange deleted and made anew without its bindings, every message
-// comes back. The circuit opens, no row fails, and all arrive in the end.
+// With the exchange deleted and declared again without its bindings, every
+// message comes back. The circuit opens, no row fails, and all arrive in the
+// end.
 func TestExchangeDeleted(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)

@@ -9,8 +9,8 @@
 // nothing; and that an outage of the broker or the database costs no row an
 // attempt.
 //
-// The replicas notify each other of what they committed. That makes the relay
-// quick, and no promise rests on it.
+// The replicas notify each other of commits. That makes the relay fast, but no
+// promise depends on it.
 //
 // Rows go through these parts: a session, one per connection, reads them
 // (reader, watermark), publishes them (publish, breaker) and has the results
@@ -101,8 +101,8 @@ func New(cfg Config, deps Dependencies) *Relay {
 // blocks, and a wake-up may get lost: polling finds the rows then.
 func (r *Relay) Wake(committed shards.Set) { r.notifier.committed(committed) }
 
-// Run relays until ctx ends, then waits for the confirms of what is in flight,
-// records what was published and releases its shards.
+// Run relays until ctx ends, then waits for outstanding confirms, records their
+// results and releases its shards.
 func (r *Relay) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	// The leases end last: until then the shards are ours alone.
@@ -130,9 +130,9 @@ func (r *Relay) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// guard is asked right before bytes go to the socket. A process that was
-// paused between its own check and this one must not send what it had in hand:
-// its shards may be another's by now.
+// guard is called right before bytes are written to the socket. A process that
+// was paused between its own check and this one must not send: another replica
+// may own its shards now.
 func (r *Relay) guard() error {
 	if r.sending.Load() > 0 && !r.leases.Valid() {
 		return errLeaseExpired
@@ -141,7 +141,7 @@ func (r *Relay) guard() error {
 }
 
 // runSession publishes over a live connection until ctx ends, with the relay or
-// with the connection. Stopping is closed when it is the relay that ends.
+// with the connection. Stopping is closed when the relay ends.
 func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping <-chan struct{}) error {
 	for _, exchange := range []string{r.deps.Topology.Exchange(), r.deps.Topology.DeadLetterExchange()} {
 		if err := rabbit.DeclareExchange(conn, exchange, "topic"); err != nil {
@@ -156,16 +156,16 @@ func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping 
 	defer r.coordinator.SetConnected(false)
 	r.broker.await(ctx, conn)
 
-	// What is published is recorded even after ctx ended, but not without limit.
-	// The order below is that of a row: no more of them are read, the confirms
-	// come, the publisher reports those without one as lost, and the results are
+	// Published rows are recorded even after ctx ended, but not without limit.
+	// The steps below follow a row: reading stops, the confirms arrive, the
+	// publisher reports messages without one as lost, and the results are
 	// written.
 	resultCtx, stopResults := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopResults()
 	s := r.newSession(conn, publisher)
 	go s.results.run(resultCtx)
 	workCtx, stopWork := context.WithCancel(resultCtx)
-	// Also while the rest drains: requests may still be committing.
+	// It also runs while the rest drains: requests may still be committing.
 	r.notifiers.Go(func() { r.notifier.run(workCtx, conn) })
 	err = s.run(ctx, workCtx)
 	if err == nil {

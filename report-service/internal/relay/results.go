@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// resultBatch and resultDelay bound a batch of results: one commit for so many
-	// rows, or for what came together in that time. A crash leaves at most one
+	// resultBatch and resultDelay bound a batch of results: one commit for so
+	// many rows, or for the rows of so much time. A crash leaves at most one
 	// batch published and unrecorded, which is then published again.
 	resultBatch = 1000
 	resultDelay = 20 * time.Millisecond
-	// resultTimeout ends one attempt to write a batch; the pause before the next
-	// one doubles. Their number has no limit while the relay runs.
+	// resultTimeout ends one attempt to write a batch; the pause before the
+	// next one doubles. Attempts are unlimited while the relay runs.
 	resultTimeout  = 10 * time.Second
 	minResultRetry = 250 * time.Millisecond
 	maxResultRetry = 2 * time.Second
@@ -32,11 +32,11 @@ const (
 	maxReason = 500
 )
 
-// A result is what is to be recorded about a row.
+// A result is the outcome of a row that is to be recorded.
 type result struct {
 	row     *row
 	refusal string // empty for a published row
-	spared  bool   // the refusal is no attempt: the queue is missing, and another message would fare the same
+	spared  bool   // the refusal does not count as an attempt: the queue is missing, and would refuse any message
 }
 
 // A resultWriter writes results to the outbox in batches, in a goroutine of its
@@ -48,7 +48,7 @@ type resultWriter struct {
 	log     zerolog.Logger
 	seconds prometheus.Observer // of each batch
 
-	in   chan result   // closed when no more come
+	in   chan result   // closed after the last one
 	out  chan []result // committed batches; never full: there is room for every row in progress
 	done chan struct{}
 }
@@ -56,8 +56,8 @@ type resultWriter struct {
 // run ends when in is closed and everything is written, or when ctx ends.
 func (w *resultWriter) run(ctx context.Context) {
 	defer close(w.done)
-	// One batch at a time: while it commits the next one gathers, so that batches
-	// are as large as the load, and commits as few as they can be.
+	// One batch at a time: while it commits the next one gathers, so that
+	// batches grow with the load, and commits are as few as possible.
 	for first := range w.in {
 		batch := w.gather(first)
 		retry := backoff.Backoff{First: minResultRetry, Max: maxResultRetry}
@@ -75,7 +75,7 @@ func (w *resultWriter) run(ctx context.Context) {
 	}
 }
 
-// gather returns a batch that starts with first and takes what comes soon.
+// gather returns a batch of first and the results that follow soon.
 func (w *resultWriter) gather(first result) []result {
 	batch := append(make([]result, 0, resultBatch), first)
 	timer := time.NewTimer(resultDelay)
@@ -96,15 +96,15 @@ func (w *resultWriter) gather(first result) []result {
 
 // publishedSQL does not repeat the condition of the index of pending rows, on
 // purpose: the rows are found by their primary key whatever the planner
-// believes about how many are pending. A row that was failed meanwhile is
-// published nevertheless once a confirm says so.
+// believes about how many are pending. A confirm marks even a row as published
+// that has failed in the meantime.
 const publishedSQL = `
 	update outbox_messages set status = 'published', published_at = now(), next_attempt_at = null
 	where id = any($1) and status <> 'published'`
 
-// refusedSQL counts an attempt, or none of a row that is spared: it keeps the one
-// by which reads know that it waits. Only the owner of the shard may: a replica
-// that lost it must not fail a row that its successor is publishing.
+// refusedSQL counts an attempt, except of a spared row, which keeps one so that
+// reads recognise it as waiting. Only the owner of the shard may do so: a
+// replica that lost it must not fail a row that its successor is publishing.
 const refusedSQL = `
 	update outbox_messages m
 	set retry_count = case when r.spared then greatest(m.retry_count, 1) else m.retry_count + 1 end, last_error = r.reason,
@@ -119,7 +119,7 @@ func (w *resultWriter) write(ctx context.Context, batch []result) error {
 	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
 	defer cancel()
 	began := time.Now()
-	published := make([]pgtype.UUID, 0, len(batch)) // pgx encodes uuid.UUID by way of its text
+	published := make([]pgtype.UUID, 0, len(batch)) // pgx would encode uuid.UUID through its text
 	var refused []uuid.UUID
 	var reasons []string
 	var delays []time.Duration
@@ -132,7 +132,7 @@ func (w *resultWriter) write(ctx context.Context, batch []result) error {
 		attempts := res.row.retries + 1
 		reason := res.refusal
 		if len(reason) > maxReason {
-			// The cut may fall within a character, which PostgreSQL would not take.
+			// The cut may split a character, which PostgreSQL would refuse.
 			reason = strings.ToValidUTF8(reason[:maxReason], "")
 		}
 		refused, reasons = append(refused, res.row.id), append(reasons, reason)

@@ -24,7 +24,7 @@ type row struct {
 	key       string // routing key
 	report    uuid.UUID
 	payload   []byte
-	trace     pgtype.Text // the headers of the contract, as far as the row has them
+	trace     pgtype.Text // the headers of the contract that the row has
 	recipient pgtype.Text
 	created   time.Time
 	retries   int
@@ -33,7 +33,7 @@ type row struct {
 	publishedAt time.Time
 }
 
-// A rowState is what happens to a row at the moment.
+// A rowState is the state of a row in progress.
 //
 //	   ┌──────────────── pending in the table ◄────────────────┐
 //	   │ add                                                   │ release
@@ -50,7 +50,7 @@ type row struct {
 //	                                         ▼ finish
 //	                                  done with the row
 //
-// A probe of an open circuit publishes its row beside this, and enters at
+// A probe of an open circuit publishes its row separately, and enters at
 // recording.
 type rowState uint8
 
@@ -71,8 +71,9 @@ type rowTracker struct {
 	bySeq map[int64]*row
 	queue []*row // the queued ones, in the order of publishing
 	count [rowStates]int
-	// blocked are the reports that have a refused row, and the number of the last
-	// read that does not know about the refusal. Their later rows wait for the next.
+	// blocked are the reports that have a refused row, each with the number of
+	// the last read that began before the refusal was recorded. Their later
+	// rows wait for the next read.
 	blocked map[uuid.UUID]int64
 }
 
@@ -88,8 +89,8 @@ func (t *rowTracker) add(r *row) bool {
 }
 
 // addProbed takes a row that a probe published to recording. A row whose shard
-// is another's by now is recorded as well, without being tracked: the message
-// is out, and the sooner that is known, the less likely it goes out again.
+// now belongs to another replica is recorded as well, without being tracked:
+// the message is out, and recording it makes a second publish less likely.
 func (t *rowTracker) addProbed(r *row) {
 	if t.leases.Begin(r.lease) {
 		t.bySeq[r.seq] = r
@@ -106,7 +107,7 @@ func (t *rowTracker) next() *row {
 	return r
 }
 
-// move takes r to another state.
+// move changes the state of r.
 func (t *rowTracker) move(r *row, to rowState) {
 	if r.state == inFlight {
 		t.sending.Add(-1)
@@ -141,7 +142,7 @@ func (t *rowTracker) finish(r *row) {
 // until.
 func (t *rowTracker) block(r *row, until int64) { t.blocked[r.report] = until }
 
-// unblock ends the waiting of reports for a read of this number.
+// unblock unblocks the reports that wait for a read of this number.
 func (t *rowTracker) unblock(read int64) {
 	for report, until := range t.blocked {
 		if read > until {
@@ -150,8 +151,8 @@ func (t *rowTracker) unblock(read int64) {
 	}
 }
 
-// isBlocked reports whether r has to wait, because the broker refused an
-// earlier row of its report after r was read.
+// isBlocked reports whether r must wait because the broker refused an earlier
+// row of its report after r was read.
 func (t *rowTracker) isBlocked(r *row) bool {
 	until, blocked := t.blocked[r.report]
 	return blocked && r.read <= until
@@ -171,16 +172,15 @@ func (t *rowTracker) releaseUnowned() {
 	t.queue = kept
 }
 
-// close releases what is left when a session ends: what was lost, never sent,
-// or could not be recorded. Rows in progress would keep their shard from ever
-// being released.
+// close releases the remaining rows when a session ends: lost, unsent or
+// unrecorded ones. Rows in progress would prevent the release of their shard.
 func (t *rowTracker) close() {
 	for _, r := range t.bySeq {
 		t.finish(r)
 	}
 }
 
-// message returns what is published for the row.
+// message returns the message of the row.
 func (r *row) message() amqp.Publishing {
 	headers := make(amqp.Table, 2)
 	if r.trace.Valid {

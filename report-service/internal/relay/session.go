@@ -20,15 +20,15 @@ const (
 	drainTimeout = 4 * time.Second
 )
 
-// What ends a session.
+// Errors that end a session.
 var (
 	errConfirmTimeout = errors.New("the broker confirmed nothing in time")
 	errNewChannel     = errors.New("the broker refused messages on this channel")
 )
 
 // A session publishes over one connection. All of its state belongs to the
-// goroutine of run; what takes time (reading, recording, waiting for confirms)
-// happens in others that send it what came out.
+// goroutine of run; slow work (reading, recording, waiting for confirms)
+// happens in other goroutines, which send it their results.
 type session struct {
 	cfg       Config
 	exchange  string
@@ -53,8 +53,8 @@ type session struct {
 	background   sync.WaitGroup // reads and probes
 	reading      bool
 	probing      bool
-	isBlocked    bool // the broker takes no messages
-	reconnecting bool // publish nothing more, end once all confirms are here
+	isBlocked    bool // the broker accepts no messages
+	reconnecting bool // publish nothing more, end once all confirms have arrived
 	progress     time.Time
 }
 
@@ -63,8 +63,8 @@ type session struct {
 func (s *session) run(ctx, workCtx context.Context) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
-	// Reading comes before publishing, so that the database works on the next
-	// rows while the broker is busy with these.
+	// Reading comes before publishing, so that the database reads the next rows
+	// while the broker handles these.
 	for ctx.Err() == nil {
 		now := time.Now()
 		if s.mayRead() {
@@ -85,8 +85,7 @@ func (s *session) run(ctx, workCtx context.Context) error {
 	return nil
 }
 
-// await takes in one thing that happened. If there is more to publish, it does
-// not wait for it.
+// await handles one event. If there is more to publish, it does not wait.
 func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) error {
 	var readDue <-chan time.Time
 	if s.mayRead() {
@@ -101,8 +100,8 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 	select {
 	case <-ctx.Done():
 	case c := <-s.confirmations:
-		// Confirms come in groups, and it is worth making room for all of them in
-		// the window before doing anything else.
+		// Confirms arrive in groups. Handling a whole group first makes room in
+		// the window.
 		s.onConfirm(c)
 		for range len(s.confirmations) {
 			s.onConfirm(<-s.confirmations)
@@ -115,12 +114,12 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 		s.onProbe(p)
 	case <-s.leases.Changed():
 		s.rows.releaseUnowned()
-		s.schedule.next = time.Now() // the last owner of new shards may have left rows behind
+		s.schedule.next = time.Now() // the previous owner of new shards may have left pending rows
 	case <-s.trigger:
 		s.schedule.triggered = true
 	case b, ok := <-s.blocking:
 		if !ok {
-			s.blocking = nil // the connection ends
+			s.blocking = nil // the connection has ended
 			break
 		}
 		s.onBlocking(b.Active)
@@ -134,13 +133,14 @@ func (s *session) await(ctx context.Context, more bool, tick <-chan time.Time) e
 	return nil
 }
 
-// onBlocking takes in that the broker takes no messages, or takes them again.
+// onBlocking handles that the broker stops accepting messages, or accepts them
+// again.
 func (s *session) onBlocking(active bool) {
-	s.isBlocked, s.progress = active, time.Now() // a confirm may take its time from here
+	s.isBlocked, s.progress = active, time.Now() // the time for a confirm starts again
 }
 
 // confirmOverdue reports whether the broker has owed a confirm for too long. A
-// broker that blocks publishers is silent, and not broken.
+// broker that blocks publishers is silent, but not broken.
 func (s *session) confirmOverdue(now time.Time) bool {
 	return s.rows.count[inFlight] > 0 && !s.isBlocked && now.Sub(s.progress) > s.cfg.ConfirmTimeout
 }
@@ -152,8 +152,8 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// drain waits for the confirms of what is in flight; nothing new is published.
-// The results have their own time, in finish.
+// drain waits for outstanding confirms; nothing new is published. Finish has
+// its own time for the results.
 func (s *session) drain() {
 	timeout := time.NewTimer(drainTimeout)
 	defer timeout.Stop()
@@ -169,10 +169,10 @@ func (s *session) drain() {
 	}
 }
 
-// finish waits until all that was published is recorded. That has no limit,
+// finish waits until all published rows are recorded. There is no limit,
 // because the database may be away. Once stopping is closed the limit is
-// drainTimeout, after which finish calls stopResults. The publisher is closed by
-// now, so that no more confirms come.
+// drainTimeout, after which finish calls stopResults. The publisher is closed
+// already, so that no more confirms arrive.
 func (s *session) finish(stopping <-chan struct{}, stopResults context.CancelFunc) {
 	for len(s.confirmations) > 0 {
 		s.onConfirm(<-s.confirmations)

@@ -10,7 +10,8 @@ import (
 )
 
 // A confirm that is owed is overdue after the timeout. While the broker blocks
-// publishers none is overdue, and the timeout starts anew when the blocking ends.
+// publishers none is overdue, and the timeout starts again when the blocking
+// ends.
 func TestConfirmTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestRowWaitsForAStandby(t *testing.T) {
 	url := rabbittest.Vhost(t)
 	bindQueue(t, url, event.VoteReceivedKey)
 	arrived := receive(t, url, event.VoteReceivedKey)
-	// Leases are commits as well: they must not end meanwhile.
+	// Renewing leases commits as well: they must not end during the wait.
 	start(t, pool, url, func(c *relay.Config) { c.Lease = 10 * time.Minute })
 	before := newRow(uuid.New(), 1)
 	insert(t, pool, before)

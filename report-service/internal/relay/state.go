@@ -9,31 +9,31 @@ import (
 	"github.com/google/uuid"
 )
 
-// A State is what this replica of the relay is doing.
+// A State is the state of this replica of the relay.
 type State struct {
 	ID           uuid.UUID
 	Connected    bool
 	Since        time.Time // of Connected
 	LastError    string    // why there is no connection
-	Blocked      string    // the broker's reason to take no messages, empty if it does
+	Blocked      string    // the broker's reason for blocking publishers, empty if it does not
 	Shards       int       // owned
 	LeaseValid   bool
 	InFlight     int
 	Window       int
-	OpenCircuits map[string]string // routing keys that are not published, and why
+	OpenCircuits map[string]string // routing keys with an open circuit, and why
 	LastPublish  time.Time         // zero if never
 
 	PublishedPerSecond     float64       // of the last ten seconds
-	ConfirmP50, ConfirmP99 time.Duration // of about the last minute, zero if it had none
+	ConfirmP50, ConfirmP99 time.Duration // of about the last minute, zero without confirms
 
 	// Since the start.
-	Published        int64         // messages that a queue took
+	Published        int64         // messages that a queue confirmed
 	Returned, Nacked int64         // messages that the broker refused
 	Connects         int64         // connections made
-	BlockedFor       time.Duration // how long the broker took no messages, the present time included
+	BlockedFor       time.Duration // how long the broker blocked publishers, including now
 }
 
-// State returns what this replica is doing.
+// State returns the state of this replica.
 func (r *Relay) State() State {
 	now := time.Now()
 	perSecond, lastPublish := r.metrics.rate.Read(now)
@@ -63,7 +63,7 @@ func (r *Relay) Probe(context.Context) error {
 	case !s.Connected:
 		return errors.New("no connection to the broker: " + s.LastError)
 	case s.Blocked != "":
-		return errors.New("the broker takes no messages: " + s.Blocked)
+		return errors.New("the broker accepts no messages: " + s.Blocked)
 	case len(s.OpenCircuits) > 0:
 		return errors.New("queues refuse messages")
 	default:
@@ -71,8 +71,8 @@ func (r *Relay) Probe(context.Context) error {
 	}
 }
 
-// A status is what is known of the connection. The supervisor writes it, and
-// any goroutine may read it, so it is no part of a session.
+// A status is the state of the connection. The supervisor writes it, and any
+// goroutine may read it, so it is not part of a session.
 type status struct {
 	metrics *metrics
 
@@ -95,10 +95,10 @@ func (s *status) disconnect(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connected, s.since = false, time.Now()
-	if cause != nil { // an end that we wanted explains nothing
+	if cause != nil { // an intended end has no cause
 		s.lastError = cause.Error()
 	}
-	s.unblockLocked() // the broker does not announce that with the connection's end
+	s.unblockLocked() // the broker does not announce that when the connection ends
 }
 
 func (s *status) block(reason string) {

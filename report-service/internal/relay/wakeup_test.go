@@ -25,8 +25,8 @@ func neverPolling(c *relay.Config) {
 }
 
 // What commits through a replica that does not own its shard is published by
-// the owner at once, although neither of them polls; also after one of them
-// had to connect anew.
+// the owner at once, although neither of them polls; also after one of them had
+// to connect again.
 func TestWakeAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)

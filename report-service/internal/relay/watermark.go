@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// barrierTimeout is how long a watermark waits for transactions to end before
-	// it rises past them and has them watched.
+	// barrierTimeout is how long a watermark waits for transactions to end
+	// before it rises past them and they are watched.
 	barrierTimeout = time.Second
 	// maxWatched bounds the transactions that are watched.
 	maxWatched = 64
@@ -22,21 +22,20 @@ const (
 	watermarkReset = 30 * time.Second
 )
 
-// A watermark is, per shard, the highest seq below which no pending row can
-// appear any more. Reads start there.
+// A watermark is, per shard, the highest seq below which no new pending row can
+// appear. Reads start there.
 //
-// Without it every read would start at the bottom of the index, and wade
-// through all that was published since vacuum last came by, which waits for
-// the oldest open transaction. But a row may also become visible late, long
-// after higher seqs, when a slow transaction commits. So a watermark rises in
-// these steps:
+// Without it every read would start at the bottom of the index, and scan all
+// rows that were published since the last vacuum, which waits for the oldest
+// open transaction. But a row may also become visible late, long after higher
+// seqs, when a slow transaction commits. So a watermark rises in these steps:
 //
 //  1. Note S, the highest seq seen so far, and then X, the id that the next
 //     transaction will get. This is the barrier.
 //  2. Whoever took a seq up to S had locked the report before. So that
-//     transaction had an id by then, and the id is below X.
+//     transaction already had an id, and the id is below X.
 //  3. Once a snapshot shows that every transaction below X has ended, no row up
-//     to S can appear any more: the watermark rises to S.
+//     to S can appear later: the watermark rises to S.
 //  4. A transaction that stays open does not hold the watermark back for
 //     longer than barrierTimeout. The watermark rises past it, and the
 //     transaction is watched: the first snapshot in which it has ended may also
@@ -46,10 +45,10 @@ const (
 // So the rows of a read that is used come from above a watermark below which
 // nothing could appear when the read took its snapshot.
 //
-// Rows in progress are pending too, and watermarks rise past them: a read
-// would only leave them out one by one. When a row is released while it is
-// still pending, lower takes the watermark of its shard below it again. A read
-// that was started before cannot raise it, because it did not read there.
+// Rows in progress are pending too, and watermarks rise past them: a read would
+// only leave them out one by one. When a row is released while it is still
+// pending, lower takes the watermark of its shard below it again. Earlier reads
+// cannot raise it, because they did not read there.
 type watermark struct {
 	shards  [shards.Count]shardWatermark
 	highest int64 // seq seen so far
@@ -81,8 +80,8 @@ func (w *watermark) at(lease shards.Lease) int64 {
 	return 0
 }
 
-// lower makes the next reads find r, which is pending and not in progress any
-// more.
+// lower makes the next reads find r, which is pending and no longer in
+// progress.
 func (w *watermark) lower(r *row) {
 	s := &w.shards[r.lease.Shard]
 	switch {
@@ -94,7 +93,7 @@ func (w *watermark) lower(r *row) {
 	}
 }
 
-// accept takes note of a read, and reports whether its rows may be used.
+// accept records a read, and reports whether its rows may be used.
 func (w *watermark) accept(res readResult, now time.Time) (bool, error) {
 	snap, err := parseSnapshot(res.snapshot, res.unlisted)
 	if err != nil {
@@ -129,7 +128,7 @@ func (w *watermark) reset(now time.Time) {
 
 // advance raises the watermarks to the barrier if nothing can appear below it.
 func (w *watermark) advance(res readResult, snap snapshot, now time.Time) {
-	// A read that left out keys does not show what is pending of them.
+	// A read that left out keys does not show their pending rows.
 	if w.barrier.xid == 0 || len(res.openKeys) > 0 {
 		return
 	}
@@ -137,16 +136,16 @@ func (w *watermark) advance(res readResult, snap snapshot, now time.Time) {
 	if len(running) > 0 && (now.Sub(w.barrier.since) < barrierTimeout || len(running) > maxWatched) {
 		return
 	}
-	// Those watched before are among them: they are older. So the list does not
-	// grow beyond what is open.
+	// They include those watched before, which are older. So the list does not
+	// grow beyond the open transactions.
 	w.watched = running
 	for i, lease := range res.leases {
 		s := shardWatermark{epoch: lease.Epoch}
 		if known := w.shards[lease.Shard]; known.epoch == lease.Epoch {
 			s = known
 		}
-		// Not where rows are left out until they are due, nor where one was
-		// released after the read was started.
+		// Not for shards whose rows are left out until they are due, or of
+		// which a row was released after the read was started.
 		if !slices.Contains(res.delayed, lease.Shard) && res.number > s.lowered {
 			s.seq = max(s.seq, min(w.barrier.seq, res.completeTo[i]))
 		}
@@ -155,15 +154,15 @@ func (w *watermark) advance(res readResult, snap snapshot, now time.Time) {
 	w.barrier = barrier{}
 }
 
-// A snapshot says which transactions run: those listed, and all from xmax up to
-// next, which have an id and are too young to be listed.
+// A snapshot describes the running transactions: the listed ones, and all from
+// xmax up to next, which have an id and are too young to be listed.
 type snapshot struct {
 	listed     []uint64
 	xmax, next uint64
 }
 
 // parseSnapshot reads "xmin:xmax:xip,xip…"; unlisted is how many ids from xmax
-// on are taken.
+// on are in use.
 func parseSnapshot(text string, unlisted uint32) (snapshot, error) {
 	malformed := fmt.Errorf("malformed snapshot %q", text)
 	parts := strings.Split(text, ":")
@@ -188,8 +187,8 @@ func parseSnapshot(text string, unlisted uint32) (snapshot, error) {
 	return snap, nil
 }
 
-// runningBelow returns the running transactions with an id below xid, or as
-// many as are too many to watch.
+// runningBelow returns the running transactions with an id below xid, but not
+// more than too many to watch.
 func (s snapshot) runningBelow(xid uint64) []uint64 {
 	var running []uint64
 	for _, listed := range s.listed {

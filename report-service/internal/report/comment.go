@@ -10,26 +10,26 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// NoComments is the kind of everything about comments in a city whose residents
-// write none.
+// NoComments is the kind of all requests about comments in a city without
+// comments.
 const NoComments fault.Kind = "no comments"
 
-// What a comment may fail with.
+// The faults of comments.
 var (
 	ErrNoComment  = fault.New(fault.NotFound, "there is no such comment")
 	ErrNoComments = fault.New(NoComments, "residents do not comment on reports in this city")
 )
 
-// A Comment is what a resident says about a report, as everyone may know it. It
-// has no author.
+// A Comment is the public part of a resident's comment on a report. It has no
+// author.
 type Comment struct {
 	ID        uuid.UUID
 	ReportID  uuid.UUID
 	Text      string
 	Anonymous bool
 	CreatedAt time.Time
-	// HiddenReason says why officials have hidden it; it is empty for one that
-	// everybody sees.
+	// HiddenReason says why officials have hidden it; it is empty for a comment
+	// that everybody sees.
 	HiddenReason string
 }
 
@@ -46,26 +46,26 @@ type Commenter struct {
 	Name string
 }
 
-// A WrittenComment is a comment together with who wrote it. As a whole it stays
-// between here and the database, as a Filing does.
+// A WrittenComment is a comment together with its author. As a whole it stays
+// between this package and the database, as a Filing does.
 type WrittenComment struct {
 	Comment
 	Author Commenter
 }
 
-// A CommentDraft is what a resident wants to say about a report.
+// A CommentDraft is a comment that a resident submits.
 type CommentDraft struct {
 	ReportID  uuid.UUID
 	Text      string
 	Anonymous bool
 }
 
-// NewComment returns the comment of d. Of an anonymous one the author's name is
-// dropped here: it is shown to nobody, and so kept nowhere.
+// NewComment returns the comment of d. The author's name of an anonymous
+// comment is dropped here: nobody sees it, so it is not stored.
 func NewComment(d CommentDraft, by Commenter, now time.Time) (WrittenComment, error) {
 	text := strings.TrimSpace(d.Text)
 	if text == "" {
-		return WrittenComment{}, fault.NewInvalid("/text", "want more than white space")
+		return WrittenComment{}, fault.NewInvalid("/text", "must not be blank")
 	}
 	if d.Anonymous {
 		by.Name = ""
@@ -86,7 +86,7 @@ func (c *WrittenComment) View() CommentView {
 // A CommentPage is a part of a report's comments, oldest first.
 type CommentPage struct {
 	Comments []CommentView
-	Count    int64   // of all that everybody sees
+	Count    int64   // of the comments that everybody sees
 	Next     *Cursor // nil on the last
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// A Relation is what a report has to do with others.
+// A Relation is how a report relates to others.
 type Relation struct {
 	ID            uuid.UUID
 	Status        Status
@@ -16,11 +16,11 @@ type Relation struct {
 	HasDuplicates bool
 }
 
-// CheckDuplicate decides whether a report may be a duplicate of an original,
-// which is uuid.Nil to make it none. Known has both, as far as they exist.
-// There are no chains: an original is no duplicate, so that each duplicate has
-// one end to follow. Changed is false when it is so already; closed reports
-// whether the original is closed.
+// CheckDuplicate decides whether a report may become a duplicate of an
+// original, or none if original is uuid.Nil. Known has both, as far as they
+// exist. There are no chains: an original is not a duplicate itself, so that
+// each duplicate follows one report. Changed is false if nothing changes;
+// closed reports whether the original is closed.
 func CheckDuplicate(id, original uuid.UUID, known []Relation) (changed, closed bool, err error) {
 	relation := func(id uuid.UUID) *Relation {
 		i := slices.IndexFunc(known, func(r Relation) bool { return r.ID == id })
@@ -36,7 +36,7 @@ func CheckDuplicate(id, original uuid.UUID, known []Relation) (changed, closed b
 	case original == uuid.Nil:
 		return duplicate.Original != nil, false, nil
 	case original == id:
-		return false, false, fault.NewInvalid("/original", "a report is no duplicate of itself")
+		return false, false, fault.NewInvalid("/original", "must be another report")
 	case duplicate.Original != nil && *duplicate.Original == original:
 		return false, false, nil
 	}
@@ -45,17 +45,17 @@ func CheckDuplicate(id, original uuid.UUID, known []Relation) (changed, closed b
 	case of == nil:
 		return false, false, fault.NewInvalid("/original", "there is no such report")
 	case of.Original != nil:
-		return false, false, fault.NewInvalid("/original", "that report is a duplicate itself: name its original")
+		return false, false, fault.NewInvalid("/original", "must not be a duplicate itself: name its original")
 	case duplicate.HasDuplicates:
 		return false, false, fault.New(fault.Conflict, "the report has duplicates itself: give them another original first")
 	}
 	return true, of.Status.Closed(), nil
 }
 
-// A Template is what officials write often.
+// A Template is a text that officials write often.
 type Template struct {
 	ID     int32
 	Title  string // for the list of templates
 	Text   string
-	Status Status // to which it goes with; empty for any
+	Status Status // for which it is meant; empty for any
 }

@@ -26,7 +26,7 @@ func TestCheckDuplicate(t *testing.T) {
 		{"of an open one", third, first, true, false, ""},
 		{"of a closed one", second, third, true, true, ""},
 		{"as it is", second, first, false, false, ""},
-		{"none any more", second, uuid.Nil, true, false, ""},
+		{"no longer", second, uuid.Nil, true, false, ""},
 		{"none, as before", third, uuid.Nil, false, false, ""},
 		{"of itself", third, third, false, false, fault.Invalid},
 		{"of a duplicate", third, second, false, false, fault.Invalid},

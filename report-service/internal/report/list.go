@@ -25,22 +25,22 @@ type Filter struct {
 	Reporter   string   // only this user's
 	Order      Order
 
-	// What only officials ask for.
+	// For officials only.
 	Departments        []int32   // in charge of it; any of them
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
 	Overdue            int       // at this level or a higher one, and open; 0 for all
-	Hidden             bool      // only those that are hidden; without it none, but a reporter's own
+	Hidden             bool      // only hidden reports; otherwise none, except a reporter's own
 }
 
-// An Order is the order of a list. What the list is sorted by may change while
-// its pages are turned, except for the time of filing: then a report may come
-// twice, or not at all.
+// An Order is the order of a list. The sort key may change while a client turns
+// the pages, except for the time of filing: then a report may appear twice, or
+// not at all.
 type Order string
 
-// The orders. Newest and Oldest go by the time of filing, Changed has what
-// changed last first, Score what has most votes, and Due what is due next, with
-// what has no such time at the end.
+// The orders. Newest and Oldest sort by the time of filing, Changed has the
+// latest change first, Score the most votes, and Due what is due next, with
+// reports without a deadline at the end.
 const (
 	Newest  Order = "newest" // and the zero value
 	Oldest  Order = "oldest"
@@ -49,12 +49,12 @@ const (
 	Due     Order = "due"
 )
 
-// noDue stands for the time of what is never due, behind all others.
+// noDue stands for a missing deadline; it sorts behind all others.
 var noDue = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// List returns a number for the list that f shows: filters and order that show
-// the same in the same order have the same one. It says whether the list is of
-// one user's reports, and not whose.
+// List returns a number that identifies the list that f shows: equal filters
+// and orders have the same number. It depends on whether the list is of one
+// user's reports, but not on the user.
 func (f Filter) List() uint32 {
 	statuses, categories := slices.Sorted(slices.Values(f.Statuses)), slices.Sorted(slices.Values(f.Categories))
 	sum := fnv.New32a()
@@ -87,7 +87,7 @@ type Box struct {
 	West, South, East, North float64
 }
 
-var errBox = errors.New("want west,south,east,north in degrees, such as 107.5,-7.0,107.7,-6.8")
+var errBox = errors.New("must be west,south,east,north in degrees, such as 107.5,-7.0,107.7,-6.8")
 
 // ParseBox reads "west,south,east,north", as in RFC 7946, section 5.
 func ParseBox(s string) (*Box, error) {
@@ -117,7 +117,7 @@ func ParseBox(s string) (*Box, error) {
 const maxWords = 10
 
 // Words returns the words of a search as text search takes them: letters,
-// digits and marks, in lower case. What is beyond ten words counts no more.
+// digits and marks, in lower case. Words after the tenth are ignored.
 func Words(q string) []string {
 	words := strings.FieldsFunc(strings.ToLower(q), func(r rune) bool {
 		return !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
@@ -127,14 +127,14 @@ func Words(q string) []string {
 
 // A Cursor is the place of a report in a list.
 type Cursor struct {
-	List uint32 // see Filter.List; in another list the place makes no page
-	Key  int64  // what the list is sorted by: a time in Unix microseconds, or the score
+	List uint32 // see Filter.List; the place is valid in this list only
+	Key  int64  // the sort key: a time in Unix microseconds, or the score
 	ID   uuid.UUID
 }
 
 const cursorSize = 4 + 8 + 16
 
-var errCursor = errors.New("want the next_cursor of another page, with the filters and the order of that page")
+var errCursor = errors.New("must be a next_cursor from a page with the same filters and order")
 
 // String returns the cursor in the form that ParseCursor reads.
 func (c Cursor) String() string {
@@ -150,7 +150,7 @@ func ParseCursor(s string) (*Cursor, error) {
 		return nil, errCursor
 	}
 	c := &Cursor{List: binary.BigEndian.Uint32(b), Key: int64(binary.BigEndian.Uint64(b[4:])), ID: uuid.UUID(b[12:])}
-	if year := time.UnixMicro(c.Key).UTC().Year(); year < 1 || year > 9999 { // beyond what the database keeps
+	if year := time.UnixMicro(c.Key).UTC().Year(); year < 1 || year > 9999 { // outside of the database's range
 		return nil, errCursor
 	}
 	return c, nil
@@ -181,7 +181,8 @@ func (f Filter) CursorAtTask(t Task) *Cursor {
 	return c
 }
 
-// Of returns an error, as ParseCursor does, unless c is of the list that f shows.
+// Of returns an error, as ParseCursor does, unless c belongs to the list that f
+// shows.
 func (c Cursor) Of(f Filter) error {
 	if c.List != f.List() {
 		return errCursor

@@ -9,7 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// UnmarshalText reads what ParseBox does.
+// UnmarshalText reads the format of ParseBox.
 func (b *Box) UnmarshalText(text []byte) error {
 	box, err := ParseBox(string(text))
 	if err != nil {
@@ -39,12 +39,12 @@ func NewPosition(latitude, longitude float64) *Position {
 func toMetre(degrees float64) float64 { return math.Round(degrees*1e5) / 1e5 }
 
 // CheckPosition refuses a position outside of the city. A nil city is the whole
-// globe, and no position is in every city.
+// globe, and a nil position is in every city.
 func CheckPosition(p *Position, city *Box) error {
 	if p == nil || city == nil || city.Contains(*p) {
 		return nil
 	}
-	return fault.NewInvalid("/latitude", fmt.Sprintf("outside of the city: want a latitude from %g to %g and a longitude from %g to %g",
+	return fault.NewInvalid("/latitude", fmt.Sprintf("outside of the city: latitude must be from %g to %g and longitude from %g to %g",
 		city.South, city.North, city.West, city.East))
 }
 

@@ -7,27 +7,20 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// Hidden is the kind of a change that a hidden report does not take.
+// Hidden is the kind of a change that a hidden report does not allow.
 const Hidden fault.Kind = "hidden"
 
-// ErrHidden refuses what an official wants to do to a report that is hidden.
-// Others are told that there is no such report.
+// ErrHidden refuses an official's change to a hidden report. Others get
+// ErrNotFound.
 var ErrHidden = fault.New(Hidden, "the report is hidden: show it again first")
 
-// A Reader is who asks for a report; the zero value is somebody who is not
-// signed in.
-type Reader struct {
-	ID       string
-	Official bool // whether the role is that of an official
-}
-
-// Hide hides f from everybody but officials and whoever filed it, who is told
-// the reason; ok is false when it is hidden already.
+// Hide hides f from everybody but officials and its reporter, who is notified
+// of the reason; ok is false if it is hidden already.
 func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, err error) {
 	reason = strings.TrimSpace(reason)
 	switch {
 	case reason == "":
-		return false, fault.NewInvalid("/reason", "want more than white space")
+		return false, fault.NewInvalid("/reason", "must not be blank")
 	case !ifMatch.Has(f.Version):
 		return false, ifMatch.stale(f.Version)
 	case f.HiddenReason != "":
@@ -38,7 +31,7 @@ func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, 
 	return true, nil
 }
 
-// Unhide shows f to everybody again; ok is false when it is shown already.
+// Unhide shows f to everybody again; ok is false if it is shown already.
 func (f *Filing) Unhide(ifMatch Versions, now time.Time) (ok bool, err error) {
 	switch {
 	case !ifMatch.Has(f.Version):
@@ -51,8 +44,8 @@ func (f *Filing) Unhide(ifMatch Versions, now time.Time) (ok bool, err error) {
 	return true, nil
 }
 
-// A Rewording is an official's request to put other words in the place of those
-// that nobody is to read. What is nil stays.
+// A Rewording is an official's request to replace words that nobody is to read.
+// Nil fields stay as they are.
 type Rewording struct {
 	Title       *string
 	Description *string
@@ -61,16 +54,16 @@ type Rewording struct {
 	IfMatch     Versions
 }
 
-// Redact puts the words of r into f. The notes are not its own: the caller
-// writes those.
+// Redact puts the words of r into f. The caller writes the notes, which are not
+// part of f.
 func (f *Filing) Redact(r Rewording, now time.Time) error {
 	switch {
 	case r.Title == nil && r.Description == nil && len(r.Notes) == 0:
-		return fault.NewInvalid("/title", "want a title, a description or notes to put in the place of what is there")
+		return fault.NewInvalid("/title", "must replace a title, a description or notes")
 	case r.Title != nil && strings.TrimSpace(*r.Title) == "":
-		return fault.NewInvalid("/title", "want more than white space")
+		return fault.NewInvalid("/title", "must not be blank")
 	case strings.TrimSpace(r.Reason) == "":
-		return fault.NewInvalid("/reason", "want more than white space")
+		return fault.NewInvalid("/reason", "must not be blank")
 	case !r.IfMatch.Has(f.Version):
 		return r.IfMatch.stale(f.Version)
 	}
@@ -86,22 +79,21 @@ type AbuseReason string
 
 // The reasons.
 const (
-	PersonalData AbuseReason = "personal_data" // it has what is private to somebody
+	PersonalData AbuseReason = "personal_data" // it contains somebody's private data
 	Offensive    AbuseReason = "offensive"
 	Spam         AbuseReason = "spam"
 	OtherAbuse   AbuseReason = "other"
 )
 
-// A Complaint is what a resident says is wrong with a report. Who said it is not
-// kept.
+// A Complaint is a resident's report of abuse. Its author is not kept.
 type Complaint struct {
 	Reason AbuseReason
 	Text   string
 	At     time.Time
 }
 
-// A Suspect is a report about which residents have complained.
-type Suspect struct {
+// A FlaggedReport is a report about which residents have complained.
+type FlaggedReport struct {
 	Task
-	Complaints []Complaint // those that no official has settled, oldest first
+	Complaints []Complaint // not settled by an official, oldest first
 }

@@ -19,14 +19,14 @@ const (
 	NoPhotos      fault.Kind = "no photos"
 )
 
-// What a photo may fail with.
+// The faults of photos.
 var (
 	ErrNoPhoto    = fault.New(fault.NotFound, "there is no such photo")
-	ErrOtherPhoto = fault.New(OtherPhoto, "this id came with another picture before: take a new id for a new picture")
-	// ErrNoPhotos is what everything about pictures fails with in a city that has
-	// set up no storage for them.
+	ErrOtherPhoto = fault.New(OtherPhoto, "this id belongs to another picture: take a new id for a new picture")
+	// ErrNoPhotos refuses all requests about pictures in a city without a
+	// storage for them.
 	ErrNoPhotos = fault.New(NoPhotos, "reports have no photos in this city")
-	// ErrPhotoRemoved is what the upload of a photo that was removed since fails with.
+	// ErrPhotoRemoved refuses the repeated upload of a removed photo.
 	ErrPhotoRemoved = fault.New(OtherPhoto, "this photo was removed: take a new id to add it again")
 )
 
@@ -34,16 +34,16 @@ const (
 	// MaxPhotos is how many photos a report may have.
 	MaxPhotos = 5
 	// MaxPhotosPerDay is how many photos a reporter may upload within 24 hours,
-	// those included that were refused.
+	// refused ones included.
 	MaxPhotosPerDay = 20
 	// MaxPhotoBytes is how large an upload may be. The page sends less than a
 	// tenth of it.
 	MaxPhotoBytes = 12 << 20
-	// MaxAlt is how many characters the text may have that stands for a photo.
+	// MaxAlt is how many characters the alternative text of a photo may have.
 	MaxAlt = 300
 )
 
-// A PhotoState is how far a photo is.
+// A PhotoState is the state of a photo.
 //
 //	checking ──► refused   the worker cannot make a picture of it
 //	         ──► held ──► ready      an official shows it, with PHOTO_MODERATION=before,
@@ -52,8 +52,8 @@ const (
 //	any of them ──► removed, by the reporter or an official
 type PhotoState string
 
-// The states of a photo. Everybody sees those that are ready; whoever may
-// change the report's photos sees all of them but the removed ones.
+// The states of a photo. Everybody sees ready photos; users who may change the
+// report's photos see all but the removed ones.
 const (
 	PhotoChecking PhotoState = "checking"
 	PhotoHeld     PhotoState = "held"
@@ -67,22 +67,22 @@ type PhotoReason string
 
 // The reasons.
 const (
-	PhotoUnsupported PhotoReason = "unsupported" // no picture, or of a format that is not taken
-	PhotoTooLarge    PhotoReason = "too_large"   // more pixels than are taken
-	PhotoDamaged     PhotoReason = "damaged"     // it ends early, or cannot be read
+	PhotoUnsupported PhotoReason = "unsupported" // not a picture, or of an unsupported format
+	PhotoTooLarge    PhotoReason = "too_large"   // too many pixels
+	PhotoDamaged     PhotoReason = "damaged"     // truncated or unreadable
 	PhotoInfected    PhotoReason = "infected"    // the virus scanner found something
 	PhotoUnsuitable  PhotoReason = "unsuitable"  // an official decided so
-	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
+	PhotoFailed      PhotoReason = "failed"      // an internal error; another attempt may succeed
 )
 
-// A Photo is a picture of what a report is about. It does not tell who uploaded
-// it: that is the report's reporter, or the city.
+// A Photo is a picture of what a report is about. It does not contain the
+// uploader: that is the report's reporter, or the city.
 type Photo struct {
 	ID        uuid.UUID
 	ReportID  uuid.UUID
 	State     PhotoState
 	Reason    PhotoReason // of a refusal
-	Alt       string      // what it shows, for those who do not see it
+	Alt       string      // alternative text, for people who cannot see it
 	Official  bool        // whether the city uploaded it
 	Width     int         // of the largest picture; 0 before it is made
 	Height    int
@@ -113,62 +113,55 @@ type Upload struct {
 	Alt      string
 	Bytes    int64
 	Hash     [32]byte // SHA-256 of the bytes
-	Key      string   // under which they are kept
+	Key      string   // under which the bytes are stored
 }
 
-// A PhotoUser is who wants to do something with a report's photos.
-type PhotoUser struct {
-	ID       string
-	Name     string // for other officials
-	Official bool   // whether the role is that of an official
-}
-
-// As returns whether u acts for the city on f's photos, and an error if u may
-// not act on them at all. Whoever filed the report acts as its reporter, also
-// an official: an act of the city would name him.
-func (u PhotoUser) As(f *Filing) (city bool, err error) {
+// ActsForCity returns whether u acts for the city on f's photos, and an error
+// if u may not act on them at all. The reporter acts as a resident even if they
+// are an official: an act of the city would name them.
+func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	switch {
 	case u.ID != "" && u.ID == f.Reporter.ID:
 		return false, nil
 	case u.Official:
 		return true, nil
 	}
-	return false, fault.New(NotReporter, "only who filed a report may change its photos")
+	return false, fault.New(NotReporter, "only the reporter may change the photos of a report")
 }
 
-// CheckPhotos returns an error if a report that has some photos, whose reporter
-// has uploaded some today, may not have another.
+// CheckPhotos returns an error if a report with so many photos, whose reporter
+// has uploaded so many today, may not get another.
 func CheckPhotos(ofReport, today int, city bool) error {
 	if ofReport >= MaxPhotos {
-		return fault.New(TooManyPhotos, fmt.Sprintf("the report has %d photos, which is as many as it may have: remove one first", ofReport))
+		return fault.New(TooManyPhotos, fmt.Sprintf("the report has %d photos, which is the limit: remove one first", ofReport))
 	}
 	if !city && today >= MaxPhotosPerDay {
-		return fault.New(PhotoQuota, fmt.Sprintf("you have uploaded %d photos within 24 hours, which is as many as you may", today))
+		return fault.New(PhotoQuota, fmt.Sprintf("you have uploaded %d photos within 24 hours, which is the limit", today))
 	}
 	return nil
 }
 
-// ShowPhoto notes that everybody sees another photo of f from now on.
+// ShowPhoto records that everybody sees another photo of f.
 func (f *Filing) ShowPhoto(now time.Time) { f.touch(now) }
 
 // A Rect is a part of a photo, in fractions of its width and height from its
 // left upper corner.
 type Rect struct{ X, Y, Width, Height float64 }
 
-// A Verdict is what the worker finds about a photo.
+// A Verdict is the worker's decision on a photo.
 type Verdict struct {
-	Reason PhotoReason // why it is refused; empty if it is not
+	Reason PhotoReason // why it is refused; empty otherwise
 	Hold   bool        // whether an official has to show it
 	Width  int
 	Height int
 }
 
-// Remove returns what becomes of p when it is removed, by the city or by the
-// report's reporter, who may not remove what the city added.
+// Remove returns the state and reason of p after its removal by the city or by
+// the report's reporter, who may not remove the city's photos.
 func (p Photo) Remove(city bool) (PhotoState, PhotoReason, error) {
 	switch {
 	case p.Official && !city:
-		return "", "", fault.New(NotReporter, "the city added this photo: only the city may remove it")
+		return "", "", fault.New(NotReporter, "the city added this photo, and only the city may remove it")
 	case city && p.State == PhotoHeld && !p.Official:
 		return PhotoRefused, PhotoUnsuitable, nil
 	}
@@ -181,7 +174,7 @@ func (p Photo) Show(city bool) error {
 		return errCityOnly
 	}
 	if p.State != PhotoHeld {
-		return fault.New(fault.Conflict, "the photo is "+string(p.State)+", only one that is held can be shown")
+		return fault.New(fault.Conflict, "the photo is "+string(p.State)+", and only a held one can be shown")
 	}
 	return nil
 }
@@ -201,8 +194,8 @@ func (p Photo) Redacted(redacted Photo, city bool) (Photo, error) {
 
 var errCityOnly = fault.New(NotReporter, "you filed this report yourself: another official has to decide")
 
-// Judge returns what becomes of p by a verdict. What the city uploads is not
-// held: who would show it is the city.
+// Judge returns the state of p after a verdict. The city's uploads are not
+// held, because the city itself would have to release them.
 func (p Photo) Judge(v Verdict) PhotoState {
 	switch {
 	case v.Reason != "":

@@ -17,17 +17,17 @@ func TestWhoMayChangePhotos(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		filing   *report.Filing
-		by       report.PhotoUser
+		by       report.User
 		wantCity bool
 		wantKind fault.Kind
 	}{
-		{"reporter", &f, report.PhotoUser{ID: "ann"}, false, ""},
-		{"reporter who is an official", &f, report.PhotoUser{ID: "ann", Official: true}, false, ""},
-		{"official", &f, report.PhotoUser{ID: "ben", Official: true}, true, ""},
-		{"another resident", &f, report.PhotoUser{ID: "ben"}, false, report.NotReporter},
-		{"nobody, of a report that is nobody's", &erased, report.PhotoUser{}, false, report.NotReporter},
+		{"reporter", &f, report.User{ID: "ann"}, false, ""},
+		{"reporter who is an official", &f, report.User{ID: "ann", Official: true}, false, ""},
+		{"official", &f, report.User{ID: "ben", Official: true}, true, ""},
+		{"another resident", &f, report.User{ID: "ben"}, false, report.NotReporter},
+		{"nobody, of a report that is nobody's", &erased, report.User{}, false, report.NotReporter},
 	} {
-		city, err := tt.by.As(tt.filing)
+		city, err := tt.by.ActsForCity(tt.filing)
 		if city != tt.wantCity || fault.KindOf(err) != tt.wantKind {
 			t.Errorf("%s: city %v, error %v; want %v, kind %q", tt.name, city, err, tt.wantCity, tt.wantKind)
 		}

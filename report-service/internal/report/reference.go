@@ -7,17 +7,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// A report's reference is what people call it on the telephone, such as
-// 7KQ2-M9XB: the last 40 bits of its id in Crockford's base 32, which has no I,
-// L, O and U, because they are heard or read as others. The bits are random, so
-// that it tells neither when a report was filed nor how many were before it.
+// A report's reference identifies it on the telephone, such as 7KQ2-M9XB: the
+// last 40 bits of its id in Crockford's base 32, which omits I, L, O and U
+// because they are easily misheard or misread. The bits are random, so that it
+// reveals neither when a report was filed nor how many there are.
 // src/ui/reference.ts of the page writes it.
 const referenceAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // referenceLetters have five bits each.
 const referenceLetters = 8
 
-// Reference returns what people call the report on the telephone.
+// Reference returns the reference of a report.
 func Reference(id uuid.UUID) string {
 	var bits uint64
 	for _, b := range id[len(id)-referenceLetters*5/8:] {
@@ -30,8 +30,8 @@ func Reference(id uuid.UUID) string {
 	return fmt.Sprintf("%s-%s", letters[:referenceLetters/2], letters[referenceLetters/2:])
 }
 
-// ReferenceOf returns the last ten hexadecimal digits of the ids that have the
-// reference which words are together, however it was split and written.
+// ReferenceOf returns the last ten hexadecimal digits of the ids with the
+// reference that words form together, however it was split and spelled.
 func ReferenceOf(words []string) (suffix string, ok bool) {
 	text := strings.NewReplacer("I", "1", "L", "1", "O", "0").Replace(strings.ToUpper(strings.Join(words, "")))
 	if len(text) != referenceLetters {

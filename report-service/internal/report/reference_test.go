@@ -7,7 +7,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A report is found by its reference, however somebody writes down what he heard. The page's test has the same pairs.
+// A report is found by its reference, however somebody writes it down by ear.
+// The page's test has the same pairs.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	for id, reference := range map[string]string{

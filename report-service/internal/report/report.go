@@ -1,9 +1,10 @@
-// Package report holds the rules about residents' reports: what makes one,
-// how its status moves, and who may vote on it. It knows neither HTTP, nor
-// the database, nor the broker.
+// Package report holds the rules about residents' reports: what a valid report
+// is, how its status changes, and who may vote on it. It depends neither on
+// HTTP, nor on the database, nor on the broker.
 package report
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// The kinds of failures that only reports have.
+// The kinds of faults that only reports have.
 const (
 	OwnReport         fault.Kind = "own report"
 	Closed            fault.Kind = "closed"
@@ -22,7 +23,7 @@ const (
 	StillRunning      fault.Kind = "still running"
 )
 
-// ErrNotFound is the failure that there is no such report.
+// ErrNotFound refuses a request about a report that does not exist.
 var ErrNotFound = fault.New(fault.NotFound, "there is no such report")
 
 // A Privacy says whether the reporter's name is shown beside the report.
@@ -39,7 +40,7 @@ type Category struct {
 	ID          int32
 	Name        string
 	Description string
-	Target      time.Duration // in which the city wants to finish its work on a report; 0 for none
+	Target      time.Duration // in which the city intends to finish its work on a report; 0 for none
 }
 
 // A Position is a place on the globe in WGS 84 degrees.
@@ -47,28 +48,40 @@ type Position struct {
 	Latitude, Longitude float64
 }
 
+// A User is the author of a request; the zero value is somebody who is not
+// signed in.
+type User struct {
+	ID       string
+	Name     string
+	Official bool // whether the role is that of an official
+}
+
+// AsOfficial returns the official that u acts as. Without a name, the id is
+// shown.
+func (u User) AsOfficial() Official { return Official{ID: u.ID, Name: cmp.Or(u.Name, u.ID)} }
+
 // A Reporter is the resident who filed a report.
 type Reporter struct {
 	ID   string
 	Name string
 }
 
-// A Report is what everyone may know of a report. It has no reporter.
+// A Report is the public part of a report. It has no reporter.
 type Report struct {
 	ID          uuid.UUID
 	Title       string
 	Description string
 	Category    Category
-	Position    *Position // nil when the reporter gave none
+	Position    *Position // nil if the reporter gave none
 	Address     string
 	Privacy     Privacy
 	Status      Status
 	Score       int64 // upvotes less downvotes
-	Version     int64 // counts every change that was announced, from 1
+	Version     int64 // counts the announced changes, from 1
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	// HiddenReason says why officials have hidden it; it is empty for one that
-	// everybody sees.
+	// HiddenReason says why officials have hidden it; it is empty for a report
+	// that everybody sees.
 	HiddenReason string
 }
 
@@ -78,17 +91,17 @@ type View struct {
 	ReporterName string      // empty unless the report is public
 	Mine         bool        // whether the reader filed it
 	MyVote       Vote        // the reader's
-	Photos       []uuid.UUID // those that everybody sees, oldest first
+	Photos       []uuid.UUID // ready ones, oldest first
 }
 
-// A Filing is a report together with who filed it. As a whole it stays
-// between here and the database: what leaves is a View or an event.
+// A Filing is a report together with its reporter. As a whole it stays between
+// this package and the database: only Views and events leave.
 type Filing struct {
 	Report
 	Reporter Reporter
 }
 
-// A Draft is what a resident files.
+// A Draft is a report that a resident submits.
 type Draft struct {
 	Title       string
 	Description string
@@ -98,12 +111,12 @@ type Draft struct {
 	Privacy     Privacy
 }
 
-// New files d: a pending report at its first version. Of an anonymous one the
-// reporter's name is dropped here: it is shown to nobody, and so kept nowhere.
+// New files d: a pending report at its first version. The reporter's name of an
+// anonymous report is dropped here: nobody sees it, so it is not stored.
 func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 	title := strings.TrimSpace(d.Title)
 	if title == "" {
-		return Filing{}, fault.NewInvalid("/title", "want more than white space")
+		return Filing{}, fault.NewInvalid("/title", "must not be blank")
 	}
 	if d.Privacy == Anonymous {
 		by.Name = ""
@@ -127,16 +140,16 @@ func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 	}, nil
 }
 
-// An Idempotent makes a request have one effect, however often it is sent.
+// An Idempotent makes a repeated request take effect only once.
 type Idempotent struct {
-	UserID   string         // who sent the request
-	Key      string         // chosen by him
-	Request  [32]byte       // a hash of what was asked
-	Response StoredResponse // what is answered, also to repetitions
+	UserID   string         // of the request's author
+	Key      string         // chosen by the client
+	Request  [32]byte       // a hash of the request's content
+	Response StoredResponse // also for repetitions
 }
 
 // A StoredResponse is the response to a request, kept for its repetitions. Only
-// who gave it can read it.
+// the package that made it can read it.
 type StoredResponse []byte
 
 // View returns f as its reporter sees it.
@@ -148,12 +161,12 @@ func (f *Filing) View() View {
 	return v
 }
 
-// touch notes a change at now that is announced.
+// touch records an announced change at now.
 func (f *Filing) touch(now time.Time) {
 	f.Version++
 	f.UpdatedAt = stored(now)
 }
 
-// stored rounds t to what the database keeps, so that an answer and a later
-// one about the same report do not differ.
+// stored rounds t to the precision of the database, so that an answer and a
+// later one about the same report do not differ.
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -49,10 +49,10 @@ func (s Status) Closed() bool { return s == Resolved || s == Rejected }
 
 // A Change is one entry of a report's history.
 type Change struct {
-	From    Status // empty for the first
+	From    Status // empty for the filing
 	To      Status
 	Note    string
-	By      string // the official; empty for the first
+	By      string // the official; empty for the filing
 	Version int64  // of the report, after the change
 	At      time.Time
 }
@@ -66,8 +66,8 @@ type Move struct {
 	IfMatch Versions // the versions at which it may happen
 }
 
-// Move brings f to another status and returns the entry for its history; ok
-// is false when f is there already, and nothing is to be done.
+// Move brings f to another status and returns the entry for its history; ok is
+// false if f already has the status.
 func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) {
 	if !m.IfMatch.Has(f.Version) {
 		return Change{}, false, m.IfMatch.stale(f.Version)
@@ -87,7 +87,7 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	}
 	note := strings.TrimSpace(m.Note)
 	if note == "" && legal[i].NoteRequired {
-		return Change{}, false, fault.NewInvalid("/note", "mandatory when a report is rejected or reopened")
+		return Change{}, false, fault.NewInvalid("/note", "must not be blank when a report is rejected or reopened")
 	}
 	from := f.Status
 	f.Status = m.To

@@ -13,7 +13,7 @@ import (
 // The zero value has all of them.
 type Versions struct {
 	only []int64
-	some bool // whether only counts
+	some bool // whether the set is limited to only
 	weak bool // whether a weak tag was among them, which matches nothing
 }
 
@@ -23,20 +23,19 @@ func VersionOnly(v int64) Versions { return Versions{only: []int64{v}, some: tru
 // Has reports whether v is in the set.
 func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
 
-// stale is the refusal of a change for which the report, which is at version,
-// is at the wrong one.
+// stale refuses a change because the report is at another version.
 func (s Versions) stale(version int64) error {
 	if s.weak {
-		return fault.New(Stale, `a weak tag (W/…) matches no version; send the ETag as it was answered, such as "3"`)
+		return fault.New(Stale, `a weak tag (W/…) matches no version; send the ETag of the answer, such as "3"`)
 	}
-	return fault.New(Stale, fmt.Sprintf("the report is at version %d by now", version))
+	return fault.New(Stale, fmt.Sprintf("the report is now at version %d", version))
 }
 
 // ETag returns the entity tag of a report at version v.
 func ETag(v int64) string { return `"` + strconv.FormatInt(v, 10) + `"` }
 
-// ParseIfMatch reads an If-Match header (RFC 9110, section 13.1.1). A weak
-// tag, or one that is not ours, is well-formed and matches no version.
+// ParseIfMatch reads an If-Match header (RFC 9110, section 13.1.1). A weak or
+// foreign tag is valid and matches no version.
 func ParseIfMatch(header string) (Versions, error) {
 	if strings.TrimSpace(header) == "*" {
 		return Versions{}, nil
@@ -45,10 +44,10 @@ func ParseIfMatch(header string) (Versions, error) {
 	for rest := header; ; {
 		tag, weak, after, ok := cutTag(rest)
 		if !ok {
-			return Versions{}, fmt.Errorf(`want * or entity tags joined by commas, such as "3"`)
+			return Versions{}, fmt.Errorf(`must be * or entity tags joined by commas, such as "3"`)
 		}
 		set.weak = set.weak || weak
-		// Only what ETag would write: "03" or "+3" is another tag than "3".
+		// Only in the form of ETag: "03" and "+3" are other tags than "3".
 		if v, err := strconv.ParseInt(tag, 10, 64); err == nil && !weak && strconv.FormatInt(v, 10) == tag {
 			set.only = append(set.only, v)
 		}
@@ -56,7 +55,7 @@ func ParseIfMatch(header string) (Versions, error) {
 			return set, nil
 		}
 		if after[0] != ',' {
-			return Versions{}, fmt.Errorf("want a comma between entity tags")
+			return Versions{}, fmt.Errorf("must have a comma between entity tags")
 		}
 		rest = after[1:]
 	}

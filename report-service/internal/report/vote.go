@@ -6,10 +6,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// A Vote is what a resident thinks of a report, as a number.
+// A Vote is a resident's vote on a report, as a number.
 type Vote int8
 
-// The votes; None is that of who has not voted.
+// The votes; None stands for no vote.
 const (
 	Downvote Vote = -1
 	None     Vote = 0
@@ -24,13 +24,13 @@ type Ballot struct {
 }
 
 // Vote changes the voter's vote from before to that of the ballot, and the
-// score with it; ok is false when both are the same, and nothing is to be done.
+// score with it; ok is false if both are the same.
 //
 // A withdrawn vote is not announced, so it leaves the version as it is.
 func (f *Filing) Vote(b Ballot, before Vote, now time.Time) (ok bool, err error) {
 	switch {
 	case b.Voter == f.Reporter.ID:
-		return false, fault.New(OwnReport, "you filed this report, and cannot vote on it")
+		return false, fault.New(OwnReport, "you filed this report, so you cannot vote on it")
 	case f.Status.Closed():
 		return false, fault.New(Closed, "the report is "+string(f.Status)+", and takes no votes")
 	case !b.IfMatch.Has(f.Version):

@@ -16,31 +16,31 @@ type Official struct {
 	Name string
 }
 
-// A Department is a part of the city that works on reports.
+// A Department is a part of the city's administration.
 type Department struct {
 	ID         int32
 	Name       string
 	Categories []int32 // whose reports it gets, unless an official assigns them
 }
 
-// CheckDepartments returns what is wrong with departments as the whole of a
-// city's.
+// CheckDepartments returns what is wrong with departments as the complete list
+// of a city.
 func CheckDepartments(departments []Department) error {
 	ids, names, categories := make(map[int32]bool), make(map[string]bool), make(map[int32]bool)
 	for i, d := range departments {
 		at := fmt.Sprintf("/departments/%d/", i)
 		switch {
 		case d.Name == "":
-			return fault.NewInvalid(at+"name", "want more than white space")
+			return fault.NewInvalid(at+"name", "must not be blank")
 		case ids[d.ID]:
-			return fault.NewInvalid(at+"id", "another department has it")
+			return fault.NewInvalid(at+"id", "is already used by another department")
 		case names[d.Name]:
-			return fault.NewInvalid(at+"name", "another department has it")
+			return fault.NewInvalid(at+"name", "is already used by another department")
 		}
 		ids[d.ID], names[d.Name] = true, true
 		for j, category := range d.Categories {
 			if categories[category] {
-				return fault.NewInvalid(fmt.Sprintf("%scategory_ids/%d", at, j), "another department has it")
+				return fault.NewInvalid(fmt.Sprintf("%scategory_ids/%d", at, j), "is already used by another department")
 			}
 			categories[category] = true
 		}
@@ -51,23 +51,23 @@ func CheckDepartments(departments []Department) error {
 // An Assignment says who works on a report.
 type Assignment struct {
 	Assignee   *Official // nil for nobody
-	Department int32     // 0 for the one that gets the category's reports
+	Department int32     // 0 for the department of the category
 }
 
-// A Task is a report as officials find it in their queue. It has no
-// description, which the queue does not show.
+// A Task is a report in the officials' queue. It has no description, which the
+// queue does not show.
 type Task struct {
 	Report
 	Assignee   *Official   // nil for nobody
 	Department *Department // in charge, assigned or by category; nil for none
-	Routed     bool        // whether the category decided about the department
+	Routed     bool        // whether the department is that of the category
 	Notes      int64       // internal notes
 	Original   *uuid.UUID  // of which it is a duplicate; nil for none
-	DueAt      *time.Time  // until when the work is to be finished; nil for no time
-	Overdue    int         // how many times that time is over, up to 3
+	DueAt      *time.Time  // when the work is to be finished; nil without a deadline
+	Overdue    int         // how many targets late, up to 3
 	Waiting    bool        // whether the city waits for the resident
-	Photos     []uuid.UUID // those that everybody sees, oldest first
-	Abuse      int64       // complaints of residents, which no official has settled
+	Photos     []uuid.UUID // ready ones, oldest first
+	Abuse      int64       // complaints that no official has settled
 }
 
 // A Queue is a part of the officials' list.
@@ -76,7 +76,7 @@ type Queue struct {
 	Next  *Cursor // nil on the last
 }
 
-// An ActKind is something that officials do to a report.
+// An ActKind is a kind of act of an official on a report.
 type ActKind string
 
 // The kinds of acts.
@@ -88,39 +88,38 @@ const (
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
 
-	WaitedFor   ActKind = "wait"    // for the resident
-	WaitedNot   ActKind = "no_wait" // any more
-	FellOverdue ActKind = "overdue" // by itself
+	StartedWaiting ActKind = "wait"    // for the resident
+	StoppedWaiting ActKind = "no_wait" // for the resident
+	BecameOverdue  ActKind = "overdue" // without an official
 
 	AddedPhoto    ActKind = "add_photo"
-	ShowedPhoto   ActKind = "show_photo" // that was held
+	ShowedPhoto   ActKind = "show_photo" // a held one
 	RemovedPhoto  ActKind = "remove_photo"
 	RedactedPhoto ActKind = "redact_photo"
 
 	HidReport      ActKind = "hide"
 	ShowedReport   ActKind = "unhide" // again
 	RedactedWords  ActKind = "redact"
-	DismissedAbuse ActKind = "dismiss_abuse" // what residents complained about is no abuse
+	DismissedAbuse ActKind = "dismiss_abuse" // the complaints were unfounded
 
 	HidComment    ActKind = "hide_comment"
 	ShowedComment ActKind = "show_comment" // again
 )
 
-// An Act is something that an official did to a report. Only officials may
-// know of it.
+// An Act is an act of an official on a report. Only officials see it.
 type Act struct {
 	At         time.Time
 	By         Official
 	Kind       ActKind
-	Text       string      // the note, or why it waits, is hidden or was redacted, or the level at which it fell overdue
+	Text       string      // the note, or why it waits, is hidden or was redacted, or the overdue level
 	Status     Status      // to which it was moved
 	Assignee   *Official   // to whom it was assigned, nil for nobody
-	Department *Department // likewise, nil for that of the category
-	Original   *uuid.UUID  // of which it was called a duplicate
+	Department *Department // likewise, nil for the category's
+	Original   *uuid.UUID  // of which it was marked as a duplicate
 }
 
-// Work is what officials know of a report, beside what everyone does.
-type Work struct {
+// TaskDetails is what officials know about a report.
+type TaskDetails struct {
 	Task
 	Acts       []Act       // oldest first
 	Duplicates []uuid.UUID // oldest first
@@ -133,12 +132,12 @@ type BulkMove struct {
 	To      Status
 	Note    string
 	Reports []uuid.UUID
-	Refused []uuid.UUID // those that were not moved; nil if the end is not known
+	Refused []uuid.UUID // reports that were not moved; nil if the move did not end
 }
 
-// A Share is how many reports have the same status, category, department and
+// A GroupCount is how many reports share a status, category, department and
 // assignee.
-type Share struct {
+type GroupCount struct {
 	Status     Status
 	Category   int32
 	Department int32 // 0 for none
@@ -146,25 +145,25 @@ type Share struct {
 	Count      int64
 }
 
-// An Interval is the length of a period that numbers are about.
+// An Interval is the length of the periods of figures.
 type Interval string
 
 // The intervals.
 const (
 	Day   Interval = "day"
-	Week  Interval = "week" // which begins on Monday
+	Week  Interval = "week" // begins on Monday
 	Month Interval = "month"
 )
 
-// A Number is how many reports of a category were filed in a period, and how
+// A PeriodCounts is how many reports of a category were filed in a period, and how
 // many were resolved and rejected in it, whenever they were filed.
-type Number struct {
+type PeriodCounts struct {
 	Begin                     time.Time // of the period, in UTC
 	Category                  int32
 	Filed, Resolved, Rejected int64
 }
 
-// Counts say how many reports each choice of a filter would show, with the
+// Counts are how many reports each choice of a filter would show, with the
 // other filters as they are.
 type Counts struct {
 	Total       int64 // with all filters
@@ -174,9 +173,9 @@ type Counts struct {
 	Assignees   map[Official]int64
 }
 
-// Count counts shares, which keep to those parts of f that are no choice
-// counted here.
-func Count(f Filter, shares []Share) Counts {
+// Count sums shares. They already match those parts of f that are not counted
+// here.
+func Count(f Filter, shares []GroupCount) Counts {
 	c := Counts{
 		Statuses: make(map[Status]int64), Categories: make(map[int32]int64),
 		Departments: make(map[int32]int64), Assignees: make(map[Official]int64),

@@ -13,7 +13,7 @@ import (
 func TestCount(t *testing.T) {
 	t.Parallel()
 	olga := report.Official{ID: "olga", Name: "Olga"}
-	shares := []report.Share{
+	shares := []report.GroupCount{
 		{Status: report.Pending, Category: 1, Department: 7, Count: 1},
 		{Status: report.Pending, Category: 2, Department: 7, Assignee: olga, Count: 10},
 		{Status: report.Resolved, Category: 2, Department: 7, Assignee: olga, Count: 100},

@@ -18,8 +18,8 @@ const (
 	// unevenInterval is how often a replica renews while it owns more or fewer
 	// shards than its share: those who own too many need a moment to drain.
 	unevenInterval = time.Second
-	// disconnectedGrace is how long a replica without a broker keeps its shards,
-	// so that a mere reconnect moves nothing. Then others may try.
+	// disconnectedGrace is how long a replica without a broker keeps its
+	// shards, so that a mere reconnect moves no shards. Then others may try.
 	disconnectedGrace = 10 * time.Second
 	// renewTimeout bounds one exchange with the database. A later answer would
 	// not extend the lease by much.
@@ -29,14 +29,14 @@ const (
 	// deathCheckInterval is how often a replica checks whether another has died.
 	deathCheckInterval = 400 * time.Millisecond
 	// deadAfter is how long a replica must be without its session with the
-	// database to count as dead. One that lives has a new session before.
+	// database to count as dead. A living one has a new session before.
 	deadAfter = 700 * time.Millisecond
 	// reconnectGrace is how long after its own connection a replica counts no
 	// other as dead that it has not seen since: a restart of the database ends all
 	// sessions at once.
 	reconnectGrace = 5 * time.Second
 	// sessionGrace is how long a replica publishes without its session. It is
-	// below deadAfter: by then its shards may be another's.
+	// below deadAfter: after that another may own its shards.
 	sessionGrace = 500 * time.Millisecond
 	// freedChannel is where a replica notifies the others of shards that it
 	// released. A NOTIFY takes a lock at commit that all sessions share; there
@@ -50,14 +50,14 @@ type Config struct {
 	Database *pgx.ConnConfig
 	ID       uuid.UUID     // of this replica
 	Lease    time.Duration // how long a lease lasts in the database
-	Margin   time.Duration // how much earlier this replica counts it as over
+	Margin   time.Duration // how much earlier this replica regards it as expired
 	Log      zerolog.Logger
 }
 
 // A Coordinator keeps this replica's share of the shards: as many as are fair
 // among the living replicas that have a broker. The rows of relay_shards are
 // the only truth, and the server's clock alone ends a lease there; here, a
-// lease counts from the moment before it was asked for.
+// lease counts from the moment before it was requested.
 type Coordinator struct {
 	cfg    Config
 	leases *Leases
@@ -66,7 +66,7 @@ type Coordinator struct {
 	// there is one.
 	disconnectedSince atomic.Int64
 
-	// What follows is Run's alone.
+	// The fields below belong to Run.
 	conn          *pgx.Conn // its own: a busy pool must not cost a lease
 	connectedAt   time.Time
 	holdsLock     bool
@@ -83,7 +83,7 @@ func NewCoordinator(cfg Config, leases *Leases) *Coordinator {
 	return c
 }
 
-// SetConnected notes whether there is a connection to publish on.
+// SetConnected records whether there is a connection to publish on.
 func (c *Coordinator) SetConnected(connected bool) {
 	if connected {
 		c.disconnectedSince.Store(0)
@@ -97,7 +97,7 @@ func (c *Coordinator) SetConnected(connected bool) {
 }
 
 // Run keeps the share until ctx ends, and then releases everything at once: no
-// row may be in progress by then.
+// row may be in progress then.
 func (c *Coordinator) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, err := c.renewOnce(ctx)
@@ -147,7 +147,7 @@ func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) (due
 		case err != nil && ctx.Err() == nil:
 			c.disconnect(ctx)
 			return true
-		case err != nil: // the end of ctx leaves the connection as it is
+		case err != nil: // as the last step of ctx leaves the connection as it is
 			return woken.Load()
 		case freed.PID != c.conn.PgConn().PID():
 			return true
@@ -156,8 +156,8 @@ func (c *Coordinator) waitUntilDue(ctx context.Context, wait time.Duration) (due
 }
 
 // freedByDeath frees the shards of replicas that have died, and reports whether
-// a renewal is due for it. A replica that is alone asks nothing: an idle relay
-// should cost the database next to nothing.
+// a renewal is due for it. A replica that is alone does not check: an idle
+// relay should cost the database next to nothing.
 func (c *Coordinator) freedByDeath(ctx context.Context) bool {
 	if c.conn == nil || c.others == 0 {
 		return false
@@ -181,8 +181,8 @@ func (c *Coordinator) disconnect(ctx context.Context) {
 	c.leases.endBy(time.Now().Add(sessionGrace))
 }
 
-// renewOnce renews the leases, releases what is too much and acquires what is
-// missing, and returns when to do so again.
+// renewOnce renews the leases, releases surplus shards and acquires missing
+// ones, and returns when to do so again.
 func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
@@ -225,7 +225,7 @@ func (c *Coordinator) renewOnce(ctx context.Context) (next time.Duration, err er
 	if owned != share {
 		next = min(next, unevenInterval)
 	}
-	if seen.nextExpiry > 0 { // another's lease may end without being renewed
+	if seen.nextExpiry > 0 { // the lease of another replica may end without being renewed
 		next = min(next, seen.nextExpiry+time.Millisecond)
 	}
 	return next, nil
@@ -245,16 +245,16 @@ func (c *Coordinator) releaseAll(ctx context.Context) error {
 }
 
 // deregister releases every shard and leaves the members. No row is in
-// progress any more.
+// progress.
 func (c *Coordinator) deregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	c.leases.clear() // before the shards can be another's
+	c.leases.clear() // before another can own the shards
 	err := c.connect(ctx)
 	if err == nil {
-		defer c.conn.Close(ctx) // the end
+		defer c.conn.Close(ctx) // as the last step
 		// In one statement: a deadline between two would leave a member without
-		// shards, for whom the others keep a share free.
+		// shards, for which the others keep a share free.
 		err = c.releaseAndNotify(ctx, `
 			with gone as (delete from relay_members where member = $1)
 			update relay_shards set owner = null, lease_until = null where owner = $1`, c.cfg.ID)

@@ -141,7 +141,7 @@ func TestBrokenSessionMovesNothing(t *testing.T) {
 	eventually.True(t, "its shards", func() bool { return owned(t, pool, m.id)+owned(t, pool, other.id) == 16 && m.leases.Valid() })
 	var epoch int64
 	if err := pool.QueryRow(t.Context(), `select max(epoch) from relay_shards where owner = $1`, m.id).Scan(&epoch); err != nil || epoch != 1 {
-		t.Errorf("epoch %d (error %v), want 1: the shards were another's meanwhile", epoch, err)
+		t.Errorf("epoch %d (error %v), want 1: another owned the shards in between", epoch, err)
 	}
 }
 

@@ -14,7 +14,7 @@ type Lease struct {
 }
 
 // Leases are the leases of this replica, as far as it knows: written by the
-// Coordinator, asked by the relay before every publish.
+// Coordinator, checked by the relay before every publish.
 //
 //	          acquire                   surplus, or no broker
 //	free ───────────────► active ──────────────────────────► releasing
@@ -24,11 +24,11 @@ type Lease struct {
 //	 │◄──── expired ──────┴─────────────────────────────────────┘ │
 //	 │◄──── released, when no row is in progress ─────────────────┘
 //
-// Rows of an active lease are read and published. Of a releasing one, nothing
-// more is published, and what is in flight is waited for. All leases of a
-// replica expire together: when it could not renew them in time, or half a
-// second after it lost its session with the database. Valid is false then,
-// before the shards can be another's.
+// Rows of an active lease are read and published. For a releasing one, nothing
+// more is published, and rows in flight are awaited. All leases of a replica
+// expire together: when it could not renew them in time, or half a second after
+// it lost its session with the database. Valid is false then, before another
+// can own the shards.
 type Leases struct {
 	changed chan struct{} // holds a value after every change
 
@@ -49,9 +49,9 @@ func NewLeases() *Leases {
 	return &Leases{changed: make(chan struct{}, 1), owned: make(map[int16]*ownedShard)}
 }
 
-// Renew replaces what is owned, until the given time. A lease that was held
-// before goes on undisturbed: most renewals change nothing, and then Changed
-// stays silent.
+// Renew replaces the leases, until the given time. A lease that was held before
+// continues undisturbed: most renewals change nothing, and do not signal
+// Changed.
 func (l *Leases) Renew(leases []Lease, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Leases) endBy(end time.Time) {
 	}
 }
 
-// add notes leases that were acquired after the last Renew, and end with it.
+// add adds leases that were acquired after the last Renew, and end with it.
 func (l *Leases) add(leases []Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,9 +91,9 @@ func (l *Leases) add(leases []Lease) {
 	l.notifyLocked()
 }
 
-// setReleasing makes n leases releasing, those that are so already included,
-// and the others active. It takes the highest shards always, because otherwise
-// each renewal would begin to drain different ones.
+// setReleasing makes n leases releasing, including those that are releasing
+// already, and the others active. It always takes the highest shards, because
+// otherwise each renewal would begin to drain different ones.
 func (l *Leases) setReleasing(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +111,8 @@ func (l *Leases) setReleasing(n int) {
 }
 
 // takeDrained removes the releasing leases that have no row in progress, and
-// returns their shards. They are removed before the database knows, so that
-// nothing can be published between its commit and its answer.
+// returns their shards. They are removed before the database is updated, so
+// that nothing can be published between its commit and its answer.
 func (l *Leases) takeDrained() []int16 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *Leases) clear() {
 	l.notifyLocked()
 }
 
-// Changed holds a value after leases came or went.
+// Changed holds a value after leases were added or removed.
 func (l *Leases) Changed() <-chan struct{} { return l.changed }
 
 // Active returns the active leases, by shard.
@@ -201,7 +201,8 @@ func (l *Leases) End(lease Lease) {
 	}
 }
 
-// MayPublish reports whether a row for which Begin was called may go out now.
+// MayPublish reports whether a row for which Begin was called may be published
+// now.
 func (l *Leases) MayPublish(lease Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +217,7 @@ func (l *Leases) Valid() bool {
 	return notExpired(l.validUntil)
 }
 
-// ValidUntil returns until when publishing is allowed.
+// ValidUntil returns when publishing must stop.
 func (l *Leases) ValidUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,13 +2,13 @@
 // each shard to one replica, and keeps this replica's fair share.
 //
 // It promises that a shard has one owner at a time, by the database's clock;
-// that a replica counts its leases as over well before the database does; that
-// a shard is given to another only when none of its rows is in progress here;
-// and that the shards of a replica that stops or dies find a new owner within
-// two seconds, within seven if a restart of the database ends its session first,
-// and those of one that hangs when its lease ends.
+// that a replica regards its leases as expired well before the database does;
+// that a shard is given to another only when none of its rows is in progress
+// here; and that the shards of a replica that stops or dies find a new owner
+// within two seconds, within seven if a restart of the database ends its
+// session first, and those of one that hangs when its lease ends.
 //
-// A replica shows that it lives by an advisory lock in its session with the
+// A replica shows that it is alive by an advisory lock in its session with the
 // database. The server frees it as soon as the process is gone. A session may
 // also break while the process lives: so a replica without one publishes for
 // half a second at most, and the others wait longer than that. If both were

@@ -28,9 +28,9 @@ func (c *Coordinator) connect(ctx context.Context) error {
 	return nil
 }
 
-// holdLock takes the advisory lock that shows the others that this process
-// lives. The one of an earlier connection may be held a little longer: then the
-// next renewal tries again.
+// holdLock takes the advisory lock that shows the others that this process is
+// alive. An earlier connection may hold it a little longer: then the next
+// renewal tries again.
 func (c *Coordinator) holdLock(ctx context.Context) error {
 	if c.holdsLock {
 		return nil
@@ -46,9 +46,10 @@ func (c *Coordinator) holdLock(ctx context.Context) error {
 func sessionLock(member uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(member[8:])) }
 
 // releaseDead frees the shards of members whose session with the database has
-// ended, and reports whether there were any. A member that lives connects again
-// at once: only one that is seen without its lock for deadAfter is dead. Just after
-// a restart of the database that is so only of those that have connected again.
+// ended, and reports whether there were any. A living member connects again at
+// once: only one that is without its lock for deadAfter is dead. Just after a
+// restart of the database that applies only to members that have connected
+// again.
 func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error) {
 	rows, err := c.conn.Query(ctx, `
 		select member, pg_try_advisory_xact_lock_shared(session_lock) from relay_members
@@ -101,17 +102,17 @@ func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error
 	return released, nil
 }
 
-// A membership is what a renewal saw: this replica among the others.
+// A membership is the result of a renewal: this replica among the others.
 type membership struct {
 	leases     []Lease       // this replica's, renewed
-	free       int           // shards without an owner, or whose lease has ended
-	nextExpiry time.Duration // until the first of the others' leases ends, 0 if they have none
+	free       int           // shards without an owner, or with an expired lease
+	nextExpiry time.Duration // until the first lease of the others ends, 0 without one
 	others     int           // other living replicas
 	rank       int           // how many of them come before this one
 }
 
-// share is how many shards this replica should own. Together the shares are
-// all shards: where they do not divide evenly, the first members get one more.
+// share is how many shards this replica should own. The shares add up to all
+// shards: if they do not divide evenly, the first members get one more.
 func (m membership) share() int {
 	members := m.others + 1
 	share := Count / members
@@ -128,9 +129,9 @@ func (m membership) share() int {
 // Each time it reads from pg_locks whether this session holds the lock: a pooler
 // may run a statement in another session than the one before.
 //
-// What a statement changes is not visible to the select beside it. So the
-// renewed leases are known by returning, and this replica, which may not be
-// among the members yet, is left out of their number and added in share.
+// A statement's changes are not visible to the select beside it. So the renewed
+// leases come from returning, and this replica, which may not be among the
+// members yet, is left out of their number and added in share.
 func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 	rows, err := c.conn.Query(ctx, `
 		with alive as (
@@ -178,7 +179,7 @@ func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 	return seen, nil
 }
 
-// acquire leases up to n free shards, each in a new epoch. Those that another
+// acquire leases up to n free shards, each in a new epoch. Shards that another
 // replica acquires at the same moment are left to it.
 func (c *Coordinator) acquire(ctx context.Context, n int) ([]Lease, error) {
 	rows, err := c.conn.Query(ctx, `
@@ -202,8 +203,8 @@ func (c *Coordinator) acquire(ctx context.Context, n int) ([]Lease, error) {
 }
 
 // releaseShards frees drained shards, so that another replica may acquire them
-// at once. It frees only what is still this replica's: after a lease that
-// ended, a shard may be another's.
+// at once. It frees only shards that this replica still owns: after its lease
+// ended, another may own a shard.
 func (c *Coordinator) releaseShards(ctx context.Context, drained []int16) error {
 	if len(drained) == 0 {
 		return nil

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,17 +9,17 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Numbers counts what happened from FiledFrom on and before FiledTo to the
+// CountOverTime counts what happened from FiledFrom on and before FiledTo to the
 // reports that the rest of filter lets pass, by period and category, the
 // earliest first. Periods in which nothing happened are left out.
-func (s *Store) Numbers(ctx context.Context, filter report.Filter, interval report.Interval) ([]report.Number, error) {
+func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, interval report.Interval) ([]report.PeriodCounts, error) {
 	from, to := filter.FiledFrom, filter.FiledTo
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q := query{args: []any{string(interval), from, to}}
 	q.filter(filter)
 	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
 	// The first entry of a report's history is its filing.
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
 		select date_trunc($1, h.changed_at at time zone 'UTC') as begins, r.category_id,
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
@@ -29,12 +28,4 @@ func (s *Store) Numbers(ctx context.Context, filter report.Filter, interval repo
 		  and (h.from_status is null or h.to_status in ('resolved', 'rejected'))
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
-	if err != nil {
-		return nil, fmt.Errorf("count over time: %w", err)
-	}
-	numbers, err := pgx.CollectRows(rows, pgx.RowToStructByPos[report.Number])
-	if err != nil {
-		return nil, fmt.Errorf("count over time: %w", err)
-	}
-	return numbers, nil
 }

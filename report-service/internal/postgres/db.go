@@ -1,0 +1,180 @@
+// Package postgres keeps reports, votes and their history, and the outbox
+// rows that announce each change.
+//
+// It promises that a change and its announcement are one transaction: neither
+// can exist without the other. A change takes the lock on the report's row
+// before its outbox row is numbered, so that within a report the order of the
+// outbox is the order of the commits.
+//
+// Each subject has a type of its own: Reports, Comments, Photos and so on. All
+// of them change reports through the DB that they share.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+// A DB is the reports database.
+type DB struct {
+	pool       *pgxpool.Pool
+	keys       *event.Keyring // seals recipients; secrets of other uses derive from it
+	hashKeys   [][]byte       // of idempotency keys, the current one first
+	committer  *committer
+	categories cached[map[int32]report.Category]
+	calendar   cached[calendar.Calendar]
+	ends       chan struct{} // holds a value while duplicates may have to follow their original
+}
+
+// NewDB returns the database behind pool. The keyring seals the recipient of
+// each announcement, and hashes idempotency keys. After a commit that wrote
+// outbox rows, committed is called with their shards, to wake the relay; it must
+// not block.
+func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *DB {
+	return &DB{
+		pool: pool, keys: keys,
+		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
+		committer: newCommitter(pool, keys, committed),
+		ends:      make(chan struct{}, 1),
+	}
+}
+
+// Run writes the changes of Reports and Comments that residents wait for. It
+// returns once ctx has ended and those that it has taken are written, so it has
+// to end after the requests that it serves.
+func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
+
+// change changes a report, hidden or not, in a transaction of its own: it locks
+// the report, waiting for the lock, calls decide, writes the rows that decide
+// added, commits, and wakes the relay. Every change that does not go through
+// the committer goes through here, so that none of these steps can be
+// forgotten.
+func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
+	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return decide(tx, l, w)
+	})
+}
+
+// transaction is change for decisions that find and lock their reports
+// themselves.
+func (db *DB) transaction(ctx context.Context, decide func(tx pgx.Tx, w *writeBatch) error) error {
+	w := db.newWrites()
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		if err := decide(tx, w); err != nil {
+			return err
+		}
+		return w.send(ctx, tx)
+	})
+	if err == nil {
+		w.wake(db.committer.committed)
+	}
+	return err
+}
+
+// newWrites returns an empty batch for a transaction that the caller commits:
+// the caller sends the batch before, and wakes the relay afterwards.
+func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys} }
+
+// lockReport locks the row of a report, hidden or not, and waits for it.
+func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
+	r := newReadBatch(true)
+	l := r.lock(id)
+	var b pgx.Batch
+	r.queue(&b)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, fmt.Errorf("lock report: %w", err)
+	}
+	if !l.found {
+		return nil, report.ErrNotFound
+	}
+	return l, nil
+}
+
+// send writes the rows in a transaction that was begun elsewhere.
+func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
+	var b pgx.Batch
+	w.queue(&b)
+	if b.Len() == 0 {
+		return nil
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("write changes: %w", err)
+	}
+	return nil
+}
+
+// wake calls committed with the shards that have messages. The transaction must
+// be committed.
+func (w *writeBatch) wake(committed func(shards.Set)) {
+	var written shards.Set
+	for _, r := range w.outbox {
+		written = written.Add(r.shard)
+	}
+	if written != 0 {
+		committed(written)
+	}
+}
+
+// collect returns all rows of a query, each read by scan; what describes the
+// query in errors.
+func collect[T any](ctx context.Context, q interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, what string, scan pgx.RowToFunc[T], sql string, args ...any,
+) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	var all []T
+	if err == nil {
+		all, err = pgx.CollectRows(rows, scan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return all, nil
+}
+
+// A cached value spares each request a query for what rarely changes.
+type cached[T any] struct {
+	mu     sync.Mutex
+	value  T
+	readAt time.Time
+}
+
+// get returns the value as it was within life, reading it if necessary. Callers
+// share it and must not change it.
+func (c *cached[T]) get(ctx context.Context, life time.Duration, read func(context.Context) (T, error)) (T, error) {
+	c.mu.Lock()
+	value, fresh := c.value, time.Since(c.readAt) < life
+	c.mu.Unlock()
+	if fresh {
+		return value, nil
+	}
+	value, err := read(ctx)
+	if err == nil {
+		c.mu.Lock()
+		c.value, c.readAt = value, time.Now()
+		c.mu.Unlock()
+	}
+	return value, err
+}
+
+// drop empties the cache; the next get reads the value.
+func (c *cached[T]) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readAt = time.Time{}
+}

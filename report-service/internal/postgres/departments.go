@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Departments returns all departments with the categories whose reports they
+// get, by id.
+func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error) {
+	return collect(ctx, s.db.pool, "select departments", pgx.RowToStructByPos[report.Department], `
+		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
+		from departments d order by d.id`)
+}
+
+// SetDepartments replaces all departments, and which of them get the reports of
+// which categories. What was assigned to one that is gone is its category's
+// again.
+func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department) error {
+	ids := make([]int32, len(departments))
+	names := make([]string, len(departments))
+	var categories, owners []int32
+	for i, d := range departments {
+		ids[i], names[i] = d.ID, d.Name
+		for _, category := range d.Categories {
+			categories, owners = append(categories, category), append(owners, d.ID)
+		}
+	}
+	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		// One at a time: two of them would mix. Readers go on.
+		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
+			return fmt.Errorf("lock departments: %w", err)
+		}
+		var known int
+		err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known)
+		if err != nil {
+			return fmt.Errorf("select categories: %w", err)
+		}
+		if known != len(categories) {
+			return fault.NewInvalid("/departments", "want categories that exist")
+		}
+		var replace pgx.Batch
+		replace.Queue(`delete from departments where id <> all($1)`, ids)
+		// Names may be swapped: they are unique, so first each gets one that nobody
+		// can choose.
+		replace.Queue(`update departments set name = chr(1) || id`)
+		replace.Queue(`
+			insert into departments (id, name) select * from unnest($1::int[], $2::text[])
+			on conflict (id) do update set name = excluded.name`, ids, names)
+		replace.Queue(`
+			update categories c set department_id = r.department_id
+			from (
+				select c.id, r.department_id from categories c
+				left join unnest($1::int[], $2::int[]) as r(id, department_id) on r.id = c.id
+			) r
+			where r.id = c.id and c.department_id is distinct from r.department_id`, categories, owners)
+		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
+			return fmt.Errorf("replace departments: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// A Workbench is the officials' side of reports, which residents do not see.
+type Workbench struct{ db *DB }
+
+// NewWorkbench returns the workbench on db.
+func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
+
+// Details returns what officials know about a report.
+func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
+	rows, err := s.db.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
+	if err != nil {
+		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
+	}
+	task, err := pgx.CollectExactlyOneRow(rows, scanTask)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return report.TaskDetails{}, report.ErrNotFound
+	}
+	if err != nil {
+		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
+	}
+	// The first entry of the history is the filing, which is not an official's
+	// act.
+	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
+		var assignee, assigneeName, department *string
+		var departmentID *int32
+		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status, &assignee, &assigneeName, &departmentID, &department, &a.Original)
+		if assignee != nil {
+			a.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
+		}
+		if departmentID != nil {
+			a.Department = &report.Department{ID: *departmentID, Name: *department}
+		}
+		a.At = a.At.UTC()
+		return a, err
+	}, `
+		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), 'move', h.note, h.to_status, null, null, null::int, null, null::uuid
+		from status_history h left join officials by on by.id = h.changed_by
+		where h.report_id = $1 and h.changed_by is not null
+		union all
+		select a.at, by.id, by.name, a.action, a.text, '', o.id, o.name, d.id, d.name, a.original
+		from report_acts a
+		join officials by on by.id = a.official_id
+		left join officials o on o.id = a.assignee_id
+		left join departments d on d.id = a.department_id
+		where a.report_id = $1
+		order by at`, id)
+	if err != nil {
+		return report.TaskDetails{}, err
+	}
+	duplicates, err := collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
+		`select id from reports where duplicate_of = $1 order by id`, id)
+	if err != nil {
+		return report.TaskDetails{}, err
+	}
+	return report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}, nil
+}
+
+// Assign assigns a report to an official, a department, both or none. An
+// assignment that changes nothing is not recorded.
+func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}
+		if a.Assignee != nil {
+			act.assignee = a.Assignee.ID
+			if _, err := tx.Exec(ctx, namedOfficialSQL, a.Assignee.ID, a.Assignee.Name); err != nil {
+				return fmt.Errorf("insert official: %w", err)
+			}
+		}
+		tag, err := tx.Exec(ctx, `
+			update reports set assignee_id = nullif($2::text, ''), department_id = nullif($3::int, 0)
+			where id = $1 and (assignee_id, department_id) is distinct from (nullif($2::text, ''), nullif($3::int, 0))`,
+			id, act.assignee, act.department)
+		switch {
+		case pgpool.Constraint(err) == "reports_department_id_fkey":
+			return fault.NewInvalid("/department_id", "there is no such department")
+		case err != nil:
+			return fmt.Errorf("assign report: %w", err)
+		case tag.RowsAffected() > 0:
+			w.record(act)
+		}
+		return nil
+	})
+}
+
+// AddNote adds an internal note to a report.
+func (s *Workbench) AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error {
+	return s.db.change(ctx, id, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		w.record(actRow{reportID: id, by: by, kind: report.Noted, text: text})
+		return nil
+	})
+}

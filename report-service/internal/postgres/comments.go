@@ -66,8 +66,8 @@ func (c *commentChange) write(w *writeBatch) error {
 			return nil
 		}
 	}
-	// Whoever filed the report is told also when he wrote the comment himself: a
-	// message that tells nobody would give him away.
+	// The reporter is notified of their own comments, too: a message without a
+	// recipient would give them away as the author.
 	if err := w.enqueue(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (c *commentChange) write(w *writeBatch) error {
 }
 
 // List returns a page of a report's comments as reader may see them, oldest
-// first: those after the cursor, or the first ones without one. One that is hidden
-// is seen by officials, and by whoever wrote it.
+// first: those after the cursor, or the first ones without one. Officials and
+// its author also see a hidden comment.
 func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error) {
 	const visible = `
 		from reports r left join reporters p on p.report_id = r.id
@@ -102,7 +102,7 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 	if after != nil {
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
-	// The report may have been hidden since.
+	// The report may have been hidden since the count.
 	page.Comments, err = collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
 		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
 		v.CreatedAt = v.CreatedAt.UTC()
@@ -125,8 +125,8 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 	return page, nil
 }
 
-// Hide hides a comment from everybody but officials and whoever wrote it.
-// One that is hidden stays so.
+// Hide hides a comment from everybody but officials and its author. A hidden
+// one stays hidden.
 func (s *Comments) Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error {
 	return s.moderate(ctx, reportID, id, report.HidComment, reason, by)
 }
@@ -136,8 +136,8 @@ func (s *Comments) Show(ctx context.Context, reportID, id uuid.UUID, by report.O
 	return s.moderate(ctx, reportID, id, report.ShowedComment, "", by)
 }
 
-// moderate gives a comment another reason for which it is hidden; empty
-// shows it.
+// moderate sets the reason for which a comment is hidden; an empty one shows
+// it.
 func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
 	return s.db.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
@@ -158,27 +158,4 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 		}
 		return w.enqueue(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
-}
-
-// eraseComments takes from comments who wrote them. They stay, and are anonymous.
-func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	ids, err := collect(ctx, tx, "find comments", pgx.RowTo[uuid.UUID],
-		`select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`, userID, limit)
-	if err != nil {
-		return "", 0, err
-	}
-	for _, sql := range []string{
-		// The answers that are kept for repetitions have his name.
-		`delete from idempotency_keys where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any($1::uuid[]::text[])`,
-		`update comments set anonymous = true where id = any($1) and not anonymous`,
-		`delete from commenters where comment_id = any($1)`,
-	} {
-		if _, err := tx.Exec(ctx, sql, ids); err != nil {
-			return "", 0, fmt.Errorf("take the author from comments: %w", err)
-		}
-	}
-	if len(ids) == limit {
-		next = "more"
-	}
-	return next, int64(len(ids)), nil
 }

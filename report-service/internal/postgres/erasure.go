@@ -13,9 +13,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// ErasureSteps returns how a person is erased here. His reports stay, and are
-// nobody's: what links him to them goes. So do his comments. His votes stay, each under a name of its
-// own that was never anybody's, so that the scores still add up.
+// ErasureSteps returns the steps that erase a person here. Reports and comments
+// are kept, with every link to their author removed. Votes are kept, each under
+// a new random id, so that the scores still add up.
 func (s *Upkeep) ErasureSteps() []erasure.Step {
 	keys := s.db.keys
 	return []erasure.Step{
@@ -35,7 +35,8 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 			return eraseComplaints(ctx, tx, keys, userID, cursor, limit)
 		}},
 		{Name: "officials", Do: eraseOfficial},
-		// A change that was waiting for a report's lock may know its reporter still.
+		// A change that was waiting for a report's lock may still know the
+		// reporter.
 		{Name: "messages", Pause: workTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseFromOutbox(ctx, tx, keys, userID, cursor, limit)
 		}},
@@ -47,37 +48,45 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 // reportsAtOnce is how many reports are locked at a time.
 const reportsAtOnce = 100
 
-// eraseReports takes from reports who filed them.
+// eraseReports removes the reporter from the person's reports.
 func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
-	ids, err := collect(ctx, tx, "find reports", pgx.RowTo[uuid.UUID],
-		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`, userID, reportsAtOnce)
+	return eraseAuthor(ctx, tx, userID, reportsAtOnce,
+		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`,
+		`select from reports where id = any($1) order by id for no key update`,
+		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
+		`delete from reporters where report_id = any($1)`)
+}
+
+// eraseComments makes a person's comments anonymous: the text stays, and the
+// link to its author is removed.
+func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	return eraseAuthor(ctx, tx, userID, limit,
+		`select comment_id from commenters where commenter_id = $1 order by comment_id limit $2`,
+		`update comments set anonymous = true where id = any($1) and not anonymous`,
+		`delete from commenters where comment_id = any($1)`)
+}
+
+// eraseAuthor removes the author of up to limit rows, whose ids find returns, by
+// statements. Stored answers contain the author's name, and are deleted.
+func eraseAuthor(ctx context.Context, tx pgx.Tx, userID string, limit int, find string, statements ...string) (next string, removed int64, err error) {
+	ids, err := collect(ctx, tx, "find an author's rows", pgx.RowTo[uuid.UUID], find, userID, limit)
 	if err != nil {
 		return "", 0, err
 	}
-	// The answers that are kept for repetitions have his name.
-	_, err = tx.Exec(ctx, `
-		delete from idempotency_keys
-		where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any($1::uuid[]::text[])`, ids)
-	if err != nil {
-		return "", 0, fmt.Errorf("delete idempotency keys: %w", err)
-	}
-	for _, sql := range []string{
-		`select from reports where id = any($1) order by id for no key update`,
-		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
-		`delete from reporters where report_id = any($1)`,
-	} {
+	const answers = `delete from idempotency_keys where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any($1::uuid[]::text[])`
+	for _, sql := range append([]string{answers}, statements...) {
 		if _, err := tx.Exec(ctx, sql, ids); err != nil {
-			return "", 0, fmt.Errorf("take the reporter from reports: %w", err)
+			return "", 0, fmt.Errorf("remove an author: %w", err)
 		}
 	}
-	if len(ids) == reportsAtOnce {
+	if len(ids) == limit {
 		next = "more"
 	}
 	return next, int64(len(ids)), nil
 }
 
 // byReport returns a step that goes through all reports in the order of their
-// ids, because no index leads from a person to what he did: change alters rows
+// ids, because no index leads from a person to their acts: change alters rows
 // of the user $1 that belong to the reports in places.
 func byReport(change string) func(context.Context, pgx.Tx, string, string, int) (string, int64, error) {
 	return func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
@@ -102,14 +111,14 @@ func byReport(change string) func(context.Context, pgx.Tx, string, string, int) 
 	}
 }
 
-// eraseOfficial takes from an official the reports that he has, and his name.
-// What he did is nobody's by then.
+// eraseOfficial unassigns an official's reports and removes their name. The
+// steps before have anonymised their acts.
 func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
 	tag, err := tx.Exec(ctx, `
 		update reports set assignee_id = null
 		where id in (select id from reports where assignee_id = $1 order by id limit $2)`, userID, limit)
 	if err != nil {
-		return "", 0, fmt.Errorf("take reports from an official: %w", err)
+		return "", 0, fmt.Errorf("unassign reports: %w", err)
 	}
 	if tag.RowsAffected() == int64(limit) {
 		return "more", tag.RowsAffected(), nil
@@ -120,14 +129,14 @@ func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 		`delete from officials where id = $1`,
 	} {
 		if _, err := tx.Exec(ctx, sql, userID); err != nil {
-			return "", 0, fmt.Errorf("forget an official: %w", err)
+			return "", 0, fmt.Errorf("delete official: %w", err)
 		}
 	}
 	return "", tag.RowsAffected(), nil
 }
 
-// eraseFromOutbox goes through all messages. Those about the person's reports
-// stay, because others are told of them, and are for nobody any more.
+// eraseFromOutbox goes through all messages. Messages about the person's
+// reports are kept, because others receive them, but lose their recipient.
 func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()
@@ -142,10 +151,10 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	if err != nil {
 		return "", 0, err
 	}
-	him := func(id string) bool { return id == userID }
+	erased := func(id string) bool { return id == userID }
 	for _, m := range messages {
-		payload, named := erasure.Scrub(m.Payload, him)
-		recipient, meant := erasure.Reseal(keys, m.Report, m.Headers[event.RecipientHeader], him)
+		payload, named := erasure.Scrub(m.Payload, erased)
+		recipient, meant := erasure.Reseal(keys, m.Report, m.Headers[event.RecipientHeader], erased)
 		if !named && !meant {
 			continue
 		}
@@ -162,8 +171,8 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	return next, removed, nil
 }
 
-// eraseFromAudit takes an operator's name from what he did, and a person's from
-// the reasons that operators wrote.
+// eraseFromAudit removes an operator's name from their acts, and a person's
+// name from the reasons that operators wrote.
 func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {

@@ -37,7 +37,7 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 }
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
-// nobody sends one for nothing. Add decides.
+// nobody uploads in vain. Add decides.
 func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by report.User) error {
 	var f report.Filing
 	var known bool
@@ -53,25 +53,25 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by
 		return fmt.Errorf("select report: %w", err)
 	}
 	city, err := by.ActsForCity(&f)
-	if err != nil || known { // what is known is compared once its bytes are here
+	if err != nil || known { // a known photo is compared once its bytes are here
 		return err
 	}
 	return report.CheckPhotos(ofReport, today, city)
 }
 
-// photoCountsSQL counts the photos of the report $1 that are there or may come
-// to be, and what the reporter $3 has uploaded within a day. A photo with one of
-// the ids $2 is none of them.
+// photoCountsSQL counts the photos of the report $1 that exist or may come to
+// exist, and the uploads of the reporter $3 within a day. A photo with one of the
+// ids $2 is not counted.
 const photoCountsSQL = `
 	select
 		(select count(*) from photos where report_id = $1 and id <> all($2) and state in ('checking', 'held', 'ready')) as of_report,
 		(select count(*) from photos p join reporters o using (report_id)
 			where o.reporter_id = $3 and p.id <> all($2) and not p.official and p.created_at > now() - interval '1 day') as today`
 
-// Add adds what was uploaded to a report, together with the message by
-// which the worker looks at it. If the same bytes came as the same upload before,
-// nothing changes, added is false, and the photo is as it is by now. Who uploaded
-// it is not kept, unless that was the city.
+// Add adds an upload to a report, together with the message for the worker that
+// checks it. If the same bytes arrived as the same upload before, nothing
+// changes, added is false, and the photo is returned in its present state. The
+// uploader is not stored, unless that is the city.
 func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	ids := s.ids.uploadIDs(u.ID)
@@ -121,8 +121,9 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 	return p, added && err == nil, err
 }
 
-// digestOf returns a keyed hash of an upload: with the hash alone, whoever can
-// read the table and has a file of somebody's would know whether he sent it.
+// digestOf returns a keyed hash of an upload: a plain hash would let anybody
+// who can read the table, and has a person's file, find out whether that person
+// uploaded it.
 func digestOf(key []byte, u report.Upload) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(u.ID[:])
@@ -139,8 +140,7 @@ func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
 	return false
 }
 
-// changePhotos runs do in a transaction that has locked a report, for somebody
-// who may change its photos, and writes what do adds to w.
+// changePhotos changes the photos of a report by do, if by may change them.
 func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(by.Official); err != nil {
@@ -159,8 +159,8 @@ func photoAct(reportID uuid.UUID, by report.User, kind report.ActKind, photo uui
 	return actRow{reportID: reportID, by: by.AsOfficial(), kind: kind, photo: photo}
 }
 
-// List returns the photos of a report that by may know of, oldest first: those
-// that are ready, and whoever may change them all but the removed ones.
+// List returns the photos of a report that by may see, oldest first: the ready
+// ones, and for users who may change them all but the removed ones.
 func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error) {
 	var found bool
 	err := s.db.pool.QueryRow(ctx, `
@@ -172,22 +172,14 @@ func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) (
 	if !found {
 		return nil, report.ErrNotFound
 	}
-	rows, err := s.db.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "select photos", scanPhoto, `
 		select `+photoColumns+` from photos p left join reporters o using (report_id)
 		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
 		order by p.created_at, p.id`, reportID, by.ID, by.Official)
-	if err != nil {
-		return nil, fmt.Errorf("select photos: %w", err)
-	}
-	photos, err := pgx.CollectRows(rows, scanPhoto)
-	if err != nil {
-		return nil, fmt.Errorf("select photos: %w", err)
-	}
-	return photos, nil
 }
 
-// Get returns a photo whose pictures by may see. One of a hidden report counts
-// as held: no cache may keep it.
+// Get returns a photo whose pictures by may see. A photo of a hidden report is
+// returned as held: no cache may keep it.
 func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
 	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from (
@@ -211,21 +203,12 @@ func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.
 
 // Held returns the photos that wait for an official, oldest first.
 func (s *Photos) Held(ctx context.Context, limit int) ([]report.Photo, error) {
-	rows, err := s.db.pool.Query(ctx, `
+	return collect(ctx, s.db.pool, "select photos", scanPhoto, `
 		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select photos: %w", err)
-	}
-	photos, err := pgx.CollectRows(rows, scanPhoto)
-	if err != nil {
-		return nil, fmt.Errorf("select photos: %w", err)
-	}
-	return photos, nil
 }
 
-// Remove takes a photo from a report. One that is held, and that an official
-// removes, is refused, and its uploader is told so. What was removed before stays
-// removed.
+// Remove removes a photo from a report. If an official removes a held photo it
+// is refused, and its uploader is notified. A removed photo stays removed.
 func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
@@ -247,7 +230,7 @@ func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.U
 	})
 }
 
-// Show shows a photo that was held. One that is shown already stays so.
+// Show shows a held photo. A shown one stays as it is.
 func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
 	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
@@ -263,8 +246,8 @@ func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.Use
 	})
 }
 
-// Replace puts a redacted picture in the place of a photo, under an id of
-// its own: caches keep the old one for a year.
+// Replace replaces a photo by its redacted picture, under a new id: caches keep
+// the old one for a year.
 func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error) {
 	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
@@ -281,7 +264,7 @@ func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted r
 			replaced, redacted.ID, redacted.Width, redacted.Height)
 		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, replaced)
 		w.record(photoAct(reportID, by, report.RedactedPhoto, redacted.ID))
-		if redacted.State != report.PhotoReady { // it is held still
+		if redacted.State != report.PhotoReady { // still held
 			return nil
 		}
 		return announceReady(ctx, w, l, redacted.ID)
@@ -289,7 +272,7 @@ func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted r
 	return redacted, err
 }
 
-// announceReady notes that everybody sees a photo from now on.
+// announceReady announces that everybody can see a photo.
 func announceReady(ctx context.Context, w *writeBatch, l *lockedReport, photo uuid.UUID) error {
 	l.ShowPhoto(time.Now())
 	w.update(l)

@@ -2,14 +2,15 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Reports are found and sorted before anything is joined to them: the joins
-// cost a page, and not all that a filter lets pass.
+// Reports are found and sorted before anything is joined to them: only the rows
+// of one page are joined, instead of all that match the filter.
 const (
 	taskSQL = `
 	select r.id, r.title, r.category_id, c.name, r.latitude, r.longitude, r.address,
@@ -48,7 +49,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	return t, err
 }
 
-// Queue returns a page of the reports that filter lets pass, in its order, as
+// Queue returns a page of the reports that match filter, in its order, as
 // officials see them.
 func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
 	var q query
@@ -64,8 +65,9 @@ func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *repo
 	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAtTask(tasks[limit-1])}, nil
 }
 
-// Counts counts what filter, and each other choice of its status, category,
-// department or assignee, lets pass. One pass over an index is enough for all.
+// Counts counts the reports that match filter, and those for each other choice
+// of its status, category, department or assignee. One pass over an index is
+// enough for all.
 func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
 	rest := filter
 	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
@@ -87,4 +89,25 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 		return report.Counts{}, err
 	}
 	return report.Count(filter, shares), nil
+}
+
+// CountOverTime counts the reports that match the rest of filter, by what
+// happened to them from FiledFrom on and before FiledTo: by period and
+// category, the earliest first. Periods in which nothing happened are left out.
+func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, interval report.Interval) ([]report.PeriodCounts, error) {
+	from, to := filter.FiledFrom, filter.FiledTo
+	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
+	q := query{args: []any{string(interval), from, to}}
+	q.filter(filter)
+	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
+	// The first entry of a report's history is its filing.
+	return collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
+		select date_trunc($1, h.changed_at at time zone 'UTC') as begins, r.category_id,
+			count(*) filter (where h.from_status is null),
+			count(*) filter (where h.to_status = 'resolved'),
+			count(*) filter (where h.to_status = 'rejected')
+		from status_history h join reports r on r.id = h.report_id`+q.where()+`
+		  and (h.from_status is null or h.to_status in ('resolved', 'rejected'))
+		group by begins, r.category_id
+		order by begins, r.category_id`, q.args...)
 }

@@ -4,19 +4,55 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
-// Upkeep is what operators do to the database, and what they did to its
-// schedules.
+const (
+	// versionsPerRestore is by how much the versions of all reports rise with a
+	// restore: more than the changes of any report.
+	versionsPerRestore = 1_000_000
+	// startOverRows is how many reports get a new version in one statement.
+	startOverRows = 1000
+)
+
+// Upkeep is what operators need of the database: steps of erasures, restores,
+// and the audit of schedules.
 type Upkeep struct{ db *DB }
 
 // NewUpkeep returns the upkeep of db.
 func NewUpkeep(db *DB) *Upkeep { return &Upkeep{db} }
 
-// AuditSchedule writes what an operator did to a schedule.
+// StartOver raises the versions of all reports above those that were lost. So
+// no version that a client has seen is used again for another state: what
+// clients show is older than every new version, and their changes with If-Match
+// fail until they have read the report again.
+func (s *Upkeep) StartOver(ctx context.Context, restores int) error {
+	for after := uuid.Nil; ; {
+		var found int
+		var last *uuid.UUID
+		err := s.db.pool.QueryRow(ctx, `
+			with places as materialized (
+				select id from reports where id > $1 order by id limit $2
+			), raised as (
+				update reports r set version = r.version % $4 + $3
+				from places p where r.id = p.id and r.version < $3
+			)
+			select count(*), (select id from places order by id desc limit 1) from places`,
+			after, startOverRows, int64(restores)*versionsPerRestore, int64(versionsPerRestore)).Scan(&found, &last)
+		if err != nil {
+			return fmt.Errorf("raise versions: %w", err)
+		}
+		if found < startOverRows {
+			return nil
+		}
+		after = *last
+	}
+}
+
+// AuditSchedule records an operator's act on a schedule.
 func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
 	_, err := tx.Exec(ctx, `
 		insert into schedule_audit (actor, action, schedule, period, reason) values ($1, $2, $3, $4, $5)`,
@@ -27,7 +63,7 @@ func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act)
 	return nil
 }
 
-// ScheduleAudit returns what operators did to schedules, the latest first.
+// ScheduleAudit returns the operators' acts on schedules, the latest first.
 func (s *Upkeep) ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error) {
 	return collect(ctx, s.db.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
 		err = row.Scan(&a.At, &a.Actor, &a.Action, &a.Job, &a.Period, &a.Reason)

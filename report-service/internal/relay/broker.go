@@ -17,25 +17,26 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// republishedPerLine is how many messages are put back for each line in the log.
+// republishedPerLine is how many messages are made pending for each line in the
+// log.
 const republishedPerLine = 10_000
 
-// A brokerWatch notices that the broker has lost what it had, as one does that
-// lost its disk, and has published again what the outbox still has. Consumers
-// drop what they know.
+// A brokerWatch detects that the broker lost its messages, for example with its
+// disk, and makes the retained rows of the outbox pending again. Consumers drop
+// messages that they had.
 //
 // It recognises a broker by an exchange that only the relay makes:
 //
 //	exchange   in known_brokers
-//	is there   –                  nothing is lost
-//	missing    no                 a broker that is new to us: nothing was published to it
-//	missing    yes                it has lost what it had: put it back, then make the exchange
+//	is there   –                  no message is lost
+//	missing    no                 a new broker: nothing was published to it
+//	missing    yes                it lost its messages: make rows pending, then the exchange
 //
-// No replica publishes to a broker before it has the exchange: what is put back
-// keeps its place, which is before all that was not published yet. The exchange
-// is made last, so that another replica begins anew where one dies before. As a
-// broker cannot lose its disk and keep its connections, it is enough to look
-// once for each.
+// No replica publishes to a broker before it has the exchange: the republished
+// rows keep their place, which is before all rows that were not published yet.
+// The exchange is made last, so that if a replica dies before, another starts
+// again. As a broker cannot lose its disk and keep its connections, one check
+// per connection is enough.
 type brokerWatch struct {
 	pool        *pgxpool.Pool
 	messages    *outbox.Store
@@ -55,17 +56,17 @@ func (w *brokerWatch) await(ctx context.Context, conn *amqp.Connection) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("asking whether the broker has lost messages failed, nothing is published before it was answered, will retry")
+			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("checking whether the broker lost messages failed, publishing is paused, will retry")
 		}
 		_ = backoff.Sleep(ctx, pause.Next()) // the loop ends with ctx
 	}
 }
 
-// check reports whether messages may be published, and has done by then what
-// that takes.
+// check reports whether messages may be published, after republishing where
+// necessary.
 func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready bool, err error) {
-	// In this order: another replica that finds the broker new makes the exchange
-	// before it notes the broker.
+	// In this order: another replica that finds a new broker makes the exchange
+	// before it records the broker.
 	var known bool
 	err = w.pool.QueryRow(ctx, `select exists (select from known_brokers where exchange = $1)`, w.exchange).Scan(&known)
 	if err != nil {
@@ -78,7 +79,7 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		return false, err
 	}
 	if known && !there {
-		if !w.leases.Owns(cleanerShard) { // the one that does puts it back
+		if !w.leases.Owns(leaderShard) { // the owner republishes
 			return false, nil
 		}
 		if err := w.putBack(ctx); err != nil {
@@ -87,33 +88,33 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 	}
 	if !there {
 		if err := d.Exchange(w.exchange, amqp.ExchangeFanout); err != nil {
-			w.log.Error().Err(err).Msg("making the exchange by which the broker is recognised failed, it will not be noticed if the broker loses its messages")
+			w.log.Error().Err(err).Msg("declaring the marker exchange failed, a broker reset will go undetected")
 			return true, nil
 		}
 	}
 	if !known {
 		_, err := w.pool.Exec(ctx, `insert into known_brokers (exchange) values ($1) on conflict do nothing`, w.exchange)
 		if err != nil {
-			return false, fmt.Errorf("note the broker: %w", err)
+			return false, fmt.Errorf("record the broker: %w", err)
 		}
 	}
 	return true, nil
 }
 
-// putBack makes all pending again that was published.
+// putBack makes all published rows pending again.
 func (w *brokerWatch) putBack(ctx context.Context) error {
-	w.log.Error().Msg("the broker has lost what it had, what was published will be published again")
+	w.log.Error().Msg("broker lost its messages, republishing retained rows")
 	var done, total int64
 	err := w.messages.PutBack(ctx, func(d, t int64) {
 		w.republished.Add(float64(d - done))
 		if d/republishedPerLine > done/republishedPerLine {
-			w.log.Info().Int64("done", d).Int64("total", t).Msg("putting messages back goes on")
+			w.log.Info().Int64("done", d).Int64("total", t).Msg("republishing continues")
 		}
 		done, total = d, t
 	})
 	if err != nil {
 		return err
 	}
-	w.log.Info().Int64("done", done).Int64("total", total).Msg("all that was published waits to be published again")
+	w.log.Info().Int64("done", done).Int64("total", total).Msg("retained rows are pending again")
 	return nil
 }

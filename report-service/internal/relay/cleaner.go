@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// cleanerShard elects the cleaner: the replica that owns it.
-	cleanerShard = 0
-	// cleanEvery is how often the cleaner looks; cleanPause leaves the disk to
-	// others between two batches. Other replicas see after electEvery whether
-	// they own the shard now.
+	// leaderShard elects the replica that cleans, and republishes to a new broker:
+	// the one that owns it.
+	leaderShard = 0
+	// cleanEvery is how often the cleaner runs; cleanPause leaves the disk to
+	// others between two batches. Other replicas check after electEvery whether
+	// they own the shard.
 	cleanEvery = time.Minute
 	cleanPause = 100 * time.Millisecond
 	electEvery = 2 * time.Second
@@ -41,12 +42,11 @@ type cleaner struct {
 
 // run cleans until ctx ends, while this replica is the cleaner.
 func (c *cleaner) run(ctx context.Context) error {
-	// The size is kept from one minute to the next: a table that was slow then
-	// most likely still is.
+	// The size is kept for the next run: a slow table most likely stays slow.
 	batch := maxClean
 	for ctx.Err() == nil {
 		wait := electEvery
-		if c.leases.Owns(cleanerShard) {
+		if c.leases.Owns(leaderShard) {
 			wait = cleanEvery
 			deleted, err := c.deleteExpired(ctx, batch)
 			switch {
@@ -57,7 +57,7 @@ func (c *cleaner) run(ctx context.Context) error {
 				}
 				batch = min(maxClean, batch+batch/4)
 			case pgpool.Classify(err) == pgpool.Busy:
-				c.log.Info().Int("batch", batch).Msg("deleting published rows took too long, will go on with fewer at once")
+				c.log.Info().Int("batch", batch).Msg("deleting published rows took too long, will retry with fewer at once")
 				wait, batch = cleanPause, max(minClean, batch/2)
 			case ctx.Err() == nil:
 				c.log.Warn().Str("error", pgpool.LogText(err)).Msg("deleting published rows failed, will retry")
@@ -68,7 +68,7 @@ func (c *cleaner) run(ctx context.Context) error {
 	return nil
 }
 
-// deleteExpired deletes up to n rows whose retention is over. It goes by
+// deleteExpired deletes up to n rows whose retention is over. It compares
 // published_at: a row may have committed long after created_at. Failed rows
 // stay until an operator acts.
 func (c *cleaner) deleteExpired(ctx context.Context, n int) (deleted int64, err error) {

@@ -20,20 +20,21 @@ import (
 
 const (
 	// wakeupGap separates two wake-ups. An owner does not read more often than
-	// that, so more of them would trigger it for nothing.
+	// that, so more would be useless.
 	wakeupGap = readGap
-	// maxWakeups bounds what waits at the broker for a replica that does not
-	// consume. The oldest are dropped; polling finds the rows that they announced.
+	// maxWakeups bounds the wake-ups that wait at the broker for a replica that
+	// does not consume. The oldest are dropped; polling finds their rows.
 	maxWakeups = 1000
 	// notifierRetry is the pause after the broker refused the exchange or the
-	// queue, for a missing permission perhaps. Until then the replicas poll.
+	// queue, for example for a missing permission. During the pause the
+	// replicas poll.
 	notifierRetry = 5 * time.Second
 )
 
 var errSubscriptionEnded = errors.New("the broker ended the subscription")
 
 // A notifier passes wake-ups between the replicas: which shards have new rows.
-// They are not confirmed and may get lost; polling finds the rows then.
+// They are not confirmed and may get lost; polling then finds the rows.
 type notifier struct {
 	exchange string
 	leases   *shards.Leases
@@ -53,8 +54,8 @@ type wakeup struct {
 	Shards shards.Set `json:"shards"`
 }
 
-// committed triggers a read if this replica owns one of the shards, and has the
-// owners of the others notified. It never blocks.
+// committed triggers a read if this replica owns one of the shards, and
+// notifies the owners of the others. It never blocks.
 func (n *notifier) committed(set shards.Set) {
 	own := n.leases.ActiveSet()
 	if set&own != 0 {
@@ -66,8 +67,8 @@ func (n *notifier) committed(set shards.Set) {
 	}
 }
 
-// notify leaves a value in c. If there is one already, its receiver sees what
-// this one is about, too.
+// notify leaves a value in c. If there is one already, its receiver handles
+// both.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -76,7 +77,7 @@ func notify(c chan<- struct{}) {
 }
 
 // run exchanges wake-ups over conn until ctx ends. The relay works without
-// where that fails, so it has a channel of its own, and no error of it ends the
+// wake-ups, so they have a channel of their own, whose errors do not end the
 // session.
 func (n *notifier) run(ctx context.Context, conn *amqp.Connection) {
 	for ctx.Err() == nil {
@@ -88,7 +89,7 @@ func (n *notifier) run(ctx context.Context, conn *amqp.Connection) {
 }
 
 // exchangeWakeups sends and receives in turns. At most one wake-up is being
-// sent; what is committed meanwhile goes with the next.
+// sent; the next one covers all commits in between.
 func (n *notifier) exchangeWakeups(ctx context.Context, conn *amqp.Connection) error {
 	var ch *amqp.Channel
 	var messages <-chan amqp.Delivery
@@ -99,7 +100,7 @@ func (n *notifier) exchangeWakeups(ctx context.Context, conn *amqp.Connection) e
 	if err != nil {
 		return err
 	}
-	defer ch.Close() // gone either way
+	defer ch.Close() // it ends with the connection anyway
 	due := n.due
 	var gap <-chan time.Time
 	for {
@@ -148,9 +149,9 @@ func (n *notifier) subscribe(conn *amqp.Connection) (*amqp.Channel, <-chan amqp.
 	return ch, messages, nil
 }
 
-// send publishes the pending shards. A broker that blocks publishers reads
-// nothing: what is written then stays in the socket until the write fails, and
-// the connection with it. So the shards stay pending.
+// send publishes the pending shards. A broker that blocks publishers does not
+// read: a message would stay in the socket until the write fails, and the
+// connection with it. So the shards stay pending.
 func (n *notifier) send(ctx context.Context, ch *amqp.Channel) error {
 	if n.blocked() {
 		return nil
@@ -159,23 +160,30 @@ func (n *notifier) send(ctx context.Context, ch *amqp.Channel) error {
 	if set == 0 {
 		return nil
 	}
-	body, err := json.Marshal(wakeup{set})
-	if err != nil {
-		return fmt.Errorf("encode wake-up: %w", err)
-	}
-	err = ch.PublishWithContext(ctx, n.exchange, "", false, false, amqp.Publishing{
-		AppId: appID, ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
-	})
-	if err != nil {
-		return fmt.Errorf("publish wake-up: %w", err)
+	if err := publishWakeup(ctx, ch, n.exchange, set); err != nil {
+		return err
 	}
 	n.metrics.wakeupsSent.Inc()
 	return nil
 }
 
+func publishWakeup(ctx context.Context, ch *amqp.Channel, exchange string, set shards.Set) error {
+	body, err := json.Marshal(wakeup{set})
+	if err != nil {
+		return fmt.Errorf("encode wake-up: %w", err)
+	}
+	err = ch.PublishWithContext(ctx, exchange, "", false, false, amqp.Publishing{
+		AppId: appID, ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
+	})
+	if err != nil {
+		return fmt.Errorf("publish wake-up: %w", err)
+	}
+	return nil
+}
+
 // onMessage triggers a read if rows of an own shard were committed elsewhere.
 func (n *notifier) onMessage(body []byte) {
-	w := wakeup{shards.All} // of a version that writes it differently: a read costs little
+	w := wakeup{shards.All} // for the format of another version: a read costs little
 	_ = json.Unmarshal(body, &w)
 	if w.Shards&n.leases.ActiveSet() != 0 {
 		n.metrics.wakeupsReceived.Inc()
@@ -183,12 +191,12 @@ func (n *notifier) onMessage(body []byte) {
 	}
 }
 
-// A Waker wakes the relays of other processes, for one that writes outbox rows
-// and publishes none. A wake-up that gets lost costs time alone: relays poll.
+// A Waker wakes the relays of other processes, for a process that writes outbox
+// rows and has no relay. A lost wake-up only costs time: relays poll.
 type Waker struct {
 	exchange string
 	rabbit   rabbit.Config
-	pending  atomic.Uint32 // shards that have something new
+	pending  atomic.Uint32 // shards with new rows
 	due      chan struct{} // holds a value while shards may be pending
 }
 
@@ -201,8 +209,7 @@ func NewWaker(url string, names event.Topology, log zerolog.Logger) *Waker {
 	}
 }
 
-// Wake has the owners of shards told that there is something to publish. It
-// never blocks.
+// Wake notifies the owners of shards of new rows. It never blocks.
 func (k *Waker) Wake(set shards.Set) {
 	k.pending.Or(uint32(set))
 	notify(k.due)
@@ -225,17 +232,10 @@ func (k *Waker) session(ctx context.Context, conn *amqp.Connection) error {
 			return nil
 		case <-k.due:
 		}
-		body, err := json.Marshal(wakeup{shards.Set(k.pending.Swap(0))})
-		if err != nil {
-			return fmt.Errorf("encode wake-up: %w", err)
+		if err := publishWakeup(ctx, ch, k.exchange, shards.Set(k.pending.Swap(0))); err != nil {
+			return err
 		}
-		err = ch.PublishWithContext(ctx, k.exchange, "", false, false, amqp.Publishing{
-			AppId: appID, ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
-		})
-		if err != nil {
-			return fmt.Errorf("publish wake-up: %w", err)
-		}
-		select { // more of them would trigger an owner for nothing
+		select { // more of them would be useless
 		case <-ctx.Done():
 		case <-time.After(wakeupGap):
 		}

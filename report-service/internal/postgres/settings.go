@@ -10,17 +10,17 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Departments returns all departments with the categories whose reports they
-// get, by id.
+// Departments returns all departments, each with the categories whose reports
+// it gets, by id.
 func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error) {
 	return collect(ctx, s.db.pool, "select departments", pgx.RowToStructByPos[report.Department], `
 		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
 		from departments d order by d.id`)
 }
 
-// SetDepartments replaces all departments, and which of them get the reports of
-// which categories. What was assigned to one that is gone is its category's
-// again.
+// SetDepartments replaces all departments, and the categories whose reports
+// they get. Reports that were assigned to a removed department fall back to
+// that of their category.
 func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department) error {
 	ids := make([]int32, len(departments))
 	names := make([]string, len(departments))
@@ -32,7 +32,8 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		}
 	}
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		// One at a time: two of them would mix. Readers go on.
+		// Only one at a time, or two of them would mix. Readers are not
+		// blocked.
 		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
 			return fmt.Errorf("lock departments: %w", err)
 		}
@@ -42,12 +43,12 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 			return fmt.Errorf("select categories: %w", err)
 		}
 		if known != len(categories) {
-			return fault.NewInvalid("/departments", "want categories that exist")
+			return fault.NewInvalid("/departments", "must name existing categories only")
 		}
 		var replace pgx.Batch
 		replace.Queue(`delete from departments where id <> all($1)`, ids)
-		// Names may be swapped: they are unique, so first each gets one that nobody
-		// can choose.
+		// Names are unique, and may be swapped: first each department gets a
+		// name that nobody can choose.
 		replace.Queue(`update departments set name = chr(1) || id`)
 		replace.Queue(`
 			insert into departments (id, name) select * from unnest($1::int[], $2::text[])
@@ -64,4 +65,25 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		}
 		return nil
 	})
+}
+
+// Templates returns the response templates, by id.
+func (s *Workbench) Templates(ctx context.Context) ([]report.Template, error) {
+	return collect(ctx, s.db.pool, "select templates", pgx.RowToStructByPos[report.Template],
+		`select id, title, text, status from response_templates order by id`)
+}
+
+// SetTemplates replaces all response templates.
+func (s *Workbench) SetTemplates(ctx context.Context, templates []report.Template) error {
+	var replace pgx.Batch
+	replace.Queue(`lock table response_templates in share row exclusive mode`) // only one at a time, or two of them would mix
+	replace.Queue(`delete from response_templates`)
+	for _, t := range templates {
+		replace.Queue(`insert into response_templates (id, title, text, status) values ($1, $2, $3, $4)`, t.ID, t.Title, t.Text, t.Status)
+	}
+	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
+	if err != nil {
+		return fmt.Errorf("replace templates: %w", err)
+	}
+	return nil
 }

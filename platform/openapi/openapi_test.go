@@ -36,6 +36,7 @@ paths:
         - {name: limit, in: query, schema: {type: integer, minimum: 1, default: 20}}
         - {name: even, in: query, schema: {type: string, format: even}}
         - {name: state, in: query, schema: {type: string, enum: [open, closed]}}
+        - {name: since, in: query, schema: {type: string, format: date-time}}
         - {name: unread, in: query, schema: {type: boolean}}
         - {name: tag, in: query, schema: {type: array, maxItems: 2, items: {type: integer}}}
         - {name: place, in: query, schema: {type: string, pattern: '^v1', examples: [v1.1]}}
@@ -128,7 +129,7 @@ func TestFaultsAreTold(t *testing.T) {
 			"/more: unknown field", "/name: want at most 3 characters", "/to: missing beside from",
 			"even: want an even number of characters", "limit: want at least 1"}},
 		{path + "?evn=ab&z=1", `{"name":"x"}`, []string{
-			"evn: unknown parameter; known here: limit, even, state, unread, tag, place", "z: unknown parameter; known here: limit, even, state, unread, tag, place"}},
+			"evn: unknown parameter; known here: limit, even, state, since, unread, tag, place", "z: unknown parameter; known here: limit, even, state, since, unread, tag, place"}},
 		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, want one value"}},
 		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, want one value"}},
 		{path + "?limit=", `{"name":"x"}`, []string{"limit: empty"}},
@@ -137,6 +138,8 @@ func TestFaultsAreTold(t *testing.T) {
 		{path + "?limit=01&unread=TRUE", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
 		{path + "?limit=%2B1&unread=1", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
 		{path + "?limit=20&unread=true", `{"name":"x"}`, nil},
+		{path + "?since=2026-02-28T23:59:59.5Z", `{"name":"x"}`, nil},
+		{path + "?since=2026-02-30T00:00:00Z", `{"name":"x"}`, []string{"since: must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z"}},
 		{path + "?place=v2", `{"name":"x"}`, []string{"place: want a value such as v1.1"}},
 		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: want at least 1 character", "tag: want at most 2 elements"}},
 		{path, `{"name":null,"tags":[]}`, []string{"/name: want a string, not null", "/tags: want at least 1 element"}},

@@ -63,7 +63,7 @@ check: test ## everything that must hold before a change is merged
 test-quick: ## only the tests whose code changed
 	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')
 
-fuzz: ## 100,000 requests made from each OpenAPI document, valid and broken; FUZZ_SEED repeats a run
+fuzz: ## 100,000 requests made from each OpenAPI document, valid, broken and large; FUZZ_SEED repeats a run
 	@eval "$$(scripts/stack test-up)" && FUZZ_REQUESTS=$${FUZZ_REQUESTS:-100000} FUZZ_SEED=$${FUZZ_SEED:-$$RANDOM} \
 	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e | \
 	awk '/^requests=/ { sums = $$0; next } { print } END { print sums }'

@@ -36,6 +36,9 @@ const (
 	// slowAnswer is when a request counts as hanging. It is far above what any
 	// machine needs.
 	slowAnswer = 2 * time.Minute
+	// fuzzMemory is what a service may have had of the machine's memory, in MB. It has
+	// less than a third of that, and with the race detector less than 200 in a short run.
+	fuzzMemory = 300
 )
 
 // TestAPIFuzz sends each service requests that its OpenAPI document allows, and
@@ -44,8 +47,8 @@ const (
 // documented problem that shows nothing internal.
 //
 // Both services are asked at the same time, by several clients each. What each
-// of them sends follows from FUZZ_SEED alone; a failure prints it. The sums are
-// printed as name=value pairs.
+// of them sends follows from FUZZ_SEED alone; a failure prints it. The sums, and the
+// most memory that each service had, are printed as name=value pairs.
 func TestAPIFuzz(t *testing.T) {
 	t.Parallel()
 	requests := int(numberFrom(t, "FUZZ_REQUESTS", fuzzRequests))
@@ -76,7 +79,12 @@ func TestAPIFuzz(t *testing.T) {
 			})
 		}
 	})
-	fmt.Printf("%s seed=%d seconds=%.0f\n", &sums, seed, time.Since(began).Seconds())
+	report, notification := c.report.peakMemory()>>20, c.notification.peakMemory()>>20
+	if max(report, notification) > fuzzMemory {
+		t.Errorf("the services had %d MB and %d MB at most, want no more than %d", report, notification, fuzzMemory)
+	}
+	fmt.Printf("%s peak_rss_mb_report=%d peak_rss_mb_notification=%d seed=%d seconds=%.0f\n",
+		&sums, report, notification, seed, time.Since(began).Seconds())
 }
 
 // fuzzSums are the account of a run.
@@ -203,7 +211,7 @@ func (f *fuzzer) request(random *rand.Rand) fuzzed {
 	}
 	body := op.body
 	for range random.IntN(3) {
-		switch random.IntN(9) {
+		switch random.IntN(10) {
 		case 0, 1, 2:
 			body = mutate(random, body)
 		case 3, 4:
@@ -227,6 +235,9 @@ func (f *fuzzer) request(random *rand.Rand) fuzzed {
 				body = map[string]any{}
 			}
 			r.header.Set("Content-Type", pick(random, []string{"application/json; charset=utf-8", "text/plain", "application/xml", ""}))
+		case 9:
+			name, value := longHeader(random)
+			r.header.Set(name, value)
 		}
 	}
 	if body != nil {
@@ -243,6 +254,8 @@ func (f *fuzzer) request(random *rand.Rand) fuzzed {
 			r.body = digits.ReplaceAllFunc(r.body, func([]byte) []byte {
 				return []byte(pick(random, []string{"10.0", "1e2", "1E400", "-0", "9223372036854775808", "2147483648", "0.5"}))
 			})
+		case 3:
+			r.body = grown(random, body)
 		}
 	}
 	r.path = path
@@ -284,6 +297,60 @@ func mutate(random *rand.Rand, value any) any {
 		object[name] = hostileValue(random)
 	}
 	return object
+}
+
+// grown returns body as JSON of up to 64 KiB, with something in it as often, as
+// deep or as long as that has room for: work that grows faster shows as memory, or
+// as time.
+func grown(random *rand.Rand, body any) []byte {
+	object := map[string]any{}
+	if members, ok := body.(map[string]any); ok {
+		object = maps.Clone(members)
+	}
+	name := "k"
+	if len(object) > 0 && random.IntN(3) > 0 {
+		name = pick(random, slices.Sorted(maps.Keys(object)))
+		delete(object, name)
+	}
+	encoded, _ := json.Marshal(object)
+	room := max(100, 64<<10-len(encoded)-len(name)-20)
+	repeat := func(part string) string { return strings.Repeat(part, room/len(part)) }
+	depth := min(9000, room/12)
+	var grown string
+	switch random.IntN(10) {
+	case 0, 1, 2:
+		var members strings.Builder
+		for i := 0; members.Len() < room-20; i++ {
+			fmt.Fprintf(&members, `"k%d":0,`, i)
+		}
+		grown = members.String() + `"k":0`
+	case 3:
+		grown = repeat(`"`+name+`":0,`) + `"k":0`
+	case 4, 5:
+		grown = `"` + name + `":[` + repeat(pick(random, []string{"{},", `"",`, "null,", "0,", "[],", `"\u0000",`, `{"k":0},`})) + "0]"
+	case 6:
+		grown = `"` + name + `":` + strings.Repeat("[", depth) + `"\u0000"` + strings.Repeat("]", depth)
+	case 7:
+		grown = `"` + name + `":` + strings.Repeat(`{"a":`, depth) + "0" + strings.Repeat("}", depth)
+	case 8:
+		grown = `"` + name + `":"` + repeat(pick(random, []string{"a", "<", `\u0000`, "\u0301", "\u2028", " "})) + `"`
+	case 9:
+		grown = `"` + name + `":` + repeat(pick(random, []string{"1", "9", "12345"}))
+	}
+	if len(object) > 0 {
+		grown = "," + grown
+	}
+	return slices.Concat(encoded[:len(encoded)-1], []byte(grown+"}"))
+}
+
+// longHeader returns a header with a list in it that is as long as may be.
+func longHeader(random *rand.Rand) (name, value string) {
+	list := pick(random, [][2]string{
+		{"If-Match", `"1",`}, {"If-None-Match", `W/"1",`}, {"Cookie", "a=1; "}, {"Accept", "text/plain;q=0.1,"}, {"Accept-Language", "id;q=0.1,"},
+		{"Accept-Encoding", "gzip;q=0,"}, {"Range", "bytes=0-1,0-1,"}, {"Content-Type", "application/json;a*0=b;"}, {"X-Forwarded-Proto", "https,"},
+		{"Traceparent", "00-"}, {"Authorization", "Bearer a.b.c."}, {"Content-Digest", "sha-256=:a:,"}, {"Prefer", "wait=1,"},
+	})
+	return list[0], strings.Repeat(list[1], 1+random.IntN(7000/len(list[1])))
 }
 
 func hostileValue(random *rand.Rand) any {

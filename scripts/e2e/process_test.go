@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,22 @@ func (p *process) url() string { return "http://" + p.log.addr("") }
 // operations returns where it serves operators, who are all that the worker serves.
 func (p *process) operations() string {
 	return "http://" + cmp.Or(p.log.addr("operations"), p.log.addr(""))
+}
+
+// peakMemory returns how many bytes of memory the service has had at most since its
+// start.
+func (p *process) peakMemory() int64 {
+	p.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatalf("memory of %s: %v", filepath.Base(p.path), err)
+	}
+	var kilobytes int64
+	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		p.t.Fatalf("memory of %s: %v", filepath.Base(p.path), err)
+	}
+	return kilobytes << 10
 }
 
 // kill ends the service as a crash would.

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -74,7 +75,7 @@ func TestQueueOfWebhooksAwaitsTheFirst(t *testing.T) {
 // Without the broker nothing would be kept for an endpoint: it is not registered.
 func TestWebhookIsRefusedWithoutTheBroker(t *testing.T) {
 	t.Parallel()
-	c := openConsole(t, consumertest.New(t), auth.Operator, "amqp://127.0.0.1:1/") // nobody listens there
+	c := openConsole(t, consumertest.New(t, pgtest.Notification(t)), auth.Operator, "amqp://127.0.0.1:1/") // nobody listens there
 	var p problem
 	c.ask(http.MethodPost, "/admin/webhooks", `{"url":"https://hooks.example.org"}`, "", http.StatusServiceUnavailable, &p)
 	if !strings.Contains(p.Detail, "was not registered") {

@@ -162,7 +162,7 @@ func checkMask(t *testing.T, file string, properties map[string]property) {
 	// shown.
 	for name, p := range properties {
 		for _, word := range append(slices.Clone(p.Enum), name) {
-			if masked := string(deadletter.MaskBody([]byte("{"+word))); masked != `"{`+word+`"` {
+			if masked := string(deadletter.MaskBody([]byte("{" + word))); masked != `"{`+word+`"` {
 				t.Errorf("platform/deadletter/mask.go: shownWords lacks %s of docs/schemas/%s", word, file)
 			}
 		}

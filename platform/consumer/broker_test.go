@@ -93,7 +93,7 @@ func TestConnectionHangs(t *testing.T) {
 // stands in this file to be among the first that start.
 func TestRetryQueuesKeepTheirTime(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	_, stop := h.Start()
 	h.WaitSubscribed(1)
 	stop()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 func TestRetrySchedule(t *testing.T) {
@@ -14,7 +16,7 @@ func TestRetrySchedule(t *testing.T) {
 		c    Config
 		want []time.Duration
 	}{
-		{"default", Defaults(), []time.Duration{s, 5 * s, 30 * s}},
+		{"default", Defaults(), topology.StandardDelays()},
 		{"more delays than attempts", Config{MaxAttempts: 3, Backoff: Exponential, Delays: []time.Duration{s, 5 * s, 30 * s}}, []time.Duration{s, 5 * s}},
 		{"more attempts than delays", Config{MaxAttempts: 5, Backoff: Exponential, Delays: []time.Duration{2 * s, 30 * s}}, []time.Duration{2 * s, 30 * s, 30 * s, 30 * s}},
 		{"linear", Config{MaxAttempts: 4, Backoff: Linear, Delays: []time.Duration{12 * s}}, []time.Duration{12 * s, 24 * s, 30 * s}},

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 )
 
 func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.Start()
 	h.WaitSubscribed(2)
@@ -35,7 +36,7 @@ func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 // it is nearly all of them in each round.
 func TestStatusUpdatesGoFirst(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	_, stop := h.Start()
 	h.WaitSubscribed(1)
 	stop()
@@ -64,7 +65,7 @@ func TestStatusUpdatesGoFirst(t *testing.T) {
 
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	_, stop := h.Start()
 	h.WaitSubscribed(1)
 	const n = 2000

@@ -18,6 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -155,7 +156,7 @@ func TestKilledAt(t *testing.T) {
 	for _, point := range []string{"before commit", "after commit", "before confirm", "after confirm"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			h := consumertest.New(t)
+			h := consumertest.New(t, pgtest.Notification(t))
 			_, stop := h.Start()
 			h.WaitSubscribed(1)
 			stop()
@@ -185,7 +186,7 @@ func waiting(h *consumertest.Harness) int {
 
 func TestPoisonSparesItsNeighbours(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	_, stop := h.Start()
 	h.WaitSubscribed(1)
 	stop()

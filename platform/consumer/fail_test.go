@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -55,7 +56,7 @@ var errTransient = &pgconn.PgError{Code: "55P03", Message: "secret-canary", Deta
 
 func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	bad := func(change func(m *consumertest.Message)) consumertest.Message {
@@ -123,7 +124,7 @@ func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]consumerte
 
 func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	neighbours := h.Votes(9, "alice")
 	hopeless, brief := h.Vote("alice"), h.Vote("alice")
 	var failed atomic.Bool // brief, by itself
@@ -159,7 +160,7 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 
 func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	m := h.Vote("alice")
 	s := &failingEffect{Effect: consumertest.Effect(h.Pool)}
 	s.fail = func([]consumer.Message) error {
@@ -181,7 +182,7 @@ func TestQuickTriesSpareTheRoundTrip(t *testing.T) {
 
 func TestPanicHarmsNoNeighbour(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	bad := h.Vote("alice")
 	s := &failingEffect{Effect: consumertest.Effect(h.Pool), fail: func(batch []consumer.Message) error {
 		if has(batch, bad.ID) {
@@ -206,7 +207,7 @@ func TestPanicHarmsNoNeighbour(t *testing.T) {
 
 func TestForeignHeadersDoNoHarm(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	m := h.Vote("alice")

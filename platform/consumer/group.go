@@ -127,10 +127,12 @@ func (e inTx) Apply(ctx context.Context, queue string, batch []Message) (seen in
 	return seen, err
 }
 
-// noteSQL takes its locks in the same order each time: ids are sorted. A
-// message that another transaction is just handling makes this one wait for
-// the other's end.
-const noteSQL = `
+// NoteSQL begins a statement that does what Note does, for the queue $1 and the ids $2.
+// The rows of fresh are the new ones.
+//
+// It takes its locks in the same order each time: ids are sorted. A message that
+// another transaction is handling makes this one wait for the end of the other.
+const NoteSQL = `
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id) order by id
@@ -141,8 +143,7 @@ with fresh as (
 ), resolved as (
   update dead_letters set state = 'resolved', closed_at = now()
   where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
-)
-select message_id from fresh`
+)`
 
 // Note records in the transaction of their effect that the messages of batch,
 // which came from queue, have it. It also resolves the dead letters that they
@@ -153,7 +154,7 @@ func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh 
 	for i, m := range batch {
 		ids[i] = m.ID
 	}
-	rows, err := tx.Query(ctx, noteSQL, queue, ids)
+	rows, err := tx.Query(ctx, NoteSQL+`select message_id from fresh`, queue, ids)
 	if err != nil {
 		return nil, fmt.Errorf("note messages: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -16,7 +17,7 @@ import (
 // and once, and holds up nobody.
 func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	large := h.Vote("alice")

@@ -8,6 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -16,7 +17,7 @@ import (
 
 func TestPoolChangesUnderLoadInTwoReplicas(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	first, _ := h.Start()
 	h.Start()
 	h.WaitSubscribed(2)
@@ -46,7 +47,7 @@ func TestPoolChangesUnderLoadInTwoReplicas(t *testing.T) {
 
 func TestPausedPoolTakesNothing(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	c, stop := h.Start()
 	h.WaitSubscribed(1)
 	queue := h.Topology.Queue(event.VoteReceivedKey)
@@ -75,7 +76,7 @@ func TestPausedPoolTakesNothing(t *testing.T) {
 // letters that nobody archives.
 func TestWaitingQueues(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	c, _ := h.Start()
 	h.WaitSubscribed(1)
 	unreadable := h.Vote("alice")
@@ -104,7 +105,7 @@ func TestWaitingQueues(t *testing.T) {
 
 func TestPoolOutOfRange(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	c, _ := h.Start()
 	if _, err := c.ChangePool(t.Context(), "operator", h.Topology.Queue(event.VoteReceivedKey), consumer.PoolChange{Concurrency: new(65)}); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("65 workers: %v, want an error of kind invalid", err)

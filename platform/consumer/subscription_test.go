@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
@@ -16,7 +17,7 @@ import (
 
 func TestChannelClosedByTheBroker(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	c, _ := h.Start()
 	h.WaitSubscribed(1)
 	const rounds, each = 5, 100
@@ -34,7 +35,7 @@ func TestChannelClosedByTheBroker(t *testing.T) {
 // its heartbeats.
 func TestFrozenReplicaIsMissedSoon(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	u, err := url.Parse(h.URL)
@@ -61,7 +62,7 @@ func TestFrozenReplicaIsMissedSoon(t *testing.T) {
 
 func TestConsumerCancelled(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	h.Publish(h.Votes(20, "alice")...)
@@ -94,7 +95,7 @@ func (l *lines) contain(text string) bool {
 
 func TestDeadLetterExchangeUnbound(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	said := new(lines)
 	h.Log = zerolog.New(said)
 	h.Start()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 )
@@ -33,7 +34,7 @@ func (e *heldEffect) Apply(ctx context.Context, queue string, batch []consumer.M
 // batch is as large as it can be.
 func TestFirstWorkerTakesWhatItCan(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	effect := &heldEffect{Effect: consumertest.Effect(h.Pool), sizes: make(chan int, 10), release: make(chan struct{})}
 	h.Start(consumertest.WithEffect(effect), consumertest.WithConfig(func(c *consumer.Config) { c.Workers = 4 }))
 	h.WaitSubscribed(4)

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -33,7 +34,7 @@ func letterOf(h *consumertest.Harness, failedAt time.Time) deadletter.Letter {
 
 func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	l := letterOf(h, time.Now())
 	archive := func(l deadletter.Letter) {
 		t.Helper()
@@ -63,7 +64,7 @@ func TestArchivingTwiceIsArchivingOnce(t *testing.T) {
 
 func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	l := letterOf(h, time.Now())
 	if _, err := h.Pool.Exec(t.Context(), `insert into processed_messages (consumer, message_id) values ($1, $2)`, queue, l.MessageID); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func TestLetterOfAHandledMessageIsResolved(t *testing.T) {
 
 func TestUpkeepResolvesWhatTwoTransactionsMissed(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	l := letterOf(h, time.Now())
 	if err := h.Letters.Archive(t.Context(), []deadletter.Letter{l}); err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestArchiverComesBeforeTheConsumer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := consumertest.New(t)
+			h := consumertest.New(t, pgtest.Notification(t))
 			var warnings atomic.Int64
 			h.Log = zerolog.New(io.Discard).Hook(zerolog.HookFunc(func(_ *zerolog.Event, level zerolog.Level, _ string) {
 				if level >= zerolog.WarnLevel {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -14,7 +15,7 @@ import (
 // only has too large headers is sent without them.
 func TestReplayOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.StartArchive()
 	h.Start()
 	h.WaitSubscribed(1)

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -94,7 +95,7 @@ var everyVote = deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: 
 func TestReplayOfManyClickedTwiceAndKilled(t *testing.T) {
 	t.Parallel()
 	n := short.Count(1_000, 10_000)
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Prefetch = 200 }))
 	h.WaitSubscribed(1)
 	archiveMany(t, h, n)
@@ -158,7 +159,7 @@ func clickThrice(t *testing.T, h *consumertest.Harness) (taken, refused int64) {
 func TestCanaryStopsWhileTheCauseIsThere(t *testing.T) {
 	t.Parallel()
 	const n, canary = 100, 5
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.StartArchive()
 	cause := fail(t, h, n)
 	request := everyVote
@@ -203,7 +204,7 @@ func waitEnded(t *testing.T, h *consumertest.Harness, id uuid.UUID) (replay dead
 func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.StartArchive()
 	cause := fail(t, h, n)
 	h.Publish(h.Status("bob"), h.Status("bob")) // for other replays

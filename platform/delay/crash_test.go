@@ -17,6 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
@@ -87,7 +88,7 @@ func die() {
 func TestReleaserKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	n, kills := short.Count(400, 4_000), short.Count(10, 100)
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	none := delay.NewReleaser(delay.Config{Max: n, ReleaseRate: 1}, delay.NewStore(h.Pool), nil, nil, prometheus.NewRegistry(), zerolog.Nop())
 	h.Start(consumertest.WithParker(none)) // it parks, and releases nothing
 	h.WaitSubscribed(1)

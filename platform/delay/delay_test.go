@@ -57,7 +57,7 @@ func waiting(h *consumertest.Harness) int { return h.Count(`select count(*) from
 // its effect before its time, and each has it once.
 func TestMixedDelays(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start(consumertest.WithConfig(func(c *consumer.Config) { c.Workers = 2 }))
 	h.WaitSubscribed(2)
 	const each = 50
@@ -140,7 +140,7 @@ func TestBrokerDestroyedWhileMessagesWait(t *testing.T) {
 // others.
 func TestGoneQueueHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	const gone = 40
@@ -208,7 +208,7 @@ func TestPark(t *testing.T) {
 // What can never be parked becomes a dead letter, and harms no neighbour.
 func TestUnparkableMessagesAreDeadLetters(t *testing.T) {
 	t.Parallel()
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	none := delay.NewReleaser(delay.Config{Max: 1, ReleaseRate: 1}, delay.NewStore(h.Pool), nil, nil, prometheus.NewRegistry(), zerolog.Nop())
 	h.Start(consumertest.WithParker(none))
 	h.WaitSubscribed(1)

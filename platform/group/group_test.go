@@ -81,7 +81,7 @@ func start(t *testing.T, pool *pgxpool.Pool, url string, groups ...consumer.Grou
 func TestAGroupFailsForItself(t *testing.T) {
 	t.Parallel()
 	const n, bad = 100, 20
-	h := consumertest.New(t)
+	h := consumertest.New(t, pgtest.Notification(t))
 	h.Start()
 	h.WaitSubscribed(1)
 	votes := h.Votes(n, "alice")

@@ -197,11 +197,15 @@ func (q *groupQueue) isWanted(ctx context.Context) bool {
 	return q.known.Load()
 }
 
-// retryDelays returns the delays that need a queue at the broker, each once. The
-// standard ones are always among them, so that what waits in them is never
-// left behind by a change of the configured ones.
+// StandardDelays have retry queues whatever is configured, so that what waits in them
+// is never left behind by a change of RETRY_DELAYS. They are its default.
+func StandardDelays() []time.Duration {
+	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+}
+
+// retryDelays returns the delays that need a queue at the broker, each once.
 func retryDelays(delays []time.Duration) []time.Duration {
-	all := append([]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, delays...)
+	all := append(StandardDelays(), delays...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -211,7 +211,7 @@ func (a *app) awaitDatabase(ctx context.Context) error {
 	if err := a.restored.Await(ctx); err != nil {
 		return err
 	}
-	a.hub.Compare() // a stream that was opened meanwhile may be of before a restore
+	a.hub.Compare() // a stream that was opened before may be of before a restore
 	return nil
 }
 

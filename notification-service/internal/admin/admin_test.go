@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
@@ -44,7 +45,7 @@ type console struct {
 
 func newConsole(t *testing.T, role auth.Role) *console {
 	t.Helper()
-	r := consumertest.New(t)
+	r := consumertest.New(t, pgtest.Notification(t))
 	return openConsole(t, r, role, r.URL)
 }
 

@@ -46,7 +46,7 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	if cursor := q.Get("cursor"); cursor != "" {
 		var err error
 		if after, err = readPosition(cursor); err != nil {
-			return fault.NewInvalid("/cursor", "want the next_cursor of another page")
+			return fault.NewInvalid("/cursor", "must be the next_cursor of another page")
 		}
 	}
 	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more tells whether there is a next page
@@ -131,7 +131,7 @@ func delayedKey(r *http.Request) (queue, id string, err error) {
 	return queue, id, nil
 }
 
-// delayedOf returns a message as operators see it: whoever is named in it is
+// delayedOf returns a message as operators see it: persons who are named in it are
 // masked, and the recipient stays sealed.
 func delayedOf(e delay.Entry) api.DelayedMessage {
 	return api.DelayedMessage{

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
@@ -58,7 +59,7 @@ func TestPoolHistory(t *testing.T) {
 // What is kept of the pools is what they handled, by queue.
 func TestPoolFigures(t *testing.T) {
 	t.Parallel()
-	r := consumertest.New(t)
+	r := consumertest.New(t, pgtest.Notification(t))
 	c, _ := r.Start()
 	r.WaitSubscribed(1)
 	r.Publish(r.Votes(5, "alice")...)

@@ -24,7 +24,7 @@ func each[From, To any](items []From, view func(From) To) []To {
 	return views
 }
 
-// letterOf returns a dead letter as operators see it: whoever is named in it is
+// letterOf returns a dead letter as operators see it: persons who are named in it are
 // masked, and the recipient stays sealed.
 func letterOf(e deadletter.Entry) api.DeadLetter {
 	return api.DeadLetter{

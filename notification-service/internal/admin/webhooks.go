@@ -176,7 +176,7 @@ func areaOf(numbers []float64) (*webhook.Area, error) {
 	case len(webhook.Area{}):
 		return (*webhook.Area)(numbers), nil
 	}
-	return nil, fault.NewInvalid("/area", "want four numbers, west, south, east, north, or none")
+	return nil, fault.NewInvalid("/area", "must be four numbers, west, south, east, north, or none")
 }
 
 func setETag(w http.ResponseWriter, version int64) {
@@ -303,7 +303,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !request.Since.Before(request.Until) {
-		return fault.NewInvalid("/until", "want a time after since")
+		return fault.NewInvalid("/until", "must be after since")
 	}
 	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
 	if err != nil {

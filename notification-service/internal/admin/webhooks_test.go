@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -74,7 +75,7 @@ func TestQueueOfWebhooksAwaitsTheFirst(t *testing.T) {
 // Without the broker nothing would be kept for an endpoint: it is not registered.
 func TestWebhookIsRefusedWithoutTheBroker(t *testing.T) {
 	t.Parallel()
-	c := openConsole(t, consumertest.New(t), auth.Operator, "amqp://127.0.0.1:1/") // nobody listens there
+	c := openConsole(t, consumertest.New(t, pgtest.Notification(t)), auth.Operator, "amqp://127.0.0.1:1/") // nobody listens there
 	var p problem
 	c.ask(http.MethodPost, "/admin/webhooks", `{"url":"https://hooks.example.org"}`, "", http.StatusServiceUnavailable, &p)
 	if !strings.Contains(p.Detail, "was not registered") {
@@ -145,9 +146,9 @@ func TestRegisterWebhook(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"url":"http://hooks.example.org"}`:                                 "/url: want an address that begins with https://",
 		`{"url":"https://127.0.0.1/x"}`:                                      "/url: want the name of a host",
-		`{"url":"https://hooks.example.org","event_types":["report.burnt"]}`: "/event_types/0: want one of report.status.updated",
-		`{"url":"https://hooks.example.org","area":[1,2,3]}`:                 "/area: want four numbers",
-		`{"url":"https://hooks.example.org","area":[10,0,5,1]}`:              "/area: want the west before the east",
+		`{"url":"https://hooks.example.org","event_types":["report.burnt"]}`: "/event_types/0: must be one of report.status.updated",
+		`{"url":"https://hooks.example.org","area":[1,2,3]}`:                 "/area: must be four numbers",
+		`{"url":"https://hooks.example.org","area":[10,0,5,1]}`:              "/area: must have the west before the east",
 		`{"url":"https://hooks.example.org","category_ids":[0]}`:             "/category_ids/0: want at least 1",
 		`{"url":"https://hooks.example.org","in_flight":17}`:                 "/in_flight: want at most 16",
 		`{"url":"https://hooks.example.org","order":"random"}`:               "/order: want one of report, none",

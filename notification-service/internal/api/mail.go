@@ -53,7 +53,7 @@ type Mail struct {
 	Digests      DigestStore
 	Bounces      BounceStore
 	Keys         *email.Keys
-	BounceSecret string // of whoever passes bounces on; without it none are taken
+	BounceSecret string // of the mail server that passes bounces on; without it none are accepted
 }
 
 // MailProblems are the kinds of failures that only mails have, as the client sees
@@ -213,7 +213,7 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 	return answerDigest(w, d)
 }
 
-// bounceHeader is the header that has the secret of whoever passes bounces on.
+// bounceHeader is the header with the secret of the mail server that passes bounces on.
 // Authorization is for tokens.
 const bounceHeader = "X-Mail-Secret"
 

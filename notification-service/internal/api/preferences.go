@@ -90,7 +90,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if from == to {
-			return fault.NewInvalid("/quiet_hours/to", "want another time than in from; to be told nothing at once, leave email and push empty")
+			return fault.NewInvalid("/quiet_hours/to", "must differ from from; to get nothing at once, leave email and push empty")
 		}
 		quiet = &ledger.Quiet{From: int(from), To: int(to)}
 	}
@@ -100,7 +100,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 		c, err = s.Mail.Contacts.SetPreferences(r.Context(), reader(r), names(request.Email), quiet)
 	}
 	pushed := s.Push.Devices != nil && request.Push != nil
-	if err != nil && !(pushed && len(request.Email) == 0 && quiet == nil && fault.KindOf(err) == fault.NotFound) { // he wants no mails
+	if err != nil && !(pushed && len(request.Email) == 0 && quiet == nil && fault.KindOf(err) == fault.NotFound) { // no mails are wanted
 		return err
 	}
 	if pushed {
@@ -124,7 +124,7 @@ func names(kinds []MailKind) []string {
 func clockOf(field, text string) (schedule.Clock, error) {
 	clock, err := schedule.ParseClock(text)
 	if err != nil {
-		return 0, &fault.Error{Kind: fault.Invalid, Field: field, Msg: "want a time of the day, such as 07:00", Err: err}
+		return 0, &fault.Error{Kind: fault.Invalid, Field: field, Msg: "must be a time of the day, such as 07:00", Err: err}
 	}
 	return clock, nil
 }

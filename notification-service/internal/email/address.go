@@ -24,7 +24,7 @@ func ParseAddress(given string) (string, error) {
 	address := strings.TrimSpace(given)
 	parsed, err := mail.ParseAddress(address) // it knows about dots
 	if len(address) > maxAddress || !addressPattern.MatchString(address) || err != nil || parsed.Address != address {
-		return "", fault.NewInvalid("/address", "want an e-mail address such as ann@example.org, in ASCII letters and digits")
+		return "", fault.NewInvalid("/address", "must be an e-mail address such as ann@example.org, in ASCII letters and digits")
 	}
 	return address, nil
 }

@@ -49,7 +49,7 @@ func (s DigestSettings) Next(after time.Time, zone *time.Location) (at time.Time
 func Zone(name string) (*time.Location, error) {
 	zone, err := schedule.Zone(name)
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "/zone", Msg: "want the name of a time zone such as Asia/Jakarta", Err: err}
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "/zone", Msg: "must be the name of a time zone such as Asia/Jakarta", Err: err}
 	}
 	return zone, nil
 }

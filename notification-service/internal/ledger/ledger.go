@@ -68,7 +68,7 @@ const (
 	TooEarly Verdict = "too_early"
 	// Refused: the target answered, and will never take this one.
 	Refused Verdict = "refused"
-	// Gone: there is no such target any more.
+	// Gone: the target has been removed.
 	Gone Verdict = "gone"
 	// Unsent: nothing left this process, for a reason of its own. The delivery
 	// stays as it was.
@@ -120,7 +120,7 @@ type Channel interface {
 	// tell of crowds alone (package crowd), and of no lane.
 	Personal() bool
 	// Lanes returns what holds now for each of the named lanes. One that is
-	// missing in the result has no target any more.
+	// missing in the result has lost its target.
 	Lanes(ctx context.Context, names []string) (map[string]Lane, error)
 	// Disable ends what is sent in a lane until an operator enables it again,
 	// and tells the operators. Gone says that the target said so itself;

@@ -8,11 +8,11 @@ import (
 // Reasons not to send what waits for a reader.
 var (
 	// ErrUnwanted: the reader no longer wants notifications of this kind.
-	ErrUnwanted = errors.New("the reader does not want it any more")
+	ErrUnwanted = errors.New("the reader no longer wants it")
 	// ErrRead: the reader has read it on the page.
 	ErrRead = errors.New("the reader has read it")
 	// ErrEmpty: what it was about is gone.
-	ErrEmpty = errors.New("there is nothing to tell any more")
+	ErrEmpty = errors.New("there is nothing left to tell")
 )
 
 // Quiet is the part of the day in which nothing is sent to a reader, in minutes after

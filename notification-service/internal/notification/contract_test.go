@@ -122,7 +122,7 @@ func checkDescription(t *testing.T, key event.Key, properties map[string]propert
 	const file = "notification-service/internal/notification/notification.go"
 	effect := notification.Of(m, "ann")
 	if len(effect.Drafts) == 0 {
-		t.Errorf("%s: Of tells nobody of %s", file, key)
+		t.Fatalf("%s: Of tells nobody of %s", file, key)
 	}
 	for _, data := range []notification.Data{effect.Feed, effect.Drafts[0].Data} {
 		if data.Type != key || data.ReportTitle != "canary-report_title" || data.HappenedAt.Year() != 2026 {
@@ -153,9 +153,18 @@ func checkMask(t *testing.T, file string, properties map[string]property) {
 		case p.Personal == nil:
 			t.Errorf("docs/schemas/%s: %s does not say whether it names a person (\"x-personal\": true or false)", file, name)
 		case *p.Personal && canary:
-			t.Errorf("notification-service/internal/deadletter/mask.go: shows %s, which names a person", name)
+			t.Errorf("platform/deadletter/mask.go: shows %s, which names a person", name)
 		case !*p.Personal && !canary:
-			t.Errorf("notification-service/internal/deadletter/mask.go: hides %s, which names nobody", name)
+			t.Errorf("platform/deadletter/mask.go: hides %s, which names nobody", name)
+		}
+	}
+	// Of a body that is not JSON the names of fields and the values of closed sets are
+	// shown.
+	for name, p := range properties {
+		for _, word := range append(slices.Clone(p.Enum), name) {
+			if masked := string(deadletter.MaskBody([]byte("{" + word))); masked != `"{`+word+`"` {
+				t.Errorf("platform/deadletter/mask.go: shownWords lacks %s of docs/schemas/%s", word, file)
+			}
 		}
 	}
 }

@@ -55,17 +55,17 @@ func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.C
 		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own()))
 }
 
-// Set keeps c as where reader wants to be written to. With the address of
-// before, known by one of the hashes, only its language and zone change. With
-// another one it is a new contact, which has to be proven and ends what waits for
-// the old one; what he wants to be told stays.
+// Set keeps c as the contact of reader. If one of the hashes shows that the address
+// stays the same, only its language and zone change. Another address makes a new
+// contact, which has to be proven and ends what waits for the old one; the reader's
+// preferences are kept.
 func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return email.Contact{}, err
 	}
 	var kept email.Contact
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Whoever changes what a reader wants waits for whoever does it elsewhere.
+		// Changes of a reader's preferences wait for one another, at all replicas.
 		stream, err := lockStream(ctx, tx, reader)
 		if err != nil {
 			return err
@@ -114,9 +114,8 @@ func lockStream(ctx context.Context, tx pgx.Tx, reader notification.Reader) (id 
 // contactLock keeps the advisory locks of contacts apart from others.
 const contactLock int32 = 0x6d61696c
 
-// Remove forgets where reader wants to be written to, and that he wanted
-// digests and mails about anonymous reports. What waits for him is cancelled
-// when it is due.
+// Remove removes the contact of reader, their digests and their consents about
+// anonymous reports. Waiting deliveries are cancelled when they are due.
 func (s *Contacts) Remove(ctx context.Context, reader notification.Reader) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		for _, table := range []string{"contacts", "digests", "mail_consents"} {
@@ -129,8 +128,8 @@ func (s *Contacts) Remove(ctx context.Context, reader notification.Reader) error
 	})
 }
 
-// SetPreferences keeps which notifications reader is mailed at once, and when
-// not. It returns email.ErrNoAddress if he has given none.
+// SetPreferences keeps which notifications are mailed to reader at once, and the hours
+// without mails. It returns email.ErrNoAddress if reader has no contact.
 func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error) {
 	var from, to *int
 	if quiet != nil {
@@ -142,10 +141,10 @@ func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reade
 		returning `+contactColumns, reader.Own(), kinds, from, to))
 }
 
-// SendCode has a code sent to reader's contact, of which hash is kept and body is
-// the delivery. It returns email.ErrTooManyCodes if he has had too many. If others
-// have had too many sent to the same address nothing is sent, and nobody is told:
-// that the address is known is nobody's business.
+// SendCode queues the delivery of a code, which is body, to reader's contact, and keeps
+// the hash of the code. It returns email.ErrTooManyCodes if reader has had too many. If
+// others have sent too many to the same address, nothing is sent and no error returned:
+// it would disclose that the address is known.
 func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		stream, err := lockStream(ctx, tx, reader)
@@ -190,7 +189,7 @@ func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, con
 		_, err = tx.Exec(ctx, `
 			update contacts set code_mac = $2, code_until = now() + $3::interval, code_tries = 0 where id = $1`,
 			contact, hash, email.CodeLifetime)
-		if err == nil { // the code before is none any more
+		if err == nil { // the earlier code is void
 			_, err = tx.Exec(ctx, `
 				update deliveries set state = 'cancelled', last_class = 'unwanted', done_at = now()
 				where channel = $1 and target = $2 and kind = $3 and state = 'waiting'`,
@@ -251,8 +250,8 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 	return s.Get(ctx, reader)
 }
 
-// SetConsent keeps whether reader wants mails about a report that he filed
-// anonymously.
+// SetConsent keeps whether reader wants to be told off the page about a report that
+// they filed anonymously.
 func (s *Contacts) SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err

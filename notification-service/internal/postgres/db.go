@@ -67,6 +67,20 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// collect returns all rows of a query, each read by scan. In errors, what says what the
+// query is for.
+func collect[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	var all []T
+	if err == nil {
+		all, err = pgx.CollectRows(rows, scan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return all, nil
+}
+
 // A canceller cancels deliveries that its channel does not send.
 type canceller struct{ pool *pgxpool.Pool }
 

@@ -42,16 +42,8 @@ func (s *Deliveries) List(ctx context.Context, endpoint uuid.UUID, q webhook.Rec
 	if !ok {
 		return nil, fmt.Errorf("list deliveries: no state %q", q.State)
 	}
-	rows, err := s.pool.Query(ctx, recordSQL+`target = $1 and `+condition+` and ($2 = '' or kind = $2) and ($3::bigint = 0 or id < $3)
+	return collect(ctx, s.pool, "list deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`target = $1 and `+condition+` and ($2 = '' or kind = $2) and ($3::bigint = 0 or id < $3)
 		order by id desc limit $4`, endpoint.String(), q.Type, q.Before, q.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries: %w", err)
-	}
-	records, err := pgx.CollectRows(rows, pgx.RowToStructByPos[webhook.Record])
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries: %w", err)
-	}
-	return records, nil
 }
 
 // Get returns a delivery with its attempts, the first one first.
@@ -60,15 +52,11 @@ func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webho
 	if err != nil {
 		return webhook.Record{}, nil, err
 	}
-	rows, err := s.pool.Query(ctx, `
+	attempts, err := collect(ctx, s.pool, "read attempts", pgx.RowToStructByPos[webhook.AttemptRecord], `
 		select n, at, duration_ms * interval '1 millisecond', status, class, error, response
 		from delivery_attempts where delivery_id = $1 order by n`, id)
 	if err != nil {
-		return webhook.Record{}, nil, fmt.Errorf("read attempts: %w", err)
-	}
-	attempts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[webhook.AttemptRecord])
-	if err != nil {
-		return webhook.Record{}, nil, fmt.Errorf("read attempts: %w", err)
+		return webhook.Record{}, nil, err
 	}
 	return record, attempts, nil
 }
@@ -88,8 +76,8 @@ func readDelivery(ctx context.Context, q querier, where string, id int64) (webho
 	return record, nil
 }
 
-// againSQL has a delivery wait to be sent now. Its attempts are kept; its
-// schedule and its lifetime, which is parameter n, begin anew.
+// againSQL makes a delivery due now. Its attempts are kept; its schedule starts again, and
+// so does its lifetime, which is parameter n.
 func againSQL(n int) string {
 	return fmt.Sprintf(`state = 'waiting', due_at = now(), not_after = now() + $%d, retries = 0, done_at = null`, n)
 }

@@ -49,11 +49,10 @@ func (s *Devices) List(ctx context.Context, reader notification.Reader) ([]push.
 		where s.name = $1 order by p.created_at desc, p.id`, reader.Own()))
 }
 
-// Add keeps d as a device of reader, and reports whether it is a new one. One
-// of the hashes knows it again: then it keeps its id, and only what it is called
-// and its language change. A device of somebody else becomes his: the browser is
-// used by him now. The error is push.ErrTooManyDevices if he has as many as he may
-// have.
+// Add keeps d as a device of reader, and reports whether it is a new one. A
+// device that one of the hashes recognises keeps its id; only its label and language
+// change. A device of another reader becomes reader's, who uses the browser now. The
+// error is push.ErrTooManyDevices if reader has the maximum.
 func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error) {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return push.Device{}, false, err
@@ -106,8 +105,8 @@ func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.De
 	return kept, added, err
 }
 
-// Remove forgets a device of reader's, if he has it. What waits for it is
-// cancelled when it is due.
+// Remove removes a device of reader. Waiting deliveries are cancelled when they are
+// due.
 func (s *Devices) Remove(ctx context.Context, reader notification.Reader, id uuid.UUID) error {
 	_, err := s.pool.Exec(ctx, `
 		delete from push_subscriptions where id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), id)
@@ -185,7 +184,7 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 	return draft, nil
 }
 
-// Used notes that something was sent to a device.
+// Used notes that a push was sent to a device.
 func (s *Devices) Used(ctx context.Context, device uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `update push_subscriptions set last_ok_at = now() where id = $1`, device); err != nil {
 		return fmt.Errorf("note use of a device: %w", err)
@@ -193,7 +192,7 @@ func (s *Devices) Used(ctx context.Context, device uuid.UUID) error {
 	return nil
 }
 
-// Drop removes a device whose push service does not know it any more.
+// Drop removes a device that its push service no longer knows.
 func (s *Devices) Drop(ctx context.Context, device uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `delete from push_subscriptions where id = $1`, device); err != nil {
 		return fmt.Errorf("remove device: %w", err)

@@ -41,8 +41,8 @@ func (s *Digests) Settings(ctx context.Context, reader notification.Reader) (ema
 	return settings, nil
 }
 
-// Set keeps when reader wants digests. The first is about what comes in from
-// now on. It returns email.ErrNoAddress if he has given none.
+// Set keeps when reader wants digests. The first covers the notifications from now on.
+// It returns email.ErrNoAddress if reader has no contact.
 func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error {
 	if _, err := s.streams.View(ctx, reader); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings 
 	})
 }
 
-// moveDigest sets when the reader's next digest is due, by the clock of his zone. One
-// that is due already is left to whoever claims it.
+// moveDigest sets when the reader's next digest is due, by the clock of their zone. One
+// that is due already is left to Claim.
 func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
 	var settings email.DigestSettings
 	var weekday, at int
@@ -85,7 +85,7 @@ func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
 		from digests d join contacts c on c.stream_id = d.stream_id where d.stream_id = $1`, stream).
 		Scan(&settings.Frequency, &weekday, &at, &name, &now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // he wants none
+		return nil // there are no digests
 	}
 	if err != nil {
 		return fmt.Errorf("read digest: %w", err)
@@ -162,7 +162,7 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 			return fmt.Errorf("encode window: %w", err)
 		}
 		place := time.Duration(binary.BigEndian.Uint64((*contact)[8:])>>1) % max(spread, 1) // the same each day
-		// The day and the head: who moves his hour has two on a day.
+		// The day and the head: a reader who moves the hour has two on a day.
 		period := due.In(zone).Format(time.DateOnly) + "." + strconv.FormatInt(head, 10)
 		mails.add(*contact, lane, period, window, place, next)
 		return nil

@@ -46,17 +46,9 @@ type Endpoints struct {
 // List returns up to limit endpoints with ids below before, newest first;
 // the zero id begins at the newest.
 func (s *Endpoints) List(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error) {
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "list webhooks", scanEndpoint, `
 		select `+endpointColumns+` from webhook_endpoints
 		where $1 = '00000000-0000-0000-0000-000000000000'::uuid or id < $1 order by id desc limit $2`, before, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list webhooks: %w", err)
-	}
-	endpoints, err := pgx.CollectRows(rows, scanEndpoint)
-	if err != nil {
-		return nil, fmt.Errorf("list webhooks: %w", err)
-	}
-	return endpoints, nil
 }
 
 // Any reports whether there is any endpoint.
@@ -269,8 +261,8 @@ func (s *Endpoints) Rotate(ctx context.Context, actor string, id uuid.UUID, seal
 	})
 }
 
-// Enable lets a disabled endpoint have its events again. What was held
-// for it is sent, or cancelled.
+// Enable lets a disabled endpoint have its events again. Held deliveries are sent, or
+// cancelled.
 func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error) {
 	return s.change(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
 		if e.State == webhook.Enabled {

@@ -13,20 +13,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// ErasureSteps returns how a person is erased here: his address and his devices go
-// first, then his stream, with all that is in it, all that he has read and all that he
-// follows, and his name from dead letters and from what operators did. A dead letter
-// about his report stays, because others are told of it, and is for nobody any more.
+// ErasureSteps returns how a person is erased here: first the address and the devices,
+// then the stream with its notifications, marks and follows, then the name in dead
+// letters and in the operators' audit log. A dead letter about the person's report is
+// kept, because others are notified of it, and loses its recipient.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
-		{Name: "contact", Do: eraseContact},
-		{Name: "devices", Do: eraseDevices},
+		{Name: "contact", Do: eraseTargets(email.Channel, "contacts", "digests", "mail_consents", "contact_codes")},
+		{Name: "devices", Do: eraseTargets(push.Channel, "push_subscriptions", "push_preferences")},
 		{Name: "notifications", Do: eraseNotifications},
 		{Name: "stream", Do: eraseStream},
 		{Name: "dead_letters", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
@@ -66,61 +68,35 @@ func (s *Erased) hashes(streams ...string) (names []string, hashes [][]byte) {
 	return names, hashes
 }
 
-// eraseContact removes his address with what waits for it, and what else he said
-// about mails.
-func eraseContact(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	err = tx.QueryRow(ctx, `
-		with mails as (
-		  delete from deliveries where id = any(array(
-		    select d.id from deliveries d join contacts c on d.channel = 'email' and d.target = c.id::text
-		    join streams s on s.id = c.stream_id where s.name = $1 limit $2))
-		  returning id
-		), attempts as (
-		  delete from delivery_attempts where delivery_id in (select id from mails)
-		)
-		select count(*) from mails`, notification.UserStream(userID), limit).Scan(&removed)
-	if err != nil {
-		return "", 0, fmt.Errorf("delete mails: %w", err)
-	}
-	if removed == int64(limit) {
-		return "more", removed, nil
-	}
-	for _, table := range []string{"contacts", "digests", "mail_consents", "contact_codes"} {
-		tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
+// eraseTargets returns a step that removes a person's rows from tables by their stream,
+// after the deliveries of the channel whose targets are in the first of them.
+func eraseTargets(channel string, tables ...string) func(context.Context, pgx.Tx, string, string, int) (string, int64, error) {
+	return func(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+		err = tx.QueryRow(ctx, `
+			with gone as (
+			  delete from deliveries where id = any(array(
+			    select d.id from deliveries d join `+tables[0]+` t on d.channel = '`+channel+`' and d.target = t.id::text
+			    join streams s on s.id = t.stream_id where s.name = $1 limit $2))
+			  returning id
+			), attempts as (
+			  delete from delivery_attempts where delivery_id in (select id from gone)
+			)
+			select count(*) from gone`, notification.UserStream(userID), limit).Scan(&removed)
 		if err != nil {
-			return "", 0, fmt.Errorf("delete contact: %w", err)
+			return "", 0, fmt.Errorf("delete deliveries: %w", err)
 		}
-		removed += tag.RowsAffected()
-	}
-	return "", removed, nil
-}
-
-// eraseDevices removes his devices with what waits for them.
-func eraseDevices(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	err = tx.QueryRow(ctx, `
-		with pushes as (
-		  delete from deliveries where id = any(array(
-		    select d.id from deliveries d join push_subscriptions p on d.channel = 'push' and d.target = p.id::text
-		    join streams s on s.id = p.stream_id where s.name = $1 limit $2))
-		  returning id
-		), attempts as (
-		  delete from delivery_attempts where delivery_id in (select id from pushes)
-		)
-		select count(*) from pushes`, notification.UserStream(userID), limit).Scan(&removed)
-	if err != nil {
-		return "", 0, fmt.Errorf("delete pushes: %w", err)
-	}
-	if removed == int64(limit) {
-		return "more", removed, nil
-	}
-	for _, table := range []string{"push_subscriptions", "push_preferences"} {
-		tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
-		if err != nil {
-			return "", 0, fmt.Errorf("delete devices: %w", err)
+		if removed == int64(limit) {
+			return "more", removed, nil
 		}
-		removed += tag.RowsAffected()
+		for _, table := range tables {
+			tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
+			if err != nil {
+				return "", 0, fmt.Errorf("delete %s: %w", table, err)
+			}
+			removed += tag.RowsAffected()
+		}
+		return "", removed, nil
 	}
-	return "", removed, nil
 }
 
 func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
@@ -276,17 +252,13 @@ func scrubLetter(keys *event.Keyring, body []byte, headers json.RawMessage, eras
 	return body, headers, changed || named || mentioned
 }
 
-// Scrub takes from dead letters that were on their way whoever was erased
-// meanwhile.
+// Scrub removes persons from dead letters that were on their way while the persons were
+// erased.
 func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
 	if s.eraser == nil {
 		return nil
 	}
-	rows, err := s.pool.Query(ctx, `select user_mac from erasures where user_mac is not null`)
-	if err != nil {
-		return fmt.Errorf("read who was erased: %w", err)
-	}
-	hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	hashes, err := collect(ctx, s.pool, "read who was erased", pgx.RowTo[[]byte], `select user_mac from erasures where user_mac is not null`)
 	if err != nil || len(hashes) == 0 {
 		return err
 	}
@@ -301,8 +273,8 @@ func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
 	return nil
 }
 
-// eraseFromAudit takes an operator's name from what he did, and a person's from
-// what operators wrote.
+// eraseFromAudit removes an operator's name from their acts, and a person's from what
+// operators wrote.
 func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -20,24 +21,13 @@ import (
 //
 // It touches no row of lanes and locks none of the endpoints: an endpoint that
 // has every event would let one transaction after another wait. So it may see
-// an endpoint as it was a moment ago. Of one that is disabled or deleted in
-// that moment, the dispatcher finds the delivery and holds or cancels it; of
-// one that is enabled, upkeep finds what is held.
+// an endpoint as it was a moment ago. If the endpoint is disabled or deleted in that
+// moment, the dispatcher holds or cancels the delivery; if it is enabled, upkeep
+// releases it.
 //
-// Nobody is told what happened to a report before officials have hidden it, and
-// of one whose words they have redacted, not with those words: see Apply.
-const expandSQL = `
-with fresh as (
-  insert into processed_messages (consumer, message_id)
-  select $1, id from unnest($2::text[]) as m (id) order by id
-  on conflict do nothing
-  returning message_id
-), ended as (
-  delete from message_starts where queue = $1 and message_id = any($2::text[])
-), resolved as (
-  update dead_letters set state = 'resolved', closed_at = now()
-  where queue = $1 and message_id = any($2::text[]) and state in ('open', 'replaying')
-), moderated as (
+// Events from before a report was hidden are not sent, and redacted words are removed
+// from the others: see apply.sql.
+const expandSQL = consumer.NoteSQL + `, moderated as (
   select a.message_id, m.* from unnest($2::text[], $4::uuid[], $5::bigint[]) as a (message_id, report_id, report_version)
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
@@ -96,22 +86,14 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 	return len(events) - fresh, lanes, nil
 }
 
-// Targets returns those of the endpoints that exist, as whoever sends to them
-// needs them: a secret that has signed before is there only while it still does.
+// Targets returns those of the endpoints that exist, with what sending needs: an earlier
+// secret is there only while it still signs.
 func (s *Endpoints) Targets(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpoint, error) {
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "read webhooks", func(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
+		return e, row.Scan(&e.ID, &e.URL, &e.State, &e.Secrets.Sealed, &e.Secrets.Previous, &e.Order, &e.InFlight)
+	}, `
 		select id, url, state, secret, case when previous_secret_until > now() then previous_secret end, order_policy, in_flight
 		from webhook_endpoints where id = any($1)`, ids)
-	if err != nil {
-		return nil, fmt.Errorf("read webhooks: %w", err)
-	}
-	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
-		return e, row.Scan(&e.ID, &e.URL, &e.State, &e.Secrets.Sealed, &e.Secrets.Previous, &e.Order, &e.InFlight)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read webhooks: %w", err)
-	}
-	return endpoints, nil
 }
 
 // GiveUp disables an enabled endpoint, holds what waits for it, has the

@@ -20,9 +20,8 @@ type Follows struct {
 	streams *Streams
 }
 
-// Follow has reader hear of the report's changes of status from now on. To
-// follow it again changes nothing. Whether there is such a report is not
-// asked: it is in another database.
+// Follow notifies reader of the report's changes of status from now on. Following again
+// changes nothing. Whether the report exists is not checked: it is in another database.
 func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
@@ -48,7 +47,7 @@ func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report
 	switch {
 	case err != nil:
 		return fmt.Errorf("follow report: %w", err)
-	case already: // nothing was written, and he is told that he follows it
+	case already: // nothing was written, and the answer says that reader follows it
 		return pgpool.Barrier(ctx, s.pool)
 	case !fresh:
 		return notification.ErrFollows
@@ -70,23 +69,15 @@ func (s *Follows) Unfollow(ctx context.Context, reader notification.Reader, repo
 // List lists the reports that reader follows, the latest first. While one is
 // hidden it is not among them.
 func (s *Follows) List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "list follows", pgx.RowToStructByPos[notification.Follow], `
 		select f.report_id, f.followed_at from follows f join streams s on s.id = f.stream_id
 		where s.name = $1 and not exists (select from moderated_reports m where m.report_id = f.report_id and m.hidden)
 		order by f.followed_at desc, f.report_id`, reader.Own())
-	if err != nil {
-		return nil, fmt.Errorf("list follows: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[notification.Follow])
-	if err != nil {
-		return nil, fmt.Errorf("list follows: %w", err)
-	}
-	return list, nil
 }
 
 // followers returns the streams of those who follow the reports whose status
-// the batch changes. For other batches it asks nothing: votes are many, and
-// followers do not hear of them.
+// the batch changes. For other batches it makes no query: votes are many, and followers
+// are not notified of them.
 func followers(ctx context.Context, pool *pgxpool.Pool, batch []Message) (map[uuid.UUID][]notification.Stream, error) {
 	var reports []uuid.UUID
 	for _, m := range batch {
@@ -97,7 +88,7 @@ func followers(ctx context.Context, pool *pgxpool.Pool, batch []Message) (map[uu
 	if len(reports) == 0 {
 		return nil, nil
 	}
-	// PostgreSQL plans "= any" of an array anew each time, which costs more than
+	// PostgreSQL plans "= any" of an array each time, which costs more than
 	// to answer it.
 	rows, err := pool.Query(ctx, `
 		select f.report_id, s.name

@@ -38,22 +38,16 @@ select lane from first where due_at <= now()`
 
 // DueLanes returns the lanes of the channel in which something is due.
 func (s *Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, dueLanesSQL, freshPlan, channel)
-	if err != nil {
-		return nil, fmt.Errorf("find due lanes: %w", err)
-	}
-	lanes, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("find due lanes: %w", err)
-	}
-	return lanes, nil
+	return collect(ctx, s.pool, "find due lanes", pgx.RowTo[string], dueLanesSQL, freshPlan, channel)
 }
 
 // Lease leases those of the lanes that no other worker does, and makes the rows
 // of new ones. All do so in the same order, so that two never wait for one
 // another.
 func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "lease lanes", func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
+		return l, row.Scan(&l.Name, &l.Rate, &l.Failures, &l.FailingFor, &l.OpenFor)
+	}, `
 		insert into lanes as l (channel, lane, owner, lease_until)
 		select $1, name, $2, now() + $4 from unnest($3::text[]) as n (name) order by name collate "C"
 		on conflict (channel, lane) do update set owner = excluded.owner, lease_until = excluded.lease_until
@@ -61,16 +55,6 @@ func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lan
 		returning lane, coalesce(rate, 0), failures, coalesce(now() - failing_since, interval '0'),
 		  greatest(open_until - now(), interval '0')`,
 		channel, owner, lanes, ttl)
-	if err != nil {
-		return nil, fmt.Errorf("lease lanes: %w", err)
-	}
-	leased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
-		return l, row.Scan(&l.Name, &l.Rate, &l.Failures, &l.FailingFor, &l.OpenFor)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lease lanes: %w", err)
-	}
-	return leased, nil
 }
 
 // Release gives lanes back.
@@ -107,17 +91,9 @@ func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Clai
 	if inHand == nil {
 		inHand = []int64{} // null is unequal to nothing
 	}
-	rows, err := s.pool.Query(ctx, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
-	if err != nil {
-		return nil, fmt.Errorf("claim deliveries: %w", err)
-	}
-	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
+	return collect(ctx, s.pool, "claim deliveries", func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
 		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("claim deliveries: %w", err)
-	}
-	return deliveries, nil
+	}, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
 }
 
 // recordOutcomesSQL leaves alone what is cancelled, and what has this outcome already.

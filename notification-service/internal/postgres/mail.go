@@ -26,8 +26,8 @@ type Mails struct {
 	pool *pgxpool.Pool
 }
 
-// Draft returns what a delivery is about now: what its reader wants, what he has
-// read, and what is still there.
+// Draft returns what a delivery is about now: what its reader wants and has read, and
+// what is still there.
 func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
 	switch d.Kind {
 	case email.Overdue:
@@ -78,9 +78,9 @@ func (s *Mails) draft(ctx context.Context, contact uuid.UUID, kind string) (draf
 }
 
 // itemsSQL reads notifications n of the stream $1 with whether its reader has read
-// them, and whether mails may be about them: an anonymous report needs his
-// consent. What officials did to what others see of a report is in no mail, nor
-// that there are comments, nor anything of a report that is hidden.
+// them, and whether mails may be about them: an anonymous report needs the
+// reader's consent. Mails contain neither moderation, nor comments, nor anything of a
+// hidden report.
 const itemsSQL = `
 select n.id, n.type, n.data, n.withheld, coalesce(r.read, n.seq <= m.seq, false) as read, n.seq,
   not n.withheld or exists (select from mail_consents k where k.stream_id = n.stream_id and k.report_id = n.report_id) as allowed
@@ -103,7 +103,7 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 }
 
 // readItem returns the one notification that a delivery is about, unless its reader has
-// read it or does not allow for it any more.
+// read it or has withdrawn the consent.
 func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).

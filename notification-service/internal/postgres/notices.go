@@ -25,18 +25,14 @@ func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 	if err := s.pool.QueryRow(ctx, `select now()`).Scan(&draft.Now); err != nil {
 		return draft, fmt.Errorf("read the time: %w", err)
 	}
-	rows, err := s.pool.Query(ctx, `
+	counts, err := collect(ctx, s.pool, "count overdue reports", pgx.RowToStructByPos[email.OverdueCount], `
 		select (n.data->>'category_id')::int, min(n.data->>'category_name'), count(distinct n.report_id)
 		from notifications n join streams s on s.id = n.stream_id
 		where s.name = $1 and n.seq > $2 and n.seq <= $3 and n.type = $4 and (n.data->>'overdue_level')::int >= $5
 		group by 1 order by 3 desc, 1`,
 		notification.Officials, window.After, window.To, string(event.ReportOverdueKey), email.OverdueLevel)
 	if err != nil {
-		return draft, fmt.Errorf("count overdue reports: %w", err)
-	}
-	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.OverdueCount])
-	if err != nil {
-		return draft, fmt.Errorf("count overdue reports: %w", err)
+		return draft, err
 	}
 	if len(counts) == 0 { // a restored database
 		return draft, ledger.ErrEmpty

@@ -68,7 +68,7 @@ func checkCursor(view notification.View, cursor notification.Cursor) error {
 // transaction that began later may have got the lower number, so that the time
 // alone would leave one out.
 func (s *Streams) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "list notifications", scanItem, `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
 		from unnest($2::text[], $3::bigint[]) as want (name, before)
 		join streams s on s.name = want.name
@@ -83,14 +83,6 @@ func (s *Streams) list(ctx context.Context, reader notification.Reader, before [
 		  order by n.seq desc limit $5) n
 		order by min(n.created_at) over (partition by s.id order by n.seq desc) desc, s.name, n.seq desc limit $5`,
 		reader.Own(), reader.Streams(), before, unread, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list notifications: %w", err)
-	}
-	items, err := pgx.CollectRows(rows, scanItem)
-	if err != nil {
-		return nil, fmt.Errorf("list notifications: %w", err)
-	}
-	return items, nil
 }
 
 func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
@@ -99,7 +91,7 @@ func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
 }
 
 // Mark sets whether reader has read the notification, and returns it as it is
-// now. It returns notification.ErrNotFound for one that is not his.
+// now. It returns notification.ErrNotFound for one of another reader.
 func (s *Streams) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.Item{}, err

@@ -13,8 +13,8 @@ import (
 const startOverRows = 1000
 
 // StartOver gives every stream another epoch, because the numbers that clients
-// have seen come again: a client with a cursor of before is told to read all
-// anew, whether its number is there again or not.
+// have seen come again: a client with an earlier cursor is reset and
+// reads everything again, whether its number is there again or not.
 func (s *Streams) StartOver(ctx context.Context, _ int) error {
 	for after := int64(0); ; {
 		next, err := s.startOver(ctx, after)

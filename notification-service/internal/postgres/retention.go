@@ -112,16 +112,11 @@ func removeNotifications(ctx context.Context, tx pgx.Tx, keep time.Duration, aft
 // milliseconds returns the time in an id.
 func milliseconds(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) }
 
-// removeReaders forgets what those have read who have not been here for long.
-// What is in the stream of all officials counts as read when they come back.
-// A stream of their own goes with its notifications: it has another epoch when
-// it begins anew.
+// removeReaders removes the marks of readers who have been away for long. When they come
+// back, the notifications in the stream of all officials count as read. Their own empty
+// stream is removed, too; it has another epoch when it starts again.
 func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	rows, err := tx.Query(ctx, `select id from streams where id > $1 order by id limit $2`, after, limit)
-	if err != nil {
-		return 0, 0, fmt.Errorf("list streams: %w", err)
-	}
-	window, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	window, err := collect(ctx, tx, "list streams", pgx.RowTo[int64], `select id from streams where id > $1 order by id limit $2`, after, limit)
 	if err != nil || len(window) == 0 {
 		return 0, 0, err
 	}
@@ -138,18 +133,14 @@ func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int
 	}
 	// With its row locked nobody can add to a stream. Whether it is empty is for
 	// a statement after that one to see.
-	rows, err = tx.Query(ctx, `
+	locked, err := collect(ctx, tx, "lock empty streams", pgx.RowTo[int64], `
 		select id from streams s
 		where id = any($1) and starts_with(name, 'user:')
 		  and not exists (select from notifications where stream_id = s.id)
 		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)
 		order by name collate "C" for update skip locked`, window, keep)
 	if err != nil {
-		return 0, 0, fmt.Errorf("lock empty streams: %w", err)
-	}
-	locked, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return 0, 0, fmt.Errorf("lock empty streams: %w", err)
+		return 0, 0, err
 	}
 	if len(locked) > 0 {
 		n, err := removeEmptyStreams(ctx, tx, locked, keep)
@@ -167,16 +158,12 @@ func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int
 // removeEmptyStreams removes those of the locked streams that have nothing, and
 // what their readers marked elsewhere.
 func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep time.Duration) (int64, error) {
-	rows, err := tx.Query(ctx, `
+	empty, err := collect(ctx, tx, "find empty streams", pgx.RowTo[int64], `
 		select id from streams s where id = any($1)
 		  and not exists (select from notifications where stream_id = s.id)
 		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)`, locked, keep)
 	if err != nil {
-		return 0, fmt.Errorf("find empty streams: %w", err)
-	}
-	empty, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return 0, fmt.Errorf("find empty streams: %w", err)
+		return 0, err
 	}
 	var removed int64
 	for _, sql := range []string{

@@ -19,8 +19,8 @@ type Streams struct {
 	erased *Erased
 }
 
-// View returns the heads of reader's streams and how many notifications he has
-// not read. A new stream or reader is written first, so that there is a
+// View returns the heads of reader's streams and how many notifications are
+// unread. A new stream or reader is written first, so that there is a
 // position to resume from.
 func (s *Streams) View(ctx context.Context, reader notification.Reader) (notification.View, error) {
 	for range 2 {
@@ -45,7 +45,7 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 // also tells whether the reader is known to have been here today.
 //
 // The numbers of a stream have no gaps, so the unread are those above the
-// reader's mark, corrected by what he has marked one by one. What was removed
+// reader's mark, corrected by the single marks. What was removed
 // counts as read, and its corrections went with it.
 func (s *Streams) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
 	rows, err := s.pool.Query(ctx, `
@@ -82,17 +82,17 @@ func (s *Streams) view(ctx context.Context, reader notification.Reader) (view no
 	return view, seenToday, nil
 }
 
-// see notes that reader is here, for retention, which asks who has not been for
-// long. He is served also if that fails: it is noted the next time.
+// see notes that reader is here, for retention, which removes readers who have been
+// away for long. If it fails, the next request notes it.
 func (s *Streams) see(ctx context.Context, reader notification.Reader) {
 	_, _ = s.pool.Exec(ctx, `
 		update read_marks set seen_at = now()
 		where reader = (select id from streams where name = $1) and seen_at < now() - interval '1 day'`, reader.Own())
 }
 
-// SetOnlyOwn sets whether reader wants to hear of nothing but what comes in his
-// own stream, and returns the view after that. What came in the other streams
-// until he wants to hear of them again counts as read.
+// SetOnlyOwn sets whether reader is shown their own stream only, and returns the view
+// after that. Notifications of the other streams count as read up to the moment in
+// which reader turns it off again.
 func (s *Streams) SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error) {
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.View{}, err
@@ -107,8 +107,8 @@ func (s *Streams) SetOnlyOwn(ctx context.Context, reader notification.Reader, on
 	return s.View(ctx, reader)
 }
 
-// enrol writes the streams of reader and his marks in them. What is in a shared
-// stream before its reader comes counts as read.
+// enrol writes the streams of reader and the marks in them. Notifications that a shared
+// stream has before reader's first visit count as read.
 func (s *Streams) enrol(ctx context.Context, reader notification.Reader) error {
 	sorted := slices.Sorted(slices.Values(reader.Streams())) // the order in which all transactions lock
 	_, hashes := s.erased.hashes(string(reader.Own()))
@@ -133,19 +133,11 @@ func (s *Streams) enrol(ctx context.Context, reader notification.Reader) error {
 
 // Heads returns the heads of the named streams. Unknown streams are omitted.
 func (s *Streams) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
-	rows, err := s.pool.Query(ctx, `
-		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
-	if err != nil {
-		return nil, fmt.Errorf("read heads of streams: %w", err)
-	}
-	heads, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h notification.Head, err error) {
+	return collect(ctx, s.pool, "read heads of streams", func(row pgx.CollectableRow) (h notification.Head, err error) {
 		err = row.Scan(&h.Stream, &h.Epoch, &h.Seq)
 		return h, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read heads of streams: %w", err)
-	}
-	return heads, nil
+	}, `
+		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
 }
 
 // Since returns what follows each of the heads in its stream, in order, at
@@ -155,7 +147,10 @@ func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit in
 	for i, h := range heads {
 		names[i], after[i] = h.Stream, h.Seq
 	}
-	rows, err := s.pool.Query(ctx, `
+	return collect(ctx, s.pool, "read notifications", func(row pgx.CollectableRow) (n notification.Notification, err error) {
+		err = row.Scan(&n.Stream, &n.Epoch, &n.Seq, &n.ID, &n.Data, &n.CreatedAt)
+		return n, err
+	}, `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at
 		from unnest($1::text[], $2::bigint[]) as want (name, after)
 		join streams s on s.name = want.name
@@ -165,15 +160,4 @@ func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit in
 		  order by seq limit $3) n
 		order by s.name, n.seq`,
 		names, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read notifications: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n notification.Notification, err error) {
-		err = row.Scan(&n.Stream, &n.Epoch, &n.Seq, &n.ID, &n.Data, &n.CreatedAt)
-		return n, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read notifications: %w", err)
-	}
-	return list, nil
 }

@@ -123,7 +123,7 @@ const maxEndpoint = 1024
 func (c *Config) CheckEndpoint(address string) (host string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxEndpoint || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return "", fault.NewInvalid("/endpoint", fmt.Sprintf("want the https:// address that the browser's push service gave, of %d bytes at most", maxEndpoint))
+		return "", fault.NewInvalid("/endpoint", fmt.Sprintf("must be the https:// address that the browser's push service gave, of %d bytes at most", maxEndpoint))
 	}
 	host = strings.ToLower(strings.TrimSuffix(u.Host, ":443"))
 	allows := func(pattern string) bool {

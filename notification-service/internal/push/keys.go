@@ -47,10 +47,10 @@ func (s Subscription) Check() error {
 		_, err = ecdh.P256().NewPublicKey(point)
 	}
 	if err != nil {
-		return fault.NewInvalid("/keys/p256dh", "want the base64url of a public key of P-256, as the browser gave it")
+		return fault.NewInvalid("/keys/p256dh", "must be the base64url of a public key of P-256, as the browser gave it")
 	}
 	if secret, err := base64.RawURLEncoding.DecodeString(s.Auth); err != nil || len(secret) != 16 {
-		return fault.NewInvalid("/keys/auth", "want the base64url of 16 bytes, as the browser gave it")
+		return fault.NewInvalid("/keys/auth", "must be the base64url of 16 bytes, as the browser gave it")
 	}
 	return nil
 }

@@ -4,12 +4,12 @@
 //
 // It promises:
 //
-//   - No device is told anything until its owner asked for it there.
+//   - A device gets nothing until its owner asked for it there.
 //   - A push says no more than a mail about the same would; of an anonymous
 //     report that there is news, and only if its reporter chose so. The vendor of
 //     the browser, whose service passes it on, cannot read it.
-//   - Who has read it on the page is not told. What a push says is read when it is
-//     sent.
+//   - A notification read on the page is not pushed. The text of a push is read when it
+//     is sent.
 //   - A push that is sent twice is shown once: the later one takes the place of
 //     the other.
 //   - Nothing is connected to but the push services that the configuration names.
@@ -47,8 +47,8 @@ const (
 	UnusedFor = 365 * 24 * time.Hour
 )
 
-// DefaultKinds are what a reader's devices are told about until he says
-// otherwise.
+// DefaultKinds are the kinds that a reader's devices get until the reader chooses
+// others.
 var DefaultKinds = []string{string(event.StatusUpdatedKey)}
 
 // A Device is a browser that asked for notifications.
@@ -68,17 +68,17 @@ type Draft struct {
 	Device Device
 	Item   wording.Item
 	Now    time.Time     // by the database
-	Quiet  *ledger.Quiet // of the reader's contact, if he has one
+	Quiet  *ledger.Quiet // of the reader's contact, if there is one
 	Zone   string        // likewise
 }
 
 // Reasons not to send what waits, beside those of package ledger.
 var (
 	// ErrNoDevice: the device is removed.
-	ErrNoDevice = errors.New("there is no such device any more")
+	ErrNoDevice = errors.New("the device has been removed")
 	// errHost: its push service is not one of those that the configuration names.
-	errHost = errors.New("the push service is not allowed any more")
+	errHost = errors.New("the push service is no longer allowed")
 )
 
-// ErrTooManyDevices says that the reader has as many devices as he may have.
+// ErrTooManyDevices says that the reader has the maximum of devices.
 var ErrTooManyDevices error = fault.New(fault.Conflict, fmt.Sprintf("you have %d devices already; remove one first", MaxDevices))

@@ -55,7 +55,7 @@ type Store interface {
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// Used notes that something was sent to a device.
 	Used(ctx context.Context, device uuid.UUID) error
-	// Drop removes a device whose push service does not know it any more.
+	// Drop removes a device that its push service no longer knows.
 	Drop(ctx context.Context, device uuid.UUID) error
 	// CancelDelivery cancels a delivery that waits, for the reason.
 	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
@@ -94,8 +94,8 @@ func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg pr
 	return s
 }
 
-// errGone says that a push service does not know a device any more.
-var errGone = errors.New("the push service does not know the device any more")
+// errGone says that a push service no longer knows a device.
+var errGone = errors.New("the push service no longer knows the device")
 
 // reasons are the words for why a push is cancelled.
 var reasons = map[error]string{
@@ -233,7 +233,7 @@ func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledg
 	return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
 }
 
-// unsent cancels a delivery that is not wanted any more, and leaves it as it is
+// unsent cancels a delivery that is no longer wanted, and leaves it as it is
 // after a failure of our own.
 func (s *Sender) unsent(ctx context.Context, d *ledger.Delivery, err error) ledger.Answer {
 	for reason, word := range reasons {

@@ -27,10 +27,10 @@ type Bounds [4]float64
 // UnmarshalText reads "west,south,east,north".
 func (b *Bounds) UnmarshalText(text []byte) error {
 	if err := readDegrees(text, b[:]); err != nil {
-		return fmt.Errorf("want west,south,east,north in degrees, such as 106.777,-6.604,106.934,-6.444: %w", err)
+		return fmt.Errorf("must be west,south,east,north in degrees, such as 106.777,-6.604,106.934,-6.444: %w", err)
 	}
 	if b[0] >= b[2] || b[1] >= b[3] || b[0] < -180 || b[2] > 180 || b[1] < -90 || b[3] > 90 {
-		return errors.New("want west,south,east,north in degrees, west below east and south below north")
+		return errors.New("must be west,south,east,north in degrees, west below east and south below north")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (c *Center) UnmarshalText(text []byte) error {
 		return fmt.Errorf("want longitude,latitude,zoom, such as 106.799,-6.595,14: %w", err)
 	}
 	if c[0] < -180 || c[0] > 180 || c[1] < -90 || c[1] > 90 || c[2] < 0 || c[2] > 22 {
-		return errors.New("want longitude,latitude,zoom, with a zoom from 0 to 22")
+		return errors.New("must be longitude,latitude,zoom, with a zoom from 0 to 22")
 	}
 	return nil
 }

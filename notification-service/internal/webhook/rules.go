@@ -167,35 +167,35 @@ func (r Rules) Check(reg Registration, known string) error {
 		}
 	}
 	if utf8.RuneCountInString(reg.Description) > MaxDescription {
-		return fault.NewInvalid("/description", fmt.Sprintf("want at most %d characters", MaxDescription))
+		return fault.NewInvalid("/description", fmt.Sprintf("must have at most %d characters", MaxDescription))
 	}
 	if err := text.CheckLine(reg.Description); err != nil {
 		return fault.NewInvalid("/description", err.Error())
 	}
 	for i, typ := range reg.Filter.Types {
 		if !slices.Contains(Types(), event.Key(typ)) {
-			return fault.NewInvalid(fmt.Sprintf("/event_types/%d", i), "want one of "+eventTypes())
+			return fault.NewInvalid(fmt.Sprintf("/event_types/%d", i), "must be one of "+eventTypes())
 		}
 	}
 	for i, id := range reg.Filter.Categories {
 		if id <= 0 {
-			return fault.NewInvalid(fmt.Sprintf("/category_ids/%d", i), "want the id of a category")
+			return fault.NewInvalid(fmt.Sprintf("/category_ids/%d", i), "must be the id of a category")
 		}
 	}
 	if a := reg.Filter.Area; a != nil {
 		west, south, east, north := a[0], a[1], a[2], a[3]
 		switch {
 		case west < -180 || west > 180 || east < -180 || east > 180 || west >= east:
-			return fault.NewInvalid("/area", "want the west before the east, both between -180 and 180")
+			return fault.NewInvalid("/area", "must have the west before the east, both between -180 and 180")
 		case south < -90 || north > 90 || south >= north:
-			return fault.NewInvalid("/area", "want the south below the north, both between -90 and 90")
+			return fault.NewInvalid("/area", "must have the south below the north, both between -90 and 90")
 		}
 	}
 	if reg.Order != OrderReport && reg.Order != OrderNone {
-		return fault.NewInvalid("/order", "want report or none")
+		return fault.NewInvalid("/order", "must be report or none")
 	}
 	if reg.InFlight < 1 || reg.InFlight > MaxInFlight {
-		return fault.NewInvalid("/in_flight", fmt.Sprintf("want 1 to %d", MaxInFlight))
+		return fault.NewInvalid("/in_flight", fmt.Sprintf("must be 1 to %d", MaxInFlight))
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
@@ -47,10 +46,10 @@ type Harness struct {
 	metrics []prometheus.Gatherer
 }
 
-// New returns a harness on a virtual host and a database of t alone.
-func New(t *testing.T) *Harness {
+// New returns a harness on a virtual host of t alone, and on pool.
+func New(t *testing.T, pool *pgxpool.Pool) *Harness {
 	t.Helper()
-	return On(t, rabbittest.Vhost(t), pgtest.Notification(t))
+	return On(t, rabbittest.Vhost(t), pool)
 }
 
 // On returns a harness on the given broker and database.

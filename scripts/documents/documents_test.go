@@ -79,7 +79,7 @@ func TestEveryRequirementHasARow(t *testing.T) {
 
 var (
 	quoted   = regexp.MustCompile("`([^`]+)`")
-	path     = regexp.MustCompile(`^\.?[\w.*-]+(/[\w.*-]+)+$|^[\w-]+\.(md|yml|yaml|work|sh|ps1|json)$`)
+	path     = regexp.MustCompile(`^\.?[\w.*-]+(/[\w.*-]+)+$|^[\w.-]+\.(md|yml|yaml|work|sh|ps1|json)$`)
 	route    = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE) (/\S*)$`)
 	variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
 	test     = regexp.MustCompile(`^Test[A-Z]\w+$`)

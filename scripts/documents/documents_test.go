@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 const root = "../.."
@@ -107,6 +109,7 @@ type tree struct {
 	settings map[string]bool // words of .env.example, the manual of settings, and Compose's file
 	makefile string
 	programs string // what is built, and how it is deployed
+	services string // their Go, and what they share
 	tests    string
 	metrics  map[string]bool // words of the programs, and of Prometheus' rules
 }
@@ -123,7 +126,7 @@ func (have *tree) missing(name string) string {
 			return "target"
 		}
 	case option.MatchString(name):
-		if !strings.Contains(have.programs, `"`+name[1:]+`"`) {
+		if !strings.Contains(have.programs, `"`+name[1:]+`"`) { // as Go's flags are registered
 			return "flag"
 		}
 	case test.MatchString(name):
@@ -169,7 +172,7 @@ func load(t *testing.T) *tree {
 			}
 		}
 	}
-	var programs, tests, metrics strings.Builder
+	var programs, services, tests, metrics strings.Builder
 	programs.WriteString(read(t, "docker-compose.yml"))
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -186,6 +189,9 @@ func load(t *testing.T) *tree {
 		case strings.HasSuffix(file, "_test.go"):
 			into = &tests
 		case ext == ".go":
+			if in, _, _ := strings.Cut(strings.TrimPrefix(file, root+"/"), "/"); in != "scripts" && !strings.Contains(file, "/bench/") {
+				into = &services
+			}
 		case strings.Contains(file, "/deploy/prometheus/") && ext == ".yml":
 			into = &metrics
 		case ext != ".sql" && ext != ".sh" && ext != ".ps1" && ext != ".template":
@@ -199,7 +205,8 @@ func load(t *testing.T) *tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have.programs, have.tests = programs.String(), tests.String()
+	have.services, have.tests = services.String(), tests.String()
+	have.programs = have.services + programs.String()
 	have.metrics = words(have.programs + metrics.String())
 	return have
 }
@@ -220,4 +227,35 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// The manual lists each queue that the programs name, and no other.
+func TestManualListsEveryQueue(t *testing.T) {
+	t.Parallel()
+	_, manual, _ := strings.Cut(read(t, "docs/recoverability.md"), "\n### Groups\n")
+	manual, _, _ = strings.Cut(manual, "\n### ")
+	listed := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(queue\\.[a-z_]+)`").FindAllStringSubmatch(manual, -1) {
+		listed[found[1]] = true
+	}
+	declared := map[string]bool{}
+	for _, found := range regexp.MustCompile(`"(queue\.[a-z_]+)"`).FindAllStringSubmatch(load(t).services, -1) {
+		declared[found[1]] = true
+	}
+	for _, q := range topology.ContractQueues() {
+		declared[q.Name] = true
+	}
+	for name := range declared {
+		if !listed[name] {
+			t.Errorf("docs/recoverability.md does not list %s", name)
+		}
+	}
+	for name := range listed {
+		if !declared[name] {
+			t.Errorf("docs/recoverability.md lists %s, which nothing declares", name)
+		}
+	}
+	if len(declared) < 9 {
+		t.Errorf("found %d queues in the programs, want 9 or more", len(declared))
+	}
 }

@@ -112,6 +112,13 @@ func build(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, log zerol
 		places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
 		cfg.Page.Geocoder = true
 	}
+	a.health.Describe(service.Details{
+		Features: map[string]bool{
+			"photos": cfg.Page.PhotoStore != "", "comments": bool(cfg.Page.Comments), "mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(),
+			"webhooks": true, "map": cfg.Page.MapFile != "", "geocoder": cfg.Geocoder.URL != nil,
+		},
+		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	})
 	page, err := web.New(cfg.Page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)

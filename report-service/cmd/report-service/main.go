@@ -82,6 +82,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	verifier.RefuseErased(eraser.Erased)
 	health := service.NewHealth(log, slices.Concat(verifier.Checks(), storage, checks(pool, watch, publisher))...)
+	health.Describe(service.Details{
+		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil},
+		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	})
 	handler, err := api.New(api.Config{
 		Store: store, Files: files, Outbox: messages, Relay: publisher,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {

@@ -99,6 +99,14 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// Applied returns the version of the schema that the database behind q has.
+func Applied(ctx context.Context, q Querier) (version uint, err error) {
+	if err := q.QueryRow(ctx, "select version from schema_migrations").Scan(&version); err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return version, nil
+}
+
 // Check returns an error unless the database behind q has the schema that this
 // program was built with, or a newer one, which may still be in the making: it
 // only adds. An older one needs `migrate up`.

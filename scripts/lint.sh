@@ -145,6 +145,41 @@ documents() {
   return "$missing"
 }
 
+# diagrams looks at each Mermaid block of the documents: what draws them shows an
+# error in the place of one with an unknown kind or a bracket that is never closed.
+diagrams() {
+  local files
+  mapfile -t files < <(git ls-files -co --exclude-standard '*.md' ':!*/node_modules/*' ':!*/dist/*')
+  awk '
+    function complain(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; failed = 1 }
+    # unbalanced strips what is quoted, then innermost pairs until none is left. The
+    # arrows of sequences hold a bracket, and so do asymmetric nodes, which nobody uses.
+    function unbalanced(line) {
+      gsub(/"[^"]*"/, "", line)
+      if (kind == "sequenceDiagram") gsub(/--?\)/, "", line)
+      while (gsub(/\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}/, "", line)) continue
+      return line ~ /[][(){}"]/
+    }
+    FNR == 1 && inside { printf "%s: a block is never closed\n", before; failed = 1; inside = 0 }
+    { before = FILENAME }
+    !inside && /^ *```mermaid *$/ { inside = 1; kind = ""; next }
+    !inside { next }
+    /^ *``` *$/ { if (kind == "") complain("a diagram must say its kind"); inside = 0; next }
+    /^ *(%%.*)?$/ { next }
+    kind == "" {
+      kind = $1
+      if (kind !~ /^(flowchart|sequenceDiagram|stateDiagram-v2|erDiagram|classDiagram|timeline)$/) complain("there is no kind of diagram " kind)
+      if (kind == "flowchart" && $2 !~ /^(LR|RL|TB|TD|BT)$/) complain("a flowchart must have a direction, such as LR")
+      next
+    }
+    unbalanced($0) { complain("brackets or quotes do not match: " $0) }
+    kind == "flowchart" && !/-->|---|-\.->|==>|^ *(subgraph|end|classDef|class|style|direction)/ && !/^ *[A-Za-z]+[[({]/ { complain("is no node and no arrow: " $0) }
+    kind == "stateDiagram-v2" && !/-->|^ *(state|note|end|direction|\})/ { complain("is no state and no arrow: " $0) }
+    kind == "sequenceDiagram" && !/^ *(actor|participant|note|Note|loop|alt|else|opt|end|par|and|activate|deactivate)|[-]>>?.*:|-[)x].*:/ { complain("is no participant and no message: " $0) }
+    END { if (inside) { printf "%s: a block is never closed\n", before; failed = 1 } exit failed }
+  ' "${files[@]}"
+}
+
 # promises makes sure that the tests exist that CONTRIBUTING.md names, and those
 # that scripts/testing.sh chooses.
 promises() {
@@ -162,7 +197,7 @@ promises() {
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices linters shell alerts variables documents promises vulnerabilities page
+  set -- formatting generated versions notices linters shell alerts variables documents diagrams promises vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

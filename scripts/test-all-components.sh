@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that runs, once: the stack with each of its processes, the main job
-# on sample reports, and half a minute of load with an audit of every event.
-# Arguments go to the load test.
+# on sample reports, the configuration of the queues and what they promise, and half
+# a minute of load with an audit of every event. Arguments go to the load test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,5 +10,7 @@ scripts/stack up
 scripts/stack status
 echo '== the main job' >&2
 scripts/stack demo -digest
+echo '== queues' >&2
+scripts/test-rabbitmq-features.sh
 echo '== load' >&2
 scripts/load.sh "$@"

@@ -3,7 +3,7 @@
 # whole stack under the load that it is meant for, with an audit of every event.
 # Arguments go to the load test, later ones win:
 #   scripts/test-extreme-load-2.5m.sh -reports-per-user 10   # 72 seconds of it
-#   scripts/test-extreme-load-2.5m.sh -insane                # more than it takes
+#   scripts/test-extreme-load-2.5m.sh -profile insane        # more than it takes
 # LOADTEST_DATA names a CSV of a 311 log; LOADTEST_OUT the report's folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

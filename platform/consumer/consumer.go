@@ -185,6 +185,9 @@ func (c *Consumer) lookAtQueues(w *queueWatch) error {
 		}
 		if there {
 			q.depth.Store(int64(state.Messages))
+			if q.Of == "" {
+				c.metrics.retrying.WithLabelValues(q.Name).Set(float64(state.Messages))
+			}
 		}
 	}
 	return nil

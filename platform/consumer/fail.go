@@ -20,6 +20,10 @@ type Forwarder interface {
 	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
 }
 
+// retriesExceeded is the code of the log line for a message whose attempts are used
+// up. What is broken, and never had another attempt, is logged without it.
+const retriesExceeded = "RABBITMQ_MESSAGE_MAX_RETRIES_EXCEEDED"
+
 // fail moves a job that could not be handled to a retry queue, or to the dead
 // letters when another attempt makes no sense or none is left.
 func (h *handler) fail(work context.Context, j *job, err error) {
@@ -34,7 +38,11 @@ func (h *handler) fail(work context.Context, j *job, err error) {
 		h.forward(work, j, h.topology.RetryExchange(delay), h.queue, failure.Retry(j.d, f))
 		return
 	}
-	line.Msg("handling a message failed, it becomes a dead letter")
+	if f.Class.Retryable() {
+		line.Str("code", retriesExceeded).Msg("handling a message failed and no attempt is left, it becomes a dead letter")
+	} else {
+		line.Msg("handling a message failed, it becomes a dead letter")
+	}
 	h.metrics.deadLettered.WithLabelValues(h.queue, string(f.Class)).Inc()
 	names := h.topology.Names
 	h.forward(work, j, names.DeadLetterExchange(), names.DeadLetterKey(h.queue), failure.DeadLetter(j.d, f))

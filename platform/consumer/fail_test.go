@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -125,6 +126,8 @@ func checkLetter(t *testing.T, letter amqp.Delivery, cases map[string]consumerte
 func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))
+	said := new(lines)
+	h.Log = zerolog.New(said)
 	neighbours := h.Votes(9, "alice")
 	hopeless, brief := h.Vote("alice"), h.Vote("alice")
 	var failed atomic.Bool // brief, by itself
@@ -154,6 +157,9 @@ func TestTransientFailureIsRetriedAndGivenUp(t *testing.T) {
 	}
 	if letter.MessageId != hopeless.ID {
 		t.Errorf("message %s is the dead letter, want %s", letter.MessageId, hopeless.ID)
+	}
+	if !said.contain(`"code":"RABBITMQ_MESSAGE_MAX_RETRIES_EXCEEDED"`) {
+		t.Error("the log does not say that no attempt was left")
 	}
 	h.CheckEffects(10)
 }

@@ -28,6 +28,7 @@ type metrics struct {
 	resubscribed   *prometheus.CounterVec
 	depth          *prometheus.GaugeVec
 	consumers      *prometheus.GaugeVec
+	retrying       *prometheus.GaugeVec // by retry queue
 	stalled        *prometheus.GaugeVec
 	workers        *prometheus.GaugeVec
 	databaseUp     prometheus.Gauge
@@ -66,6 +67,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		resubscribed:   counter("consumer_resubscriptions_total", "Subscriptions that the broker ended."),
 		depth:          gauge("consumer_queue_ready", "Messages that wait in the queue."),
 		consumers:      gauge("consumer_queue_consumers", "Consumers of the queue, of all replicas."),
+		retrying:       gauge("consumer_retry_queue_waiting", "Messages that wait in the retry queue for their next attempt."),
 		stalled:        gauge("consumer_workers_stalled", "Workers that have had a batch in hand for too long."),
 		workers:        gauge("consumer_workers", "Workers of this replica that are subscribed."),
 		databaseUp:     f.NewGauge(prometheus.GaugeOpts{Name: "consumer_database_up", Help: "1 while messages are taken, 0 while the database is away."}),

@@ -101,6 +101,7 @@ func TestWaitingQueues(t *testing.T) {
 		}
 		return ""
 	})
+	h.EventuallyEqual("messages in the retry queues, as exported", 3, func() int { return h.Metric("consumer_retry_queue_waiting") })
 }
 
 func TestPoolOutOfRange(t *testing.T) {

@@ -54,6 +54,7 @@ type Runner struct {
 	forwarder *forwarder.Forwarder
 	archiver  *deadletter.Archiver
 	replayer  *deadletter.Replayer
+	letters   *deadletter.Gauge
 	await     func(context.Context) error
 	log       zerolog.Logger
 }
@@ -76,6 +77,7 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	r.forwarder = forwarder.New(connection("forwarder"), d.Metrics, r.Checker.Unroutable)
 	letters := deadletter.NewStore(d.Database)
 	letters.BeforeArchive(d.Scrub)
+	r.letters = deadletter.NewGauge(letters, d.Metrics, d.Log)
 	r.replayer = deadletter.NewReplayer(letters, r.forwarder, d.Log)
 	r.Releaser = delay.NewReleaser(cfg.Delay, delay.NewStore(d.Database), r.forwarder, r.Checker.Unroutable, d.Metrics, d.Log)
 	archiver := connection("archiver")
@@ -108,6 +110,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	g.Go(func() error { return r.Checker.Run(ctx) })
 	g.Go(func() error { return r.archiver.Run(ctx) })
 	g.Go(func() error { return r.replayer.Run(ctx) })
+	g.Go(func() error { return r.letters.Run(ctx) })
 	g.Go(func() error { return r.Releaser.Run(ctx) })
 	g.Go(func() error { return RunUpkeep(ctx, r.database, r.log) })
 	err := g.Wait()

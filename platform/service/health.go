@@ -45,6 +45,7 @@ type HealthReport struct {
 type Health struct {
 	log      zerolog.Logger
 	checks   []Check
+	details  Details
 	draining atomic.Bool
 
 	mu   sync.Mutex
@@ -106,19 +107,20 @@ func (h *Health) run(ctx context.Context, c Check) Status {
 
 // Live serves /livez: the process answers, that is all.
 func (h *Health) Live(w http.ResponseWriter, _ *http.Request) {
-	writeHealth(w, HealthReport{Status: Up, Checks: map[string]Status{}})
+	writeHealth(w, Up, HealthReport{Status: Up, Checks: map[string]Status{}})
 }
 
 // Ready serves /readyz and /health: 200 when requests are welcome, also when
 // degraded, otherwise 503.
 func (h *Health) Ready(w http.ResponseWriter, r *http.Request) {
-	writeHealth(w, h.Report(r.Context()))
+	report := h.Report(r.Context())
+	writeHealth(w, report.Status, report)
 }
 
-func writeHealth(w http.ResponseWriter, report HealthReport) {
+func writeHealth(w http.ResponseWriter, status Status, report any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	if report.Status == Down || report.Status == Draining {
+	if status == Down || status == Draining {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(report) // a client that left is no fault of ours

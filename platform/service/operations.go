@@ -37,7 +37,7 @@ func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	r.Method(http.MethodGet, "/metrics", MetricsHandler(metrics))
 	r.Get("/livez", health.Live)
 	r.Get("/readyz", health.Ready)
-	r.Get("/health/detailed", health.Ready)
+	r.Get("/health/detailed", health.Detailed)
 	r.Get("/debug/pprof/profile", pprof.Profile)
 	r.Get("/debug/pprof/trace", pprof.Trace)
 	r.Get("/debug/pprof/{profile}", pprof.Index) // heap, allocs, mutex, block, goroutine

@@ -104,6 +104,7 @@ port_users() {
     echo 'MAILBOX_PORT mailbox'
     [[ $1 == compose ]] || echo 'MAILBOX_SMTP_PORT mailbox'
   fi
+  [[ $1 == native ]] || printf '%s\n' 'RABBITMQ_PORT rabbitmq' 'RABBITMQ_MANAGEMENT_PORT rabbitmq'
 }
 
 # port_replicas prints how many ports a variable stands for.

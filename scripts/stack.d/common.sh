@@ -25,7 +25,8 @@ remember() {
   printf '%s\n' "STACK=$1" "REPLICAS=$replicas" "RABBITMQ_NODES=$rabbitmq_nodes" "POSTGRES_NODES=$postgres_nodes" "GATEWAY_PORT=$gateway_port" \
     "GATEWAY_TLS_PORT=$gateway_tls_port" "REPORT_PORT=$report_port" "NOTIFICATION_PORT=$notification_port" \
     "REPORT_OPERATIONS_PORT=$report_operations_port" "NOTIFICATION_OPERATIONS_PORT=$notification_operations_port" \
-    "DELIVERY_OPERATIONS_PORT=$delivery_operations_port" "PHOTO_OPERATIONS_PORT=$photo_operations_port" "MAILBOX_PORT=$mailbox_port" "MAILBOX_SMTP_PORT=$mailbox_smtp_port" >"$state/up"
+    "DELIVERY_OPERATIONS_PORT=$delivery_operations_port" "PHOTO_OPERATIONS_PORT=$photo_operations_port" "MAILBOX_PORT=$mailbox_port" "MAILBOX_SMTP_PORT=$mailbox_smtp_port" \
+    "RABBITMQ_PORT=$rabbitmq_port" "RABBITMQ_MANAGEMENT_PORT=$rabbitmq_management_port" >"$state/up"
 }
 
 forget() { rm -f "$state/up"; }

@@ -34,6 +34,10 @@ compose() {
 # address in it.
 stack_subnet=${STACK_SUBNET:-10.231.87.0/24}
 
+# Those of the broker on this machine. The native stack's are chosen.
+rabbitmq_port=${RABBITMQ_PORT:-5672}
+rabbitmq_management_port=${RABBITMQ_MANAGEMENT_PORT:-15672}
+
 compose_receiver() { echo "${stack_subnet%.*}.1"; }
 
 compose_up() {
@@ -48,7 +52,8 @@ compose_up() {
     export REPORT_PORT=0 NOTIFICATION_PORT=0
   fi
   export REPORT_OPERATIONS_PORT=$report_operations_port NOTIFICATION_OPERATIONS_PORT=$notification_operations_port \
-    DELIVERY_OPERATIONS_PORT=$delivery_operations_port PHOTO_OPERATIONS_PORT=$photo_operations_port MAILBOX_PORT=$mailbox_port
+    DELIVERY_OPERATIONS_PORT=$delivery_operations_port PHOTO_OPERATIONS_PORT=$photo_operations_port MAILBOX_PORT=$mailbox_port \
+    RABBITMQ_PORT=$rabbitmq_port RABBITMQ_MANAGEMENT_PORT=$rabbitmq_management_port
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine
     export WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true} WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-$stack_subnet}
   fi
@@ -76,6 +81,18 @@ compose_stop() { compose stop "$@" >&2; }
 
 compose_start() { compose start "$@" >&2; }
 
-compose_status() { compose ps; }
+compose_status() {
+  compose ps
+  broker_hint
+}
+
+compose_management() { echo "http://127.0.0.1:$rabbitmq_management_port"; }
+
+# compose_broker prints the broker's URL as this machine reaches it. One of your own
+# (RABBITMQ_URL) is the same everywhere.
+compose_broker() { compose_secret rabbitmq/rabbitmq_url | sed -E "s/@rabbitmq:5672[^/]*/@127.0.0.1:$rabbitmq_port/"; }
+
+# compose_secret prints a secret from its volume, whatever runs.
+compose_secret() { compose run --rm -T --no-deps --entrypoint cat secrets "/secrets/$1" 2>/dev/null; }
 
 compose_logs() { compose logs --tail 20 -f "$@"; }

@@ -32,10 +32,10 @@ free_ports() {
 }
 
 # stack_ports exports ports of its own for a whole stack, apart from those of the
-# servers, which `scripts/stack up` chooses.
+# native servers, which `scripts/stack up` chooses.
 stack_ports() {
   local names=(GATEWAY_PORT GATEWAY_TLS_PORT REPORT_PORT NOTIFICATION_PORT REPORT_OPERATIONS_PORT NOTIFICATION_OPERATIONS_PORT
-    DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT) ports i
+    DELIVERY_OPERATIONS_PORT PHOTO_OPERATIONS_PORT MAILBOX_PORT MAILBOX_SMTP_PORT RABBITMQ_PORT RABBITMQ_MANAGEMENT_PORT) ports i
   mapfile -t ports < <(free_ports "${#names[@]}" 11600)
   for i in "${!names[@]}"; do
     export "${names[i]}=${ports[i]}"

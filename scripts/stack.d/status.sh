@@ -34,8 +34,30 @@ native_status() {
   done
   ! own_mailbox || status_line mailbox "$mailbox_port" "SMTP $mailbox_smtp_port" || well=1
   status_line gateway "$gateway_port" "TLS $gateway_tls_port" || well=1
+  broker_hint
   return "$well"
 }
+
+# broker_hint tells how to look into the broker. The password is not printed where
+# nobody asked for it.
+broker_hint() {
+  say 'the broker: curl -su "cityconnect:$(scripts/stack secret rabbitmq/password)" "$(scripts/stack management)/api/queues"'
+}
+
+native_management() {
+  if is_cluster; then
+    cluster_ports
+    echo "http://127.0.0.1:$(node_port 1 management)"
+  else
+    # shellcheck source=/dev/null
+    source "$native_dir/ports"
+    echo "http://127.0.0.1:$management_port"
+  fi
+}
+
+native_broker() { native_secret rabbitmq/rabbitmq_url; }
+
+native_secret() { cat "$native_dir/secrets/$1"; }
 
 # status_line prints a process's line. One with a path is asked there whether it
 # is ready: status_line NAME PORT [DETAIL [/PATH]]

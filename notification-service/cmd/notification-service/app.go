@@ -145,6 +145,13 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	if cfg.Page.Geocoder = cfg.Geocoder.URL != nil; cfg.Page.Geocoder {
 		edge.Places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
 	}
+	a.health.Describe(service.Details{
+		Features: map[string]bool{
+			"photos": cfg.Page.PhotoStore != "", "comments": bool(cfg.Page.Comments), "mail": cfg.Page.Mails, "push": cfg.Page.Push,
+			"webhooks": true, "map": cfg.Page.MapFile != "", "geocoder": cfg.Page.Geocoder,
+		},
+		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	})
 	if edge.Page, err = web.New(cfg.Page, cfg.Auth); err != nil {
 		return fmt.Errorf("set up the page: %w", err)
 	}

@@ -90,6 +90,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	health := service.NewHealth(log, append(checks,
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})...)
+	health.Describe(service.Details{
+		Features: map[string]bool{"photos": true, "virus_scanner": cfg.ClamdURL != "", "photo_moderation": cfg.Moderation != "off"},
+		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	})
 	operations, err := service.Listen(ctx, cfg.Operations)
 	if err != nil {
 		return err

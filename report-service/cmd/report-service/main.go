@@ -156,6 +156,10 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		comments = postgres.NewComments(c.db)
 	}
 	e := &edge{health: service.NewHealth(log, slices.Concat(verifier.Checks(), storage, c.checks())...)}
+	e.health.Describe(service.Details{
+		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil},
+		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
+	})
 	e.handler, err = api.New(api.Config{
 		Reports: postgres.NewReports(c.db), Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines,

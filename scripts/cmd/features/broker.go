@@ -34,9 +34,10 @@ func (w *walk) pools(ctx context.Context) error {
 	for _, f := range list.Findings {
 		w.say("the checker: %s. %s", f.What, f.Remedy)
 	}
-	if len(list.Findings) == 0 {
-		w.say("the checker found nothing")
+	if n := len(list.Findings); n > 0 {
+		return fmt.Errorf("exchanges, queues, bindings and policies are not what they should be in %d places", n)
 	}
+	w.say("the checker found nothing")
 	return nil
 }
 

@@ -23,6 +23,7 @@ type options struct {
 	data    string
 	stack   string
 	out     string
+	insane  bool
 }
 
 // parse reads the command line. A profile sets everything at once, so that it
@@ -38,6 +39,12 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	o.enlarge()
+	given := false
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "subscribers" })
+	if !given { // a small city has no more screens than people
+		o.Subscribers = min(o.Subscribers, o.Users)
 	}
 	var err error
 	if o.City, err = o.city(); err != nil {
@@ -62,10 +69,9 @@ func (o *options) register(flags *flag.FlagSet) {
 		o.use(name)
 		return nil
 	})
-	flags.BoolFunc("insane", "the same as -profile insane", func(string) error {
-		o.use("insane")
-		return nil
-	})
+	for _, name := range []string{"insane", "Insane"} {
+		flags.BoolVar(&o.insane, name, false, "ten times the residents, the reports of each and the votes for each")
+	}
 	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
 	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
 	flags.StringVar(&o.data, "data", "", "CSV `file` of a 311 log to take incidents from (default: made up)")
@@ -76,11 +82,18 @@ func (o *options) register(flags *flag.FlagSet) {
 // registerLoad registers what a profile sets. The profile may come later than
 // the defaults that are printed.
 func (o *options) registerLoad(flags *flag.FlagSet) {
-	flags.IntVar(&o.Users, "users", o.Users, "residents, who file reports and vote")
+	// PowerShell's spelling is accepted beside Go's.
+	for _, name := range []string{"users", "Users"} {
+		flags.IntVar(&o.Users, name, o.Users, "residents, who file reports and vote")
+	}
 	flags.IntVar(&o.Subscribers, "subscribers", o.Subscribers, "residents with an open screen")
 	flags.IntVar(&o.Officials, "officials", o.Officials, "officials, each with an open screen")
-	flags.IntVar(&o.ReportsPerUser, "reports-per-user", o.ReportsPerUser, "reports that a resident files on average")
-	flags.IntVar(&o.VotesPerReport, "votes-per-report", o.VotesPerReport, "votes that a report gets on average")
+	for _, name := range []string{"reports-per-user", "ReportsPerUser"} {
+		flags.IntVar(&o.ReportsPerUser, name, o.ReportsPerUser, "reports that a resident files on average")
+	}
+	for _, name := range []string{"votes-per-report", "VotesPerReport"} {
+		flags.IntVar(&o.VotesPerReport, name, o.VotesPerReport, "votes that a report gets on average")
+	}
 	flags.IntVar(&o.ChangesPerReport, "status-changes", o.ChangesPerReport, "status changes of a report on average")
 	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests in a second, on average")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "requests under way at a time, at most")
@@ -89,6 +102,14 @@ func (o *options) registerLoad(flags *flag.FlagSet) {
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything that is drawn by lot")
 	flags.DurationVar(&o.Drain, "drain", o.Drain, "how long to wait for the last notifications")
 	flags.DurationVar(&o.Limit, "limit", o.Limit, "the longest that the whole run may take")
+}
+
+// enlarge makes the load ten times as large in each direction, whatever flags stand
+// before or behind -insane.
+func (o *options) enlarge() {
+	if o.insane {
+		o.Users, o.ReportsPerUser, o.VotesPerReport = 10*o.Users, 10*o.ReportsPerUser, 10*o.VotesPerReport
+	}
 }
 
 func (o *options) city() (*city.City, error) {

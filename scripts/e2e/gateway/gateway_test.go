@@ -36,7 +36,6 @@ func TestRoutes(t *testing.T) {
 		"/categories":                 "reports /categories",
 		"/map/points?zoom=1":          "reports /map/points?zoom=1",
 		"/map/city.pmtiles":           "notifications /map/city.pmtiles",
-		"/open311/v2/services.json":   "reports /open311/v2/services.json",
 		"/admin/outbox/stats":         "reports /admin/outbox/stats",
 		"/dev/token":                  "reports /dev/token",
 		"/report-service/health":      "reports /health",

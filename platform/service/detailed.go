@@ -1,0 +1,57 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+)
+
+// Details are what operators see of a process beside its health.
+type Details struct {
+	Features map[string]bool // whether each is on, by this process's settings
+	// Schema reads the version of the database's schema. It may be nil.
+	Schema func(context.Context) (uint, error)
+}
+
+// Describe sets what /health/detailed says of the process. It is called before
+// anything is served.
+func (h *Health) Describe(d Details) { h.details = d }
+
+// A detailedReport is what /health/detailed answers.
+type detailedReport struct {
+	HealthReport
+
+	Version  string          `json:"version"`
+	Schema   uint            `json:"schema_version,omitempty"` // left out while it cannot be read
+	Features map[string]bool `json:"features,omitempty"`
+}
+
+// Detailed serves /health/detailed: what Ready says, with the versions of program
+// and schema, and which features are on.
+func (h *Health) Detailed(w http.ResponseWriter, r *http.Request) {
+	report := detailedReport{HealthReport: h.Report(r.Context()), Version: buildVersion(), Features: h.details.Features}
+	if h.details.Schema != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+		defer cancel()
+		report.Schema, _ = h.details.Schema(ctx) // the check of the schema says and logs why not
+	}
+	writeHealth(w, report.Status, report)
+}
+
+// buildVersion returns the version of the program, or the revision of the source
+// that it was built from.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,263 @@
+// Package documents tests documents whose words must exist in the tree.
+package documents
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cityconnect/cityconnect/platform/topology"
+)
+
+const root = "../.."
+
+// document is where the requirements are.
+const document = "docs/owner-documents.md"
+
+// lines are how many things each of the five documents names.
+var lines = map[string]int{"004": 82, "000": 29, "001": 21, "002": 18, "003": 27}
+
+// A row is a line of one of the tables.
+type row struct {
+	document string
+	number   int
+	state    string
+	where    string
+}
+
+// rows reads the tables.
+func rows(t *testing.T) []row {
+	t.Helper()
+	text := read(t, document)
+	var all []row
+	var in string
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			in, _, _ = strings.Cut(title, ":")
+		}
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		number, err := strconv.Atoi(strings.TrimPrefix(cells[0], "| "))
+		if err != nil {
+			continue
+		}
+		if len(cells) != 4 {
+			t.Errorf("%s %d: has %d cells, must have 4", in, number, len(cells))
+			continue
+		}
+		all = append(all, row{in, number, cells[2], strings.TrimSuffix(cells[3], " |")})
+	}
+	return all
+}
+
+// Every line of the five documents has a row, and every row an answer.
+func TestEveryRequirementHasARow(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	for _, r := range rows(t) {
+		seen[r.document]++
+		if r.number != seen[r.document] {
+			t.Errorf("%s: row %d comes in the place of %d", r.document, r.number, seen[r.document])
+		}
+		if r.state != "✓" && r.state != "≈" {
+			t.Errorf("%s %d: state must be ✓ or ≈, not %q", r.document, r.number, r.state)
+		}
+		if r.where == "" {
+			t.Errorf("%s %d: says nowhere", r.document, r.number)
+		}
+	}
+	for name, want := range lines {
+		if seen[name] != want {
+			t.Errorf("%s has %d rows, must have %d", name, seen[name], want)
+		}
+	}
+}
+
+var (
+	quoted   = regexp.MustCompile("`([^`]+)`")
+	path     = regexp.MustCompile(`^\.?[\w.*-]+(/[\w.*-]+)+$|^[\w.-]+\.(md|yml|yaml|work|sh|ps1|json)$`)
+	route    = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE) (/\S*)$`)
+	variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
+	test     = regexp.MustCompile(`^Test[A-Z]\w+$`)
+	metric   = regexp.MustCompile(`^[a-z]+(_[a-z0-9]+)*_(total|seconds|ready|waiting|open|consumers|connected)$`)
+	option   = regexp.MustCompile(`^-[\w-]+$`)
+	target   = regexp.MustCompile(`^make ([\w-]+)`)
+)
+
+// Whatever the rows name is in the tree.
+func TestEverythingNamedExists(t *testing.T) {
+	t.Parallel()
+	have := load(t)
+	for _, r := range rows(t) {
+		for _, found := range quoted.FindAllStringSubmatch(r.where, -1) {
+			if what := have.missing(found[1]); what != "" {
+				t.Errorf("%s %d: there is no %s %s", r.document, r.number, what, found[1])
+			}
+		}
+	}
+}
+
+// A tree is what the repository has.
+type tree struct {
+	routes   map[string]bool
+	settings map[string]bool // words of .env.example, the manual of settings, and Compose's file
+	makefile string
+	programs string // what is built, and how it is deployed
+	services string // their Go, and what they share
+	rules    string // of Prometheus
+	tests    string
+	metrics  map[string]bool // words of the programs, and of Prometheus' rules
+}
+
+// missing returns what kind of thing name is, if it does not exist.
+func (have *tree) missing(name string) string {
+	switch parts := route.FindStringSubmatch(name); {
+	case parts != nil:
+		if !have.routes[name] {
+			return "route"
+		}
+	case target.MatchString(name):
+		if !strings.Contains(have.makefile, "\n"+target.FindStringSubmatch(name)[1]+":") {
+			return "target"
+		}
+	case option.MatchString(name):
+		if !strings.Contains(have.programs, `"`+name[1:]+`"`) { // as Go's flags are registered
+			return "flag"
+		}
+	case test.MatchString(name):
+		if !strings.Contains(have.tests, "\nfunc "+name+"(") {
+			return "test"
+		}
+	case variable.MatchString(name):
+		if !have.settings[name] {
+			return "variable"
+		}
+	case metric.MatchString(name):
+		if !have.metrics[name] {
+			return "metric"
+		}
+	case path.MatchString(name):
+		found, err := filepath.Glob(filepath.Join(root, name))
+		if err != nil || len(found) == 0 {
+			return "file"
+		}
+	case !strings.Contains(have.programs, name) && !strings.Contains(have.rules, name):
+		return "mention of"
+	}
+	return ""
+}
+
+// load reads the tree.
+func load(t *testing.T) *tree {
+	t.Helper()
+	have := &tree{
+		routes: map[string]bool{}, makefile: "\n" + read(t, "Makefile"),
+		settings: words(read(t, ".env.example") + read(t, "docs/configuration.md") + read(t, "docker-compose.yml")),
+	}
+	for _, name := range []string{"report-service", "notification-service"} {
+		var api struct {
+			Paths map[string]map[string]yaml.Node
+		}
+		if err := yaml.Unmarshal([]byte(read(t, "docs/openapi/"+name+".yaml")), &api); err != nil {
+			t.Fatal(err)
+		}
+		for path, operations := range api.Paths {
+			for method := range operations {
+				have.routes[strings.ToUpper(method)+" "+path] = true
+			}
+		}
+	}
+	var programs, services, tests, metrics strings.Builder
+	programs.WriteString(read(t, "docker-compose.yml"))
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() {
+			if name == "node_modules" || name == "dist" || name == "documents" || len(name) > 2 && name[0] == '.' {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		into := &programs
+		switch ext := filepath.Ext(file); {
+		case strings.HasSuffix(file, "_test.go"):
+			into = &tests
+		case ext == ".go":
+			if in, _, _ := strings.Cut(strings.TrimPrefix(file, root+"/"), "/"); in != "scripts" && !strings.Contains(file, "/bench/") {
+				into = &services
+			}
+		case strings.Contains(file, "/deploy/prometheus/") && ext == ".yml":
+			into = &metrics
+		case ext != ".sql" && ext != ".sh" && ext != ".ps1" && ext != ".template":
+			return nil
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // of the checkout
+		into.Write(text)
+		into.WriteByte('\n')
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have.services, have.tests = services.String(), tests.String()
+	have.programs = have.services + programs.String()
+	have.rules = metrics.String()
+	have.metrics = words(have.programs + have.rules)
+	return have
+}
+
+// words returns the names in a text.
+func words(text string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		all[word] = true
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file)) //nolint:gosec // of the checkout
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The manual lists each queue that the programs name, and no other.
+func TestManualListsEveryQueue(t *testing.T) {
+	t.Parallel()
+	_, manual, _ := strings.Cut(read(t, "docs/recoverability.md"), "\n### Groups\n")
+	manual, _, _ = strings.Cut(manual, "\n### ")
+	listed := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(queue\\.[a-z_]+)`").FindAllStringSubmatch(manual, -1) {
+		listed[found[1]] = true
+	}
+	declared := map[string]bool{}
+	for _, found := range regexp.MustCompile(`"(queue\.[a-z_]+)"`).FindAllStringSubmatch(load(t).services, -1) {
+		declared[found[1]] = true
+	}
+	for _, q := range topology.ContractQueues() {
+		declared[q.Name] = true
+	}
+	for name := range declared {
+		if !listed[name] {
+			t.Errorf("docs/recoverability.md does not list %s", name)
+		}
+	}
+	for name := range listed {
+		if !declared[name] {
+			t.Errorf("docs/recoverability.md lists %s, which nothing declares", name)
+		}
+	}
+	if len(declared) < 9 {
+		t.Errorf("found %d queues in the programs, want 9 or more", len(declared))
+	}
+}

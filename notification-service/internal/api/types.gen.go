@@ -312,7 +312,7 @@ type DeadLetter struct {
 	ArchivedAt time.Time           `json:"archived_at"`
 	Attempts   []DeadLetterAttempt `json:"attempts,omitempty,omitzero"`
 
-	// Body As JSON where it is JSON, otherwise as a string. Whoever is named is masked.
+	// Body As JSON where it is JSON, otherwise as a string. Persons are masked.
 	Body        json.RawMessage `json:"body"`
 	CloseReason string          `json:"close_reason,omitempty,omitzero"`
 	ClosedAt    time.Time       `json:"closed_at,omitempty,omitzero"`
@@ -448,7 +448,7 @@ type DeadLettersDiscarded struct {
 
 // DelayedMessage A message that must not be handled before a time.
 type DelayedMessage struct {
-	// Body As JSON where it is JSON, otherwise as a string. Whoever is named is masked.
+	// Body As JSON where it is JSON, otherwise as a string. Persons are masked.
 	Body      json.RawMessage `json:"body"`
 	DueAt     time.Time       `json:"due_at"`
 	Headers   json.RawMessage `json:"headers"`
@@ -542,7 +542,7 @@ type DevToken struct {
 	TokenType   string `json:"token_type"`
 }
 
-// DevTokenRequest Who one wants to be.
+// DevTokenRequest The development user to sign in as.
 type DevTokenRequest struct {
 	Name string              `json:"name"`
 	Role DevTokenRequestRole `json:"role"`
@@ -628,7 +628,7 @@ type ErasureList struct {
 	Erasures []Erasure `json:"erasures"`
 }
 
-// ErasureRequest Who is to be erased, said twice because nothing brings him back.
+// ErasureRequest The person to be erased, given twice because it cannot be undone.
 type ErasureRequest struct {
 	// ConfirmUserID The same again.
 	ConfirmUserID string `json:"confirm_user_id"`
@@ -862,7 +862,7 @@ type NotificationPage struct {
 	NextCursor    Cursor         `json:"next_cursor,omitempty,omitzero"`
 	Notifications []Notification `json:"notifications"`
 
-	// OnlyOwn The official has said that new reports of the city do not concern him.
+	// OnlyOwn The official has chosen not to be notified of new reports of the city.
 	OnlyOwn     bool  `json:"only_own"`
 	UnreadCount int64 `json:"unread_count"`
 }
@@ -1133,7 +1133,7 @@ type ScheduleRunPage struct {
 	Runs       []ScheduleRun `json:"runs"`
 }
 
-// Session Who is signed in, and until when.
+// Session The signed-in user, and the end of the session.
 type Session struct {
 	ExpiresAt time.Time `json:"expires_at"`
 

@@ -192,7 +192,7 @@ type Act struct {
 	Assignee Person    `json:"assignee,omitempty,omitzero"`
 	At       time.Time `json:"at"`
 
-	// By The official; his id stands for a name that is not known.
+	// By The official; the id is shown where the name is unknown.
 	By Person `json:"by"`
 
 	// DepartmentID To which it was assigned; absent for that of the category.
@@ -221,7 +221,7 @@ type AssigneeCount struct {
 	Name string `json:"name,omitempty,omitzero"`
 }
 
-// Assignment Who is to work on a report.
+// Assignment The official or department that is to work on a report.
 type Assignment struct {
 	// Assignee Absent for nobody.
 	Assignee Person `json:"assignee,omitempty,omitzero"`
@@ -266,7 +266,7 @@ type BulkMoved struct {
 	Results []MoveResult `json:"results"`
 }
 
-// BulkMoves Who moved many reports at once.
+// BulkMoves A bulk move and the official who made it.
 type BulkMoves struct {
 	Moves []BulkMoveEntry `json:"moves"`
 }
@@ -276,7 +276,7 @@ type BulkRetried struct {
 	Retried int64 `json:"retried"`
 }
 
-// BulkRetry Which failed messages are to be published anew.
+// BulkRetry The failed messages to be published again.
 type BulkRetry struct {
 	// RoutingKey A kind of event.
 	RoutingKey RoutingKey `json:"routing_key"`
@@ -423,7 +423,7 @@ type ErasureList struct {
 	Erasures []Erasure `json:"erasures"`
 }
 
-// ErasureRequest Who is to be erased, said twice because nothing brings him back.
+// ErasureRequest The person to be erased, given twice because it cannot be undone.
 type ErasureRequest struct {
 	// ConfirmUserID The same again.
 	ConfirmUserID string `json:"confirm_user_id"`
@@ -531,7 +531,7 @@ type MoveResult struct {
 
 // NewComment What a resident wants to say about a report.
 type NewComment struct {
-	// Anonymous Whether nobody is shown who wrote it. Whoever filed a report anonymously and comments on it by name shows himself.
+	// Anonymous Whether the author is hidden from everybody. Anyone who filed a report anonymously and comments on it by name is revealed as its reporter.
 	Anonymous bool `json:"anonymous"`
 
 	// Text Plain text; not blank.
@@ -698,7 +698,7 @@ type OutboxStatus string
 
 // Person Someone of the city who works on reports.
 type Person struct {
-	// ID The `sub` of his tokens.
+	// ID The `sub` of the official's tokens.
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
@@ -860,7 +860,7 @@ type Report struct {
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
 
-	// ReporterName Who filed it; only if public.
+	// ReporterName The reporter's name; only if public.
 	ReporterName string `json:"reporter_name,omitempty,omitzero"`
 
 	// Score Upvotes less downvotes.
@@ -1077,7 +1077,7 @@ type Task struct {
 	AbuseReports int64  `json:"abuse_reports"`
 	Address      string `json:"address"`
 
-	// Assignee Who has it; absent for nobody.
+	// Assignee The assignee; absent if there is none.
 	Assignee     Person    `json:"assignee,omitempty,omitzero"`
 	CategoryID   int32     `json:"category_id"`
 	CategoryName string    `json:"category_name"`

@@ -16,7 +16,6 @@ components() (
   stack_ports
   trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
   scripts/test-all-components.sh &&
-    scripts/test-rabbitmq-features.sh &&
     scripts/test-extreme-load-2.5m.sh -reports-per-user 1 &&
     scripts/test-stack.sh
 )
@@ -46,7 +45,7 @@ lint=$!
 
 # What `make test` left out for a program that it does not install, and the rest of
 # the end-to-end tests.
-gotest programs './report-service/internal/clamd ./notification-service/internal/webhook ./notification-service/internal/web' \
+gotest programs './report-service/internal/clamd ./notification-service/internal/webhook' \
   "${race[@]}" -count=1 || failed+=(programs)
 # What `make test` repeats less often.
 mapfile -t shortened < <(git grep -l '"github.com/cityconnect/cityconnect/platform/short"' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$||' | sort -u)

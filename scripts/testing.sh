@@ -103,7 +103,8 @@ report() {
       failed_tests "$name"
     done | sort -u
   fi
-  { read -r user system && read -r child_user child_system; } < <(times)
+  times >"$logs/times" # in this shell: another has times of its own
+  { read -r user system && read -r child_user child_system; } <"$logs/times"
   echo "$1: tests=$(cat "$logs"/*.tests.json 2>/dev/null | grep -c '"Action":"pass".*"Test":') seconds=$SECONDS" \
     "cpu_seconds=$(seconds "$user" "$system" "$child_user" "$child_system") flaky=$(wc -l <"$flaky_list") failed=${#failed[@]}"
   ((${#failed[@]} == 0))

@@ -193,11 +193,28 @@ promises() {
   return "$missing"
 }
 
+# prose finds shapes of sentences that are hard to read. To widen it, add
+# pathspecs such as '*.go'.
+prose_files=('*.md' 'docs/*.yaml' 'docs/openapi/*.yaml')
+prose() {
+  local found shapes=(
+    '\b[Hh](e|im|is)\b'                                 # they, or the noun
+    '"want '                                            # must be ...
+    '^// (Who|What|Whoever) '                           # begin with a noun
+    '\bhas the \w+ (ask|read|take|send|look|write)\b'   # say what the subject itself does
+    '\b([Aa]new|[Mm]eanwhile)\b'                        # again, while ..., or a tense
+  )
+  if found=$(git grep -nP "$(IFS='|' && echo "${shapes[*]}")" -- "${prose_files[@]}"); then
+    printf '%s\n' "$found" 'write it in another way: they, must be, a noun first, again'
+    return 1
+  fi
+}
+
 # page checks the types of the page's sources, lints them and their formatting.
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices linters shell alerts variables documents diagrams promises vulnerabilities page
+  set -- formatting generated versions notices linters shell alerts variables documents diagrams prose promises vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

@@ -1,17 +1,15 @@
 package deadletter_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // Whoever alerts on open dead letters sees how many each queue has, and none once
@@ -28,19 +26,12 @@ func TestGaugeCountsOpen(t *testing.T) {
 
 	reg := prometheus.NewRegistry()
 	gauge := deadletter.NewGauge(store, reg, zerolog.Nop())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	go func() { _ = gauge.Run(ctx) }()
+	go func() { _ = gauge.Run(t.Context()) }()
 	want := `# HELP dead_letters_open Dead letters that wait for an operator, of all replicas.
 # TYPE dead_letters_open gauge
 dead_letters_open{queue="queue.votes"} 2
 `
-	err := errors.New("nothing was gathered")
-	for err != nil && ctx.Err() == nil {
-		err = testutil.GatherAndCompare(reg, strings.NewReader(want))
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	eventually.True(t, "two are open", func() bool {
+		return testutil.GatherAndCompare(reg, strings.NewReader(want)) == nil
+	})
 }

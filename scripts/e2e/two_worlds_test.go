@@ -435,7 +435,7 @@ var (
 	// whether queues and workers were looked at already, whether a connection broke,
 	// which attempt found the other system not yet ready; and on which shard a random
 	// id lies.
-	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_queue_|rabbitmq_(workers|handlers_stalled|messages_redelivered)|delivery_attempts|outbox_)|/(stream|readyz)"`)
+	byChance = regexp.MustCompile(`^(go_|process_|[a-z_]+_seconds|schedule_|retention_|consumer_(queue_|retry_queue_|workers|messages_redelivered)|dead_letters_open|delivery_attempts|outbox_)|/(stream|readyz)"`)
 	// counted is what each message or request changes by one.
 	counted = regexp.MustCompile(`^(relay_(published|refused|overtaken|republished)|consumer_messages_(acked|nacked|retried|parked|dead_lettered)|delay_messages_released|deliveries_ended|photos_judged|mails_[a-z]+|http_requests)_total`)
 )

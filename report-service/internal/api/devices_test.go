@@ -109,7 +109,7 @@ var uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 // position comes with all the digits of its receiver. None of that is in any answer
 // to anybody, nor in what is announced; and no id has another time than the
 // service's.
-func TestNobodySeesWhatDevicesChose(t *testing.T) {
+func TestNobodySeesWhatDevicesChose(t *testing.T) { //nolint:funlen // every place where a device chooses, one after the other
 	t.Parallel()
 	_, set := withFiles(t)
 	s := newServer(t, set)

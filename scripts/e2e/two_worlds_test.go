@@ -624,6 +624,7 @@ var chance = []struct {
 	{regexp.MustCompile(`"(stream_id|reader)": \d+`), constant(`"STREAM"`)},
 	{regexp.MustCompile(`"session_lock": -?\d+`), constant(`"LOCK"`)},
 	{regexp.MustCompile(`"(owner|lease_until)": ("UUID"|"TIME"|null)`), constant(`"LEASE"`)},
+	{regexp.MustCompile(`"epoch": [0-9]+, "LEASE"`), constant(`"LEASE"`)}, // a busy machine may lose a lease
 	{regexp.MustCompile(`"origin": "[^"]*"`), constant(`"DATABASE"`)},
 	// The shard and the order in the table depend on the report's random id.
 	{regexp.MustCompile(`"(shard|id|delivery_id)": ?\d+`), constant(`"PLACE"`)},

@@ -7,7 +7,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 echo '== the stack' >&2
 scripts/stack up
-scripts/stack status
+# On a busy machine a process may answer later than status waits for it.
+for tries in {1..60}; do
+  ! scripts/stack status || break
+  ((tries < 60)) || exit 1
+  sleep 1
+done
 echo '== the main job' >&2
 scripts/stack demo -digest
 echo '== queues' >&2

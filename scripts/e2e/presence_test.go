@@ -40,9 +40,13 @@ func TestPresenceIsNotRevealed(t *testing.T) {
 			if found := a.outside.telling(a.moments); len(found) > 0 {
 				t.Errorf("who filed anonymously is told through the gateway by %q", found)
 			}
-			// Somebody who may read the metrics can tell, or the attack is none.
-			if found := a.inside.telling(a.moments); len(found) == 0 {
-				t.Error("the attack fails with the metrics at hand, too: it proves nothing")
+			if found := a.inside.telling(a.moments); len(found) > 0 {
+				t.Errorf("who filed anonymously is told by the metrics %q", found)
+			}
+			// Somebody who counted what readers' own streams show could tell, or the
+			// attack is none.
+			if found := a.shown.telling(a.moments); len(found) == 0 {
+				t.Error("the attack fails with a count of each event on each stream, too: it proves nothing")
 			}
 		})
 	}
@@ -58,6 +62,7 @@ type attack struct {
 
 	moments         int
 	outside, inside scores // of what the gateway serves, and of the metrics
+	shown           scores // of what a counter of the events on readers' own streams would say
 }
 
 // scores has for each number how often it moved on the anonymous report as on
@@ -66,7 +71,7 @@ type scores map[string]*struct{ author, other int }
 
 func newAttack(t *testing.T, replicas int) *attack {
 	t.Helper()
-	a := &attack{stack: startStack(t), outside: scores{}, inside: scores{}}
+	a := &attack{stack: startStack(t), outside: scores{}, inside: scores{}, shown: scores{}}
 	a.reports, a.streams = []*process{a.report}, []*process{a.notification}
 	for len(a.reports) < replicas {
 		a.reports = append(a.reports, newProcess(t, "report-service", a.report.env))
@@ -141,7 +146,7 @@ func (a *attack) play(author *client.Client) {
 	votes := []string{"upvote", "downvote"}
 	for i, tabs := range [][2]int{{0, 1}, {2, 0}, {1, 2}} {
 		a.openTabs(tabs[0], a.ann, tabs[1], a.ben, func(listening map[*client.Client][]*follower) {
-			outside, inside := [4]numbers{a.read(paths)}, [4]numbers{a.readInside()}
+			outside, inside, shown := [4]numbers{a.read(paths)}, [4]numbers{a.readInside()}, [4]numbers{{"events": 0}}
 			for n, act := range []struct {
 				report    client.Report
 				recipient *client.Client
@@ -149,9 +154,11 @@ func (a *attack) play(author *client.Client) {
 				vote(a.t, a.carl, act.report, votes[i%2])
 				a.awaitDelivery(listening[act.recipient])
 				outside[n+1], inside[n+1] = a.read(paths), a.readInside()
+				shown[n+1] = numbers{"events": shown[n]["events"] + float64(len(listening[act.recipient]))}
 			}
 			a.outside.add(outside)
 			a.inside.add(inside)
+			a.shown.add(shown)
 			a.moments++
 		})
 	}

@@ -115,7 +115,8 @@ port_replicas() {
   esac
 }
 
-# port_ours tells whether a port that is in use is used by this stack:
+# port_ours tells whether a port that is in use is used by this stack, be it by the
+# workers of a gateway that was killed, which go on serving:
 # port_ours native|compose VARIABLE NAME NUMBER
 port_ours() {
   local value=${2,,} process=$3
@@ -124,7 +125,7 @@ port_ours() {
   case $process in
     report | notification | delivery | photo) process+=-$4 ;;
   esac
-  running "$native_dir/$process.pid"
+  running "$native_dir/$process.pid" || [[ $process == gateway && -n $(gateway_orphans) ]]
 }
 
 # check_disk refuses a folder whose disk has less room than needed, unless it is in

@@ -17,7 +17,7 @@ import (
 func (l *faultList) parseQuery(u *url.URL) url.Values {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		l.add("query", "want name=value&…, percent-encoded")
+		l.add("query", "must be name=value&…, percent-encoded")
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {

@@ -110,7 +110,7 @@ type Contact struct {
 	Language wording.Language
 	Zone     string // the name of a time zone (IANA)
 	State    State
-	Kinds    []string      // of notifications that he is written about at once
+	Kinds    []string      // of notifications that are mailed at once
 	Quiet    *ledger.Quiet // nil is none
 }
 

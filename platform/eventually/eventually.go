@@ -8,9 +8,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
-// Patience ends a wait that is in vain. It is long because a busy machine is slow;
-// nothing is measured by it.
-const Patience = 15 * time.Minute
+// Patience ends a wait that is in vain. It is long because a busy machine is slow,
+// and a test that fails is run once more; nothing is measured by it.
+const Patience = 4 * time.Minute
 
 // True asks until ok. If that takes for ever, t fails, and what says for what it
 // waited.

@@ -99,7 +99,7 @@ func TestPageWorkbenchAccessible(t *testing.T) {
 	)
 }
 
-// A look is a screen as somebody sees it, after what he did there.
+// A look is a screen as somebody sees it, after what they did there.
 type look struct {
 	name    string
 	user    *client.Client
@@ -147,7 +147,9 @@ func (c *stack) fillConsole(operator, mailed *client.Client) (webhook string) {
 	execute(c.t, c.notificationDB, `update contacts set state = 'active'`)
 	execute(c.t, c.notificationDB, `insert into lanes (channel, lane, rate, failures, open_until, last_success_at, last_failure_at)
 		values ('email', 'gmail.com', 2.5, 6, now() + interval '1 hour', now(), now())`)
-	execute(c.t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard) values (1, 'gmail.com', '5.1.1', true)`)
+	// Enough people, and before today, or the console shows none of them.
+	execute(c.t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard, at)
+		select n, 'gmail.com', '5.1.1', true, now() - interval '2 days' from generate_series(1, 60) as n`)
 	return "ops" + strings.TrimPrefix(other.path, "/admin")
 }
 

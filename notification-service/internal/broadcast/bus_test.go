@@ -146,12 +146,13 @@ func TestQueuesHideRecipients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Announce(batchFor("canary-of-ann", 4711))
+	// None of them is short enough to stand in random base64 by chance.
+	b.Announce(batchFor("canary-of-ann", 471147114711))
 	d := next(t, "the announcement", deliveries)
 	for bytes.Contains(d.Body, []byte(`"compare"`)) {
 		d = next(t, "the announcement", deliveries)
 	}
-	for _, secret := range []string{"canary", "ann", "epoch42", "4711", "user:"} {
+	for _, secret := range []string{"canary", "of-ann", "epoch42", "471147114711", "user:"} {
 		if strings.Contains(fmt.Sprintf("%s %v %s", d.Body, d.Headers, d.RoutingKey), secret) {
 			t.Errorf("the message shows %q: %s", secret, d.Body)
 		}

@@ -22,7 +22,7 @@ import (
 
 // setupTimeout is long because a loaded machine is slow; it only ever ends a
 // test that could not have worked.
-const setupTimeout = 15 * time.Minute
+const setupTimeout = 4 * time.Minute
 
 // Vhost returns the URL of a fresh virtual host on the shared test broker. It
 // is deleted, with all in it, when t ends.

@@ -22,7 +22,7 @@ import (
 
 // Patience ends a wait that has failed. Nothing passes or fails by how long it
 // takes below it.
-const Patience = 15 * time.Minute
+const Patience = 4 * time.Minute
 
 // sessionCookie is what POST /session sets.
 const sessionCookie = "cityconnect_session"

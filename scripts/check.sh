@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What must hold before a change is merged, besides scripts/test.sh, which runs
-# first: linters, the page's own tests, all browser tests, the chart, the owner's
-# three scripts and a crash of each server on a stack with two replicas, and a fault
-# of every kind while people use the city.
+# first: all packages with the race detector, linters, the page's own tests, all
+# browser tests, the chart, the owner's three scripts and a crash of each server on a
+# stack with two replicas, and a fault of every kind while people use the city.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/testing.sh
@@ -43,14 +43,11 @@ stacks=$!
 { step page page && step lint nice -n 5 scripts/lint.sh; } &
 lint=$!
 
-# What `make test` left out for a program that it does not install, and the rest of
-# the end-to-end tests.
-gotest programs './report-service/internal/clamd ./notification-service/internal/webhook' \
-  "${race[@]}" -count=1 || failed+=(programs)
-# What `make test` repeats less often.
-mapfile -t shortened < <(git grep -l '"github.com/cityconnect/cityconnect/platform/short"' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$||' | sort -u)
-gotest thorough "${shortened[*]}" "${race[@]}" -parallel 4 || failed+=(thorough)
-# Without cgo for the end-to-end tests, as the programs that they start.
+# All packages again: with the race detector, with the tests that take minutes, and
+# with the programs that `make test` does not install.
+list_packages
+gotest breaking "${breaking[*]}" "${race[@]}" -p 1 -parallel 4 -count=1 || failed+=(breaking)
+gotest packages "${others[*]}" "${race[@]}" -parallel 4 -count=1 || failed+=(packages)
 CGO_ENABLED=0 gotest end-to-end './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -skip "$walks" || failed+=(end-to-end)
 step helm helm || failed+=(helm)
 await stacks "$stacks"

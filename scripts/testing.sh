@@ -62,13 +62,32 @@ gotest() {
     --packages "$packages" -- "$@"
 }
 
+# These break servers, and wait for them most of the time.
+breaking=(
+  ./platform/consumer
+  ./report-service/internal/relay
+  ./platform/rabbit
+  ./notification-service/internal/sse
+  ./notification-service/cmd/notification-service
+  ./platform/delay
+  ./platform/schedule
+  ./platform/deadletter
+  ./notification-service/internal/broadcast
+  ./report-service/internal/postgres
+)
+# list_packages sets others to all other packages with tests but the end-to-end ones.
+# The longest come first, so that none is left to run alone.
+list_packages() {
+  local longest=(./notification-service/cmd/delivery-worker ./report-service/cmd/photo-worker)
+  mapfile -t others < <(go list "${longest[@]}" "${modules[@]/%//...}" | grep -v '/scripts/e2e' |
+    grep -vxFf <(go list "${breaking[@]}") | awk '!seen[$0]++')
+}
+
 # Vet is among the linters, and nobody debugs these programs: leaving out both, and
 # what a debugger reads, saves a quarter of the time until the first test runs.
 race=(-race -timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
 
-# The end-to-end tests break programs that run beside them, which the race detector
-# does not watch. Their own build has the flags of those programs, and shares their
-# compiled packages.
+# Without the race detector, with the flags of the programs that the tests start.
 plain=(-timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
 
 # step runs a command with its output in a log, and shows that where it fails:

@@ -48,7 +48,7 @@ func TestWaitInVain(t *testing.T) {
 			})
 		}()
 		<-ended
-		if want := "waited in vain: three copies: one after 14 minutes"; r.failure != want {
+		if want := "waited in vain: three copies: one after 3 minutes"; r.failure != want {
 			t.Errorf("failed with %q, want %q", r.failure, want)
 		}
 		if waited := time.Since(began); waited != eventually.Patience {

@@ -7,10 +7,29 @@ import { Map } from '../../map/map';
 import { categories } from '../../state/categories';
 import { departments, me } from '../../state/desk';
 import type { QueueFilters } from '../../state/queue';
+import { STATUSES } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { setQuery } from '../../ui/router';
 import { Search } from '../reports/filters';
 import { LEVELS } from './overdue';
+
+/** The filters that an address has; without a status it is what nobody has begun. */
+export function filtersOf(query: URLSearchParams): QueueFilters {
+  const status = query.get('status') ?? 'pending';
+  const numbers = (name: string) => (query.get(name)?.split(',') ?? []).map(Number).filter((id) => id > 0);
+  return {
+    status: STATUSES.filter((each) => each === status),
+    category: numbers('category'),
+    department: numbers('department'),
+    assignee: query.get('assignee') ?? '',
+    q: query.get('q') ?? '',
+    bbox: query.get('bbox') ?? '',
+    from: query.get('from') ?? '',
+    to: query.get('to') ?? '',
+    overdue: LEVELS.find((level) => level === Number(query.get('overdue'))) ?? 0,
+    hidden: query.has('hidden'),
+  };
+}
 
 interface Props {
   filters: QueueFilters;

@@ -8,6 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/short"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
 

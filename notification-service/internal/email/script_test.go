@@ -35,7 +35,7 @@ func TestServerByScript(t *testing.T) {
 		"defers":                        {does: deed{answer: "450 4.2.0 later"}},
 		"has a failure of its own":      {does: deed{answer: "451 4.3.0 local error"}},
 		"refuses":                       {does: deed{answer: "554 no"}, dead: []string{"RCPT", "DATA", "end"}},
-		"says what is no answer at all": {does: deed{answer: "hello"}},
+		"says what is not an answer at all": {does: deed{answer: "hello"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

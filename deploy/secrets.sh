@@ -52,7 +52,7 @@ log.console = true
 raft.wal_max_size_bytes = 67108864
 CONF
 
-# Addresses are written anew each time: the native stack's ports may change. Of
+# Addresses are written each time: the native stack's ports may change. Among
 # several PostgreSQL nodes the primary is taken, and one that does not answer is
 # given up soon.
 # database_url DATABASE [_owner]: the owner's are for the migrations, which use

@@ -119,7 +119,7 @@ func Check(ctx context.Context, q Querier, db Database) error {
 	var dirty bool
 	err = q.QueryRow(ctx, "select version, dirty from schema_migrations").Scan(&version, &dirty)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgerrcode.UndefinedTable || errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("the %s database has no schema; want version %d: run migrate up -database %s", db, want, db)
+		return fmt.Errorf("the %s database has no schema, must have version %d: run migrate up -database %s", db, want, db)
 	}
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func Check(ctx context.Context, q Querier, db Database) error {
 	case dirty:
 		return fmt.Errorf("a migration of the %s database to version %d is running, or broke off; repair it by hand unless one is", db, version)
 	case version < want:
-		return fmt.Errorf("the %s database has schema version %d; want %d: run migrate up -database %s", db, version, want, db)
+		return fmt.Errorf("the %s database has schema version %d, must have %d: run migrate up -database %s", db, version, want, db)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestFilesComeInPairs(t *testing.T) {
 	}
 }
 
-// What Check says decides whether a replica gets requests.
+// The answer of Check decides whether a replica gets requests.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
@@ -122,7 +122,7 @@ func TestCheck(t *testing.T) {
 		check("")
 	}
 	set(newest-1, false)
-	check(fmt.Sprintf("has schema version %d; want %d", newest-1, newest))
+	check(fmt.Sprintf("has schema version %d, must have %d", newest-1, newest))
 	set(newest, true)
 	check("broke off")
 	if err := migrations.Down(ctx, pool.Config().ConnString(), migrations.Report); err == nil {

@@ -34,7 +34,7 @@ stacks() {
 # The page's unit tests need neither server nor browser.
 page() { scripts/page.sh test; }
 
-# helm tests the chart, which is no part of the workspace.
+# helm tests the chart, which is not part of the workspace.
 helm() { GOWORK=off go -C deploy/helm test -count=1 ./...; }
 
 stacks &

@@ -110,7 +110,7 @@ vulnerabilities() {
 }
 
 # variables makes sure that every variable of the services can be set in both
-# stacks, and is told of.
+# stacks, and is documented.
 variables() {
   local name file missing=0
   for name in $(git grep -hoE 'env:"[A-Z][A-Z0-9_]+' -- '*.go' ':!*_test.go' | cut -d'"' -f2 | sort -u); do
@@ -173,9 +173,9 @@ diagrams() {
       next
     }
     unbalanced($0) { complain("brackets or quotes do not match: " $0) }
-    kind == "flowchart" && !/-->|---|-\.->|==>|^ *(subgraph|end|classDef|class|style|direction)/ && !/^ *[A-Za-z]+[[({]/ { complain("is no node and no arrow: " $0) }
-    kind == "stateDiagram-v2" && !/-->|^ *(state|note|end|direction|\})/ { complain("is no state and no arrow: " $0) }
-    kind == "sequenceDiagram" && !/^ *(actor|participant|note|Note|loop|alt|else|opt|end|par|and|activate|deactivate)|[-]>>?.*:|-[)x].*:/ { complain("is no participant and no message: " $0) }
+    kind == "flowchart" && !/-->|---|-\.->|==>|^ *(subgraph|end|classDef|class|style|direction)/ && !/^ *[A-Za-z]+[[({]/ { complain("neither a node nor an arrow: " $0) }
+    kind == "stateDiagram-v2" && !/-->|^ *(state|note|end|direction|\})/ { complain("neither a state nor an arrow: " $0) }
+    kind == "sequenceDiagram" && !/^ *(actor|participant|note|Note|loop|alt|else|opt|end|par|and|activate|deactivate)|[-]>>?.*:|-[)x].*:/ { complain("neither a participant nor a message: " $0) }
     END { if (inside) { printf "%s: a block is never closed\n", before; failed = 1 } exit failed }
   ' "${files[@]}"
 }
@@ -193,21 +193,33 @@ promises() {
   return "$missing"
 }
 
-# prose finds shapes of sentences that are hard to read. To widen it, add
-# pathspecs such as '*.go'.
-prose_files=('*.md' 'docs/*.yaml' 'docs/openapi/*.yaml')
+# prose finds shapes of sentences that are hard to read, in documents, Go, shell and
+# SQL, and messages that begin with "want". Each has a plainer way to be said.
 prose() {
-  local found shapes=(
-    '\b[Hh](e|im|is)\b'                                 # they, or the noun
-    '"want '                                            # must be ...
-    '^// (Who|What|Whoever) '                           # begin with a noun
-    '\bhas the \w+ (ask|read|take|send|look|write)\b'   # say what the subject itself does
-    '\b([Aa]new|[Mm]eanwhile)\b'                        # again, while ..., or a tense
+  local failed=0
+  local everywhere=('*.md' 'docs/*.yaml' 'docs/openapi/*.yaml' '*.go' '*.sh' '*.sql' ':!scripts/lint.sh' ':!*.gen.go')
+  local messages=('*.go' 'deploy/helm/*.yaml' 'deploy/helm/*.tpl' 'notification-service/internal/web/app/src/lang/*.json'
+    ':!*_test.go' ':!*test/*.go' ':!*bench/*.go')
+  local shapes=(
+    '\b[Hh](e|im|is)\b'                                                      # they, or the noun
+    '\bhas the \w+ (ask|read|take|send|look|write)\b'                        # say what the subject itself does
+    '\b([Aa]new|[Mm]eanwhile)\b'                                             # again, while ..., or a tense
+    '\b(is|are|was|were|been|being) told\b(?! apart)'                        # gets, reads, is notified
+    '(?<![Tt]here )\b(is|are|be|was|were) no (?!longer|more|matter)[a-zA-Z]'  # is not a, other than a
   )
-  if found=$(git grep -nP "$(IFS='|' && echo "${shapes[*]}")" -- "${prose_files[@]}"); then
-    printf '%s\n' "$found" 'write it in another way: they, must be, a noun first, again'
-    return 1
+  if git grep -nP "$(IFS='|' && echo "${shapes[*]}")" -- "${everywhere[@]}"; then
+    echo 'say it in another way: they or the noun; again, while; gets, reads; is not a'
+    failed=1
   fi
+  if git grep -nP '^\s*// (Who|What|Whoever)\b' -- '*.go'; then
+    echo 'begin the comment with a noun'
+    failed=1
+  fi
+  if git grep -nP '"(want |[^"]*[:;,] want )' -- "${messages[@]}"; then
+    echo 'a message says what must hold: "must be ...", "must have ...", "must not ..."'
+    failed=1
+  fi
+  return "$failed"
 }
 
 # page checks the types of the page's sources, lints them and their formatting.

@@ -1,5 +1,5 @@
-// Package helm tests the chart by what it renders. With -update, what is in
-// testdata and the variables in values.schema.json are written anew.
+// Package helm tests the chart by what it renders. With -update, the files in
+// testdata and the variables in values.schema.json are written again.
 package helm
 
 import (
@@ -132,7 +132,7 @@ func each(t *testing.T, test func(t *testing.T, objects []object)) {
 	}
 }
 
-// What the profile "restricted" asks for, and what this project asks of itself.
+// The profile "restricted" asks for this, and the project for some more.
 func TestPods(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, objects []object) {
@@ -283,7 +283,7 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// What the chart sets itself, and what only a secret may have.
+// Variables that the chart sets itself, and those that only a secret may have.
 var (
 	ofTheChart = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "PHOTO_STORE", "DRAIN_WINDOW"}
 	secret     = []string{
@@ -363,7 +363,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// The gateway is told all that its template asks for, and all that the manual has.
+// The gateway gets all that its template asks for, and all that the manual has.
 func TestGatewayVariables(t *testing.T) {
 	t.Parallel()
 	objects, _, err := render(t, "minimal.yaml", "")
@@ -476,7 +476,7 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-// What is missing or wrong stops the rendering, and is named.
+// A missing or wrong value stops the rendering, and is named.
 func TestWrongValues(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
@@ -527,7 +527,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What is rendered is in testdata, so that a change of the chart shows what it
+// The rendered objects are in testdata, so that a change of the chart shows what it
 // changes.
 func TestGolden(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ create table notifications (
   primary key (stream_id, seq)
 );
 
--- Up to where a reader, named by his own stream, has read a stream. Numbers
+-- Up to where a reader, named by their own stream, has read a stream. Numbers
 -- have no gaps, so that counting what is unread is a subtraction.
 create table read_marks (
   reader bigint not null references streams (id),
@@ -44,7 +44,7 @@ create table read_marks (
   primary key (reader, stream_id)
 );
 
--- What a reader has marked one by one, and so differs from his mark: read
+-- Notifications marked one by one, which so differ from the read mark: read
 -- although above it, or unread although below.
 create table notification_reads (
   reader bigint not null references streams (id),

@@ -1,4 +1,4 @@
--- Other systems of the city that are told of events. None is a person.
+-- Other systems of the city that get events. None is a person.
 create table webhook_endpoints (
   id uuid primary key,
   url text not null,

@@ -1,5 +1,5 @@
--- Which reports of others a user follows: he is notified when their status
--- changes. A row points to his stream and names nobody.
+-- Which reports of others a user follows, to be notified when their status
+-- changes. A row points to the user's stream and names nobody.
 create table follows (
   stream_id bigint not null references streams (id) on delete cascade,
   report_id uuid not null,

@@ -7,23 +7,23 @@ alter table notifications add column withheld boolean not null default true;
 -- database that leads to a person: the address is sealed with the recipients'
 -- keys and the id of the row.
 create table contacts (
-  id uuid primary key, -- the target of his deliveries
+  id uuid primary key, -- the target of the deliveries
   stream_id bigint not null unique references streams (id) on delete cascade,
   address text not null, -- sealed
   address_mac bytea not null, -- finds it again: HMAC-SHA256 of the address in lower case
   lane text not null, -- of the address, in the ledger
   language text not null check (language in ('en', 'id')),
-  zone text not null, -- such as Asia/Jakarta: where his hours are
-  -- Nothing but codes is sent unless he is active:
+  zone text not null, -- such as Asia/Jakarta: where the reader's hours are
+  -- Nothing but codes is sent unless the state is active:
   --
   --   unverified ──(a code is typed)──► active ──┬──► bounced      the address takes nothing
-  --       ▲              ▲                       └──► complained   he called our mail spam
+  --       ▲              ▲                       └──► complained   the reader called our mail spam
   --       │              └──────(a code is typed)────────┘
   --       └── another address
   state text not null default 'unverified' check (state in ('unverified', 'active', 'bounced', 'complained')),
   state_since timestamptz not null default now(),
-  kinds text[] not null default '{}', -- of notifications that he is written about at once
-  quiet_from smallint check (quiet_from between 0 and 1439), -- minutes after midnight in his zone
+  kinds text[] not null default '{}', -- of notifications that are mailed at once
+  quiet_from smallint check (quiet_from between 0 and 1439), -- minutes after midnight in the zone
   quiet_to smallint check (quiet_to between 0 and 1439),
   -- The code that proves the address, as an HMAC-SHA256: a million of them are
   -- tried at once.
@@ -50,8 +50,7 @@ create index contact_codes_stream on contact_codes (stream_id, sent_at);
 create index contact_codes_address on contact_codes (address_mac, sent_at);
 create index contact_codes_age on contact_codes (sent_at);
 
--- The anonymous reports whose reporter wants mail about them. He said so when
--- he filed them.
+-- The anonymous reports whose reporter asked, on filing them, for mail about them.
 create table mail_consents (
   stream_id bigint not null references streams (id) on delete cascade,
   report_id uuid not null,

@@ -18,7 +18,7 @@ create table push_subscriptions (
 create index push_subscriptions_stream on push_subscriptions (stream_id);
 create index push_subscriptions_age on push_subscriptions (coalesce(last_ok_at, created_at));
 
--- What a reader's browsers are told about. He asks for it by registering one.
+-- The kinds that are pushed to a reader's browsers, since the reader registered one.
 create table push_preferences (
   stream_id bigint primary key references streams (id) on delete cascade,
   kinds text[] not null -- of notifications

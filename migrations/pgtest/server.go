@@ -187,6 +187,6 @@ func (s *Server) end(signal syscall.Signal) {
 func (s *Server) signalAll(signal syscall.Signal) {
 	_ = s.cmd.Process.Signal(signal)
 	for _, pid := range s.own.Processes() {
-		_ = syscall.Kill(pid, signal) // it may have ended meanwhile
+		_ = syscall.Kill(pid, signal) // it may have ended by itself
 	}
 }

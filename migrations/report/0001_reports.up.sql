@@ -78,7 +78,7 @@ create table votes (
 );
 
 -- The answers of POST /reports by idempotency key. key_hash is an HMAC of the
--- user and the key that he sent, so that this table names nobody. (Earlier
+-- user and the key of the request, so that this table names nobody. (Earlier
 -- versions stored a SHA-256, and read response_status and response_headers.)
 create table idempotency_keys (
   key_hash bytea primary key,

@@ -1,5 +1,5 @@
--- Why officials have hidden a report; null for one that everybody sees. Whoever
--- filed it is told.
+-- Why officials have hidden a report; null for one that everybody sees. Its
+-- reporter can read it.
 alter table reports add column hidden_reason text check (char_length(hidden_reason) between 1 and 500);
 
 -- The queue and its counts are of what everybody sees, unless an official asks

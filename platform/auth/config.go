@@ -58,7 +58,7 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(!slices.ContainsFunc(c.DevHosts, func(h string) bool { return h == "" || strings.ContainsAny(h, " /:") }),
 		"AUTH_DEV_HOSTS", "host names without ports, joined by commas, such as city.test")
 
-	secret := fmt.Sprintf("at least %d bytes, such as $(openssl rand -hex 32)", minSecret)
+	secret := fmt.Sprintf("at least %d bytes long, such as $(openssl rand -hex 32)", minSecret)
 	switch {
 	case c.Mode == Dev:
 		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret)
@@ -66,11 +66,11 @@ func (c Config) Validate() []config.Fault {
 			faults = append(faults, fault)
 		}
 	case c.JWKSURL == "":
-		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret+", or AUTH_JWKS_URL instead")
+		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret+", unless AUTH_JWKS_URL is set")
 	default:
 		faults.Check(isHTTP(c.JWKSURL), "AUTH_JWKS_URL", "an absolute URL, such as https://id.example.org/realms/city/protocol/openid-connect/certs")
 	}
-	faults.Check(c.Secret == "" || c.JWKSURL == "", "AUTH_JWKS_URL", "only one of AUTH_JWKS_URL and AUTH_JWT_SECRET")
+	faults.Check(c.Secret == "" || c.JWKSURL == "", "AUTH_JWKS_URL", "empty where AUTH_JWT_SECRET is set")
 	return faults
 }
 
@@ -85,22 +85,22 @@ func isHTTP(s string) bool {
 func (c Config) devFault(interfaces func() ([]net.Addr, error)) (fault config.Fault, ok bool) {
 	networks, err := parseNetworks(c.DevNetwork)
 	if err != nil {
-		return config.Fault{Variable: "AUTH_DEV_NETWORK", Want: "private networks joined by commas, such as 172.28.0.0/16"}, true
+		return config.Fault{Variable: "AUTH_DEV_NETWORK", Must: "private networks joined by commas, such as 172.28.0.0/16"}, true
 	}
 	addrs, err := bound(c.Addr, interfaces)
 	if err != nil {
-		return config.Fault{Variable: "AUTH_MODE", Want: "jwt, or beside dev an HTTP_ADDR with an IP address, such as 127.0.0.1:3002"}, true
+		return config.Fault{Variable: "AUTH_MODE", Must: "jwt, or dev beside an HTTP_ADDR with an IP address, such as 127.0.0.1:3002"}, true
 	}
 	for _, a := range addrs {
 		inside := func(n netip.Prefix) bool { return n.Contains(a) }
 		if !a.IsLoopback() && !slices.ContainsFunc(networks, inside) {
-			want := fmt.Sprintf("jwt, or beside dev an HTTP_ADDR such as 127.0.0.1:3002: "+
+			must := fmt.Sprintf("jwt, or dev beside an HTTP_ADDR such as 127.0.0.1:3002: "+
 				"dev gives a token to anyone who asks, and %q also listens on %s, which is neither loopback nor within AUTH_DEV_NETWORK", c.Addr, a)
 			// A pod has an address of its link that nobody gave it.
 			if i := slices.IndexFunc(privateNetworks, func(n netip.Prefix) bool { return n.Contains(a) }); i >= 0 {
-				want += fmt.Sprintf("; if only those of your stack are in %s, add it there", privateNetworks[i])
+				must += fmt.Sprintf("; if only those of your stack are in %s, add it there", privateNetworks[i])
 			}
-			return config.Fault{Variable: "AUTH_MODE", Want: want}, true
+			return config.Fault{Variable: "AUTH_MODE", Must: must}, true
 		}
 	}
 	return config.Fault{}, false

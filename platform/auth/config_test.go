@@ -25,13 +25,13 @@ func TestConfigValidate(t *testing.T) {
 		{"JWKS", func(c *Config) { c.Secret, c.JWKSURL = "", "https://id.test/certs" }, nil},
 		{"nothing at all", func(c *Config) { *c = Config{} },
 			[]string{"AUTH_MODE:", "AUTH_ISSUER:", "AUTH_AUDIENCE:", "AUTH_ROLE_CLAIM:", "AUTH_JWT_SECRET:"}},
-		{"a second's life", func(c *Config) { c.MaxTokenLife = time.Second }, []string{"AUTH_MAX_TOKEN_LIFE: want 1m or more"}},
-		{"a host with a port", func(c *Config) { c.DevHosts = []string{"city.test:8080"} }, []string{"AUTH_DEV_HOSTS: want host names"}},
-		{"short secret", func(c *Config) { c.Secret = "hunter2" }, []string{"AUTH_JWT_SECRET: want at least 32 bytes"}},
+		{"a second's life", func(c *Config) { c.MaxTokenLife = time.Second }, []string{"AUTH_MAX_TOKEN_LIFE: must be 1m or more"}},
+		{"a host with a port", func(c *Config) { c.DevHosts = []string{"city.test:8080"} }, []string{"AUTH_DEV_HOSTS: must be host names"}},
+		{"short secret", func(c *Config) { c.Secret = "hunter2" }, []string{"AUTH_JWT_SECRET: must be at least 32 bytes"}},
 		{"secret and JWKS", func(c *Config) { c.JWKSURL = "https://id.test" }, []string{"AUTH_JWKS_URL:"}},
-		{"JWKS is no URL", func(c *Config) { c.Secret, c.JWKSURL = "", "id.test" }, []string{"AUTH_JWKS_URL:"}},
+		{"JWKS is not a URL", func(c *Config) { c.Secret, c.JWKSURL = "", "id.test" }, []string{"AUTH_JWKS_URL:"}},
 		{"dev without secret", func(c *Config) { c.Mode, c.Secret, c.JWKSURL, c.Addr = Dev, "", "https://id.test", "127.0.0.1:1" },
-			[]string{"AUTH_JWT_SECRET: want at least 32 bytes"}},
+			[]string{"AUTH_JWT_SECRET: must be at least 32 bytes"}},
 		{"dev on no address", func(c *Config) { c.Mode = Dev }, []string{"AUTH_MODE:"}},
 	} {
 		cfg := good

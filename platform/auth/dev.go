@@ -48,7 +48,7 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&req); err != nil {
-		return service.MalformedBody.New("want {name, role, sub?}")
+		return service.MalformedBody.New("the body must be {name, role, sub?}")
 	}
 	if faults := req.faults(); len(faults) > 0 {
 		return service.InvalidInput.New("", faults...)
@@ -66,13 +66,13 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 func (req DevTokenRequest) faults() []service.FieldError {
 	var faults []service.FieldError
 	if req.Name == "" || utf8.RuneCountInString(req.Name) > maxName || text.CheckLine(req.Name) != nil {
-		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("want 1 to %d characters in one line", maxName)})
+		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("must have 1 to %d characters in one line", maxName)})
 	}
 	if !slices.Contains(roles, req.Role) {
-		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "want resident, official or operator"})
+		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official or operator"})
 	}
 	if len(req.Sub) > maxID || text.CheckLine(req.Sub) != nil {
-		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("want up to %d bytes in one line", maxID)})
+		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("must have at most %d bytes in one line", maxID)})
 	}
 	return faults
 }

@@ -53,7 +53,7 @@ type issuer struct {
 	started chan struct{} // closed once run has tried to read the keys
 
 	// asking is held while the keys are read because of an unknown key id:
-	// requests that come meanwhile use what the first one has read.
+	// concurrent requests use what the first one has read.
 	asking  sync.Mutex
 	askedAt time.Time // guarded by asking
 
@@ -119,7 +119,7 @@ func (i *issuer) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	}
 	i.asking.Lock()
 	defer i.asking.Unlock()
-	key := i.find(alg, id, hasID) // another request may have asked meanwhile
+	key := i.find(alg, id, hasID) // a concurrent request may have read it
 	switch {
 	case key != nil:
 		return key, nil

@@ -21,8 +21,8 @@ var crossOrigin = http.NewCrossOriginProtection()
 // cookie that holds one is removed, so that it does not lock the browser out. A token that
 // cannot be judged now is answered with 503, and the cookie stays.
 //
-// What a cookie authorises is guarded against cross-site requests. A bearer
-// token is not: no browser adds it by itself.
+// Requests authorised by a cookie are guarded against cross-site requests. A
+// bearer token needs no guard: no browser adds it by itself.
 func (v *Verifier) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, fromCookie, err := credentials(r)

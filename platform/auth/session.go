@@ -49,7 +49,7 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // ReadSession serves GET /session behind Middleware: a page cannot read the
-// cookie and asks here who is signed in. Nobody is no error.
+// cookie and asks here who is signed in. It is not an error if nobody is.
 func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok := From(r.Context())
 	if !ok {

@@ -58,7 +58,7 @@ type acceptedToken struct {
 }
 
 // New returns the Verifier that cfg describes. With a JWKS URL it keeps the
-// keys fresh until ctx ends; an issuer that is not there yet is no error,
+// keys fresh until ctx ends. An issuer that cannot be reached yet is not an error,
 // because it may come up after us. See Checks.
 func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error) {
 	if err := config.NewError(cfg.Validate()); err != nil {
@@ -101,7 +101,7 @@ func (v *Verifier) Checks() []service.Check {
 // or is of kind fault.Unavailable if the token cannot be judged now.
 func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) {
 	digest := sha256.Sum256([]byte(token))
-	keysRead := v.issuer.keysRead() // before the check: they may be read again meanwhile
+	keysRead := v.issuer.keysRead() // before the check, during which they may be read again
 	var known acceptedToken
 	if item := v.accepted.Get(digest); item != nil {
 		known = item.Value()
@@ -140,7 +140,7 @@ func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 		return Principal{}, fmt.Errorf("%w: %s", ErrToken, reason(err))
 	}
 	if isIDToken(parsed.Header, claims) {
-		return Principal{}, fmt.Errorf("%w: it is no access token", ErrToken)
+		return Principal{}, fmt.Errorf("%w: it is not an access token", ErrToken)
 	}
 	p := Principal{Role: v.role(claims)}
 	if p.Role == "" {

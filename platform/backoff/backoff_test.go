@@ -49,8 +49,8 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// Whoever asks until something happens learns of it late by a fifth of the wait and
-// 5 ms, or by half a second, whichever is less.
+// A caller that polls until something happens notices it late by a fifth of the wait
+// and 5 ms, or by half a second, whichever is less.
 func TestPollIsLittleLate(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{time.Millisecond, 40 * time.Millisecond, time.Second, time.Minute} {

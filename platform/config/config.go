@@ -22,21 +22,21 @@ const fileSuffix = "_FILE"
 // A Fault is a variable that is missing or has a wrong value.
 type Fault struct {
 	Variable string
-	// Want is what a good value looks like. It does not repeat the wrong one,
-	// which may be a secret.
-	Want string
+	// Must says what a good value looks like, in words that follow "must be". It
+	// does not repeat the wrong value, which may be a secret.
+	Must string
 }
 
 // String returns the fault in one line.
-func (f Fault) String() string { return f.Variable + ": want " + f.Want }
+func (f Fault) String() string { return f.Variable + ": must be " + f.Must }
 
 // Faults collects what a Validate method finds. Its zero value is empty.
 type Faults []Fault
 
-// Check adds a fault unless ok.
-func (f *Faults) Check(ok bool, variable, want string) {
+// Check adds a fault unless ok. What variable must be is said as in Fault.
+func (f *Faults) Check(ok bool, variable, must string) {
 	if !ok {
-		*f = append(*f, Fault{variable, want})
+		*f = append(*f, Fault{variable, must})
 	}
 }
 
@@ -77,8 +77,8 @@ func NewError(faults []Fault) error {
 // given as NAME_FILE instead. The tag "example" shows a good value in errors;
 // without one the default is shown. The error is an *Error with every fault.
 //
-// What could not be read has its default when validate looks, so that it does
-// not blame others for it.
+// A variable that cannot be read has its default when validate runs, so that
+// other variables are not blamed for it.
 func Load(dst any, getenv func(string) string, validate func() []Fault) error {
 	fields := make(map[string]field)
 	describe(reflect.TypeOf(dst).Elem(), fields)
@@ -146,7 +146,7 @@ func read(fields map[string]field, getenv func(string) string) (environment map[
 		path := getenv(file)
 		switch {
 		case value != "" && path != "":
-			faults = append(faults, Fault{f.variable, "only one of " + f.variable + " and " + file})
+			faults = append(faults, Fault{f.variable, "empty where " + file + " is set"})
 		case path != "":
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -167,7 +167,9 @@ func explain(err error, fields map[string]field) (fault Fault, ok bool) {
 	if missing, is := errors.AsType[env.VarIsNotSetError](err); is {
 		for _, f := range fields {
 			if f.variable == missing.Key {
-				return f.fault(), true
+				fault = f.fault()
+				fault.Must = "set to " + fault.Must
+				return fault, true
 			}
 		}
 	}

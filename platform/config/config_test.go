@@ -41,12 +41,12 @@ func TestLoad(t *testing.T) {
 		{"values and a file", map[string]string{"T_SECRET_FILE": file, "T_COUNT": "3", "T_WAIT": "1m"},
 			settings{"127.0.0.1:3002", 3, time.Minute, inner{"from a file"}, ""}, nil},
 		{"every fault at once", map[string]string{"T_COUNT": "three", "T_WAIT": "soon"}, settings{},
-			[]string{"T_COUNT: want an integer, such as 10", "T_WAIT: want a duration with its unit, such as 5s",
-				"T_SECRET: want a value, such as $(openssl rand -hex 32)"}},
+			[]string{"T_COUNT: must be an integer, such as 10", "T_WAIT: must be a duration with its unit, such as 5s",
+				"T_SECRET: must be set to a value, such as $(openssl rand -hex 32)"}},
 		{"both forms", map[string]string{"T_SECRET": "s", "T_SECRET_FILE": file}, settings{},
-			[]string{"T_SECRET: want only one of T_SECRET and T_SECRET_FILE"}},
+			[]string{"T_SECRET: must be empty where T_SECRET_FILE is set"}},
 		{"no such file", map[string]string{"T_SECRET_FILE": "/does/not/exist"}, settings{},
-			[]string{"T_SECRET_FILE: want a file that can be read: open /does/not/exist"}},
+			[]string{"T_SECRET_FILE: must be a file that can be read: open /does/not/exist"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,8 +67,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What cannot be read is blamed once, and on nothing else: what is checked has
-// the default in its place.
+// An unreadable variable is blamed once, and no other is blamed for it: the checks
+// see the default in its place.
 func TestLoadBlamesOnce(t *testing.T) {
 	t.Parallel()
 	var got settings

@@ -13,7 +13,7 @@ func (s *Switch) UnmarshalText(text []byte) error {
 	case "off", "false":
 		*s = false
 	default:
-		return errors.New("want on or off")
+		return errors.New("must be on or off")
 	}
 	return nil
 }

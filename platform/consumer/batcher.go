@@ -95,8 +95,8 @@ func (b *batcher) next(ctx context.Context) []*job {
 	case <-ctx.Done():
 		return nil
 	}
-	// What is on its way to a retry takes up prefetch until that is confirmed,
-	// and what fills its place does not come soon.
+	// Messages on their way to a retry take up prefetch until that is confirmed,
+	// and their places are not filled soon.
 	pending := b.acks.pending()
 	limit := max(1, min(b.size, b.prefetch-pending))
 	batch = b.gather(ctx, batch, limit, b.large && pending == 0)
@@ -175,7 +175,7 @@ func (b *batcher) done(n int) {
 		b.hasTurn = false
 		<-b.turn
 	}
-	// What fills half of the prefetch was hardly all that the broker has.
+	// A batch that fills half of the prefetch was hardly all that the broker has.
 	b.priority.done(b.rank, n, 2*n >= b.prefetch)
 }
 

@@ -190,7 +190,7 @@ func TestBatchIsOvertakenTwice(t *testing.T) {
 	})
 }
 
-// A batch that yields is not idle meanwhile: it grows.
+// A batch that yields does not idle: it grows.
 func TestBatchGrowsWhileItYields(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestBreakerLetsOneProbe(t *testing.T) {
 			}()
 		}
 		if probe := <-entered; !probe {
-			t.Fatal("the first to pass an open breaker is no probe")
+			t.Fatal("the first to pass an open breaker is not a probe")
 		}
 		synctest.Wait()
 		if len(entered) != 0 {
@@ -94,7 +94,7 @@ func TestWorkerMayLeaveAnOpenBreaker(t *testing.T) {
 		go func() { probe, _ := b.enter(t.Context()); entered <- probe }()
 		leave()
 		if err := <-left; err == nil {
-			t.Error("a worker that was told to stop entered")
+			t.Error("a worker that was stopped entered")
 		}
 		if probe := <-entered; !probe {
 			t.Error("the other one does not probe")

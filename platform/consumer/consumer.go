@@ -8,8 +8,8 @@
 // at any point leaves at least one copy, and the record of handled messages
 // leaves at most one effect.
 //
-// What waits in a queue is handled in batches, one transaction each. A batch
-// that fails is bisected, so that one bad message harms no other. While the
+// Messages that wait in a queue are handled in batches, one transaction each. A
+// batch that fails is bisected, so that one bad message harms no other. While the
 // database is away no message is taken, and no attempt is spent. A message
 // that was in hand when a process died runs alone, and one that killed three
 // is a dead letter.
@@ -175,7 +175,7 @@ func (c *Consumer) lookAtQueues(w *queueWatch) error {
 		if subscribed, _ := q.count(); state.Consumers >= subscribed {
 			w.missing[q] = 0
 		} else if w.missing[q]++; w.missing[q] == maxMissing {
-			return fmt.Errorf("%s has %d consumers, want %d", q.queue, state.Consumers, subscribed)
+			return fmt.Errorf("%s has %d consumers, must have %d", q.queue, state.Consumers, subscribed)
 		}
 	}
 	for _, q := range c.waiting {

@@ -30,10 +30,10 @@ func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {
 	t.Logf("%d deliveries, %d effects, %d duplicates seen", len(all), h.Effects(), h.Metric("consumer_messages_duplicate_total"))
 }
 
-// With a backlog of both, status updates go before votes. How few votes go
-// meanwhile depends on how soon the broker sends more: where it stands still for
-// a moment they all may, so a round that shows the order is enough. Side by side
-// it is nearly all of them in each round.
+// With a backlog of both, status updates go before votes. How few votes go in between
+// depends on how soon the broker sends more: where it pauses for a moment they all
+// may, so a round that shows the order is enough. Side by side it is nearly all of
+// them in each round.
 func TestStatusUpdatesGoFirst(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))
@@ -55,7 +55,7 @@ func TestStatusUpdatesGoFirst(t *testing.T) {
 			select count(*) from (select * from effects order by at offset %d) as round
 			where queue = 'queue.vote_received' and at < (select max(at) from effects where queue = 'queue.status_updates')`,
 			2*n*round))
-		t.Logf("%d of %d votes were told before the last of %d status updates", votesBefore, n, n)
+		t.Logf("%d of %d votes were notified before the last of %d status updates", votesBefore, n, n)
 		if votesBefore <= n*9/10 {
 			return
 		}
@@ -85,6 +85,6 @@ func TestStopLosesNothing(t *testing.T) {
 		stops++
 	}
 	h.CheckEffects(n)
-	// What the broker sends while it handles our cancellation comes back.
+	// Messages that the broker sends while it handles our cancellation come back.
 	t.Logf("%d messages through %d stops under load, %d delivered again", n, stops, h.Metric("consumer_messages_redelivered_total"))
 }

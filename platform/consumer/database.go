@@ -28,8 +28,8 @@ const (
 // to be away, fn runs again later: an outage is not the message's failure. With
 // probe, fn should try one message only. The error is errStopped or fn's own.
 //
-// Work in hand is finished even when the worker is told to stop, but never
-// takes longer than the configured time.
+// Work in hand is finished even when the worker is stopped, but never takes
+// longer than the configured time.
 func (h *handler) withDatabase(work context.Context, fn func(ctx context.Context, probe bool) error) error {
 	for {
 		probe, err := h.breaker.enter(work)

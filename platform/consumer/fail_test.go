@@ -67,10 +67,10 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 	}
 	cases := map[string]consumertest.Message{
 		"body is not valid JSON at byte 34": bad(func(m *consumertest.Message) { m.Body = []byte(`{"report_title": "secret-canary", `) }),
-		"body breaks the contract: vote_type: want one of upvote, downvote": bad(func(m *consumertest.Message) {
+		"body breaks the contract: vote_type: must be one of upvote, downvote": bad(func(m *consumertest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), "upvote", "secret-canary", 1))
 		}),
-		"body breaks the contract: report_version: want another type of value": bad(func(m *consumertest.Message) {
+		"body breaks the contract: report_version: must be of another type": bad(func(m *consumertest.Message) {
 			m.Body = []byte(strings.Replace(string(m.Body), `"report_version":2`, `"report_version":"secret-canary"`, 1))
 		}),
 		"body breaks the contract":                   bad(func(m *consumertest.Message) { m.Body = []byte(`["secret-canary"]`) }),
@@ -80,7 +80,7 @@ func TestUnreadableMessagesAreDeadLettersAtOnce(t *testing.T) {
 			m.Body = []byte(`{"secret-canary":"` + strings.Repeat("x", 300<<10) + `"}`)
 		}),
 	}
-	wide := h.Vote("alice") // large headers alone are no reason to refuse
+	wide := h.Vote("alice") // not refused for large headers alone
 	wide.Headers["x-note"] = strings.Repeat("x", 100<<10)
 	both := bad(func(m *consumertest.Message) { m.Body = nil })
 	both.Headers["x-note"] = strings.Repeat("x", 100<<10)

@@ -23,8 +23,8 @@ const maxStarts = 3
 // neighbours wait each time.
 const slowFailure = 50 * time.Millisecond
 
-// errStopped says that the worker was told to stop before the database was
-// back. What is in hand stays unsettled, and the broker delivers it again.
+// errStopped says that the worker was stopped before the database was back.
+// Messages in hand stay unsettled, and the broker delivers them again.
 var errStopped = errors.New("stopped")
 
 // A job is a delivery that was read.

@@ -40,7 +40,7 @@ func (s *recorder) start(_ context.Context, _, id string) (int, error) {
 
 func (s *recorder) ping(context.Context) error { return nil }
 
-// What was delivered before is older, and the versions of a report tell the
+// A message that was delivered before is older, and the versions of a report give the
 // order of its changes.
 func TestHandleKeepsTheOrderOfChanges(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// What is too large to be published again is moved by the broker itself, whole
-// and once, and holds up nobody.
+// A message that is too large to be published again is moved by the broker itself,
+// whole and once, and holds up no other.
 func TestOversizeMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))

@@ -134,10 +134,10 @@ func (c *Consumer) ChangePool(ctx context.Context, actor, queue string, change P
 		initial := q.config.initialPool()
 		wanted := change.Apply(initial)
 		if !within(wanted.Concurrency, 1, maxWorkers) {
-			return Pool{}, fault.NewInvalid("/concurrency", fmt.Sprintf("want 1 to %d", maxWorkers))
+			return Pool{}, fault.NewInvalid("/concurrency", fmt.Sprintf("must be 1 to %d", maxWorkers))
 		}
 		if !within(wanted.Prefetch, 1, maxPrefetch) {
-			return Pool{}, fault.NewInvalid("/prefetch", fmt.Sprintf("want 1 to %d", maxPrefetch))
+			return Pool{}, fault.NewInvalid("/prefetch", fmt.Sprintf("must be 1 to %d", maxPrefetch))
 		}
 		settings, err := c.store.changePool(ctx, actor, queue, initial, change)
 		if err != nil {

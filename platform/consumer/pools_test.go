@@ -72,8 +72,8 @@ func TestPausedPoolTakesNothing(t *testing.T) {
 	h.WaitEffects(21)
 }
 
-// What waits where no worker reads is seen: in the retry queues, and as dead
-// letters that nobody archives.
+// Messages that wait where no worker reads are counted: in the retry queues, and as
+// dead letters that nobody archives.
 func TestWaitingQueues(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/failure"
 )
 
-// drainGrace is how long work in hand may take once it was told to stop. It
+// drainGrace is how long work in hand may take once a stop was requested. It
 // leaves room in the ten seconds that most supervisors grant.
 const drainGrace = 5 * time.Second
 

@@ -70,7 +70,7 @@ func TestConsumerCancelled(t *testing.T) {
 	if _, err := h.Channel().QueueDelete(h.Topology.Queue(event.VoteReceivedKey), false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	h.WaitSubscribed(1) // to the queue that was declared anew
+	h.WaitSubscribed(1) // to the queue that was declared again
 	h.Publish(h.Votes(20, "alice")...)
 	h.WaitEffects(40)
 }

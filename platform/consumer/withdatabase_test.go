@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/failure"
 )
 
-// A pingJournal answers pings as it is told; it has nothing else.
+// A pingJournal answers pings as the test says; it has nothing else.
 type pingJournal struct {
 	journal
 	answer func(context.Context) error

@@ -34,7 +34,7 @@ type queueWorkers struct {
 	effect Effect // nil in another process's group
 	config Config
 
-	// What the workers share, those of a queue or those of all.
+	// Shared by the workers of a queue, or by all.
 	store     *store
 	forwarder Forwarder
 	parker    Parker

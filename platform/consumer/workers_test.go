@@ -49,7 +49,7 @@ func TestFirstWorkerTakesWhatItCan(t *testing.T) {
 		sizes = append(sizes, n)
 	}
 	if !slices.Equal(sizes, []int{1, 9}) {
-		t.Errorf("batches of %v, want one and then the nine that came meanwhile", sizes)
+		t.Errorf("batches of %v, want one and then the nine that came in between", sizes)
 	}
 	h.CheckEffects(10)
 }

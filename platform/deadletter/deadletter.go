@@ -37,7 +37,7 @@ const (
 	Discarded State = "discarded"
 )
 
-// Failures that a client may be told about.
+// Failures that a client may see.
 var (
 	ErrNotFound error = fault.New(fault.NotFound, "no such dead letter")
 	ErrNoReplay error = fault.New(fault.NotFound, "no such replay")

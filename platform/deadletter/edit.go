@@ -19,16 +19,16 @@ type Edit struct {
 }
 
 // NewEdit checks the body that an operator wrote for e against the contract.
-// What the operator was not shown is put back.
+// Values that were masked for the operator are put back.
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 	edited, err := onejson.Decode(body)
 	if _, object := edited.(map[string]any); err != nil || !object {
-		return Edit{}, fault.NewInvalid("/body", "want a JSON object")
+		return Edit{}, fault.NewInvalid("/body", "must be a JSON object")
 	}
-	original, _ := onejson.Decode(e.Body) // which may be no JSON: then nothing is put back
+	original, _ := onejson.Decode(e.Body) // if it is not JSON, nothing is put back
 	edited, err = unmask(edited, original)
 	if err != nil {
-		return Edit{}, fault.NewInvalid("/body", "want masked values where they were, or others in their place")
+		return Edit{}, fault.NewInvalid("/body", "must leave masked values where they were, or have others in their place")
 	}
 	whole := encodeJSON(edited)
 	if _, err := event.Decode(event.Key(e.Type), whole); err != nil {

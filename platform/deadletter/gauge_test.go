@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// Whoever alerts on open dead letters sees how many each queue has, and none once
-// they are closed.
+// The gauge has the number of open dead letters of each queue, and zero once they are
+// closed.
 func TestGaugeCountsOpen(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)

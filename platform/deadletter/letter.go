@@ -42,7 +42,7 @@ func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 	if l.Class == "" {
 		l.byBroker(d.Headers)
 	}
-	if l.MessageID == "" { // told apart by what they are, so that archiving twice is archiving once
+	if l.MessageID == "" { // identified by their content, so that archiving twice is archiving once
 		sum := sha256.Sum256(d.Body)
 		l.MessageID = "sha256:" + hex.EncodeToString(sum[:])
 	}
@@ -119,7 +119,7 @@ func normalise(e string) string {
 func EncodeHeaders(headers amqp.Table) json.RawMessage {
 	encoded, err := json.Marshal(plain(headers))
 	if err != nil {
-		return json.RawMessage(`{}`) // a float that is no number, in a header of another program
+		return json.RawMessage(`{}`) // a float that is not a number, in a header of another program
 	}
 	return encoded
 }

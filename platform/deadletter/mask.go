@@ -90,7 +90,7 @@ func mask(value any, nested int) any {
 	return value
 }
 
-// words are what a text that is no JSON may show: names of fields and the
+// words are what a text other than JSON may show: names of fields and the
 // values of closed sets. Any other word may name a person, however it is
 // quoted, escaped or misspelt.
 var words = regexp.MustCompile(`[\p{L}\p{M}\p{N}_@.+-]+`)
@@ -211,7 +211,7 @@ func diff(before, after json.RawMessage) []Change {
 	return changes
 }
 
-// fields takes a body apart, or shows one that is no object as a whole.
+// fields takes a body apart, or shows one that is not an object as a whole.
 func fields(body json.RawMessage) map[string]json.RawMessage {
 	object := make(map[string]json.RawMessage)
 	if json.Unmarshal(body, &object) != nil || object == nil {

@@ -43,7 +43,7 @@ func TestMaskNamesNobody(t *testing.T) {
 	}
 }
 
-// What names nobody is shown: an operator has to find the fault.
+// Values that name nobody are shown: an operator has to find the fault.
 func TestMaskShowsTheRest(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -66,8 +66,8 @@ func TestMaskHeadersShowsOnlyKnownOnes(t *testing.T) {
 	}
 }
 
-// An editor who leaves what he was shown changes nothing of it, and cannot make
-// a value of the mask.
+// An editor who leaves a masked value changes nothing of it, and cannot make a
+// value of the mask.
 func TestEditPutsBackWhatWasMasked(t *testing.T) {
 	t.Parallel()
 	const original = `{"report_id":"018f2f6e-7a3b-7c11-9d2a-0123456789ab","report_title":"","Voter_ID":"carol","vote_type":"upvote",` +
@@ -92,8 +92,8 @@ func TestEditPutsBackWhatWasMasked(t *testing.T) {
 	}
 }
 
-// What somebody put into the broker is masked, edited and put back in proportion
-// to its length, however deep it is, and however often it is a text in a text.
+// A stranger's message is masked, edited and put back at a cost in proportion to its
+// length, however deep it is, and however often it is a text in a text.
 func TestMaskingIsInProportion(t *testing.T) { // not parallel: it counts the process's allocations
 	const size, perByte = 64 << 10, 400
 	texts := strings.Repeat("<", size/2)

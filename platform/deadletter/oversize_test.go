@@ -11,8 +11,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// What is too large to be published fails by itself and holds up nobody; what
-// only has too large headers is sent without them.
+// A message that is too large to be published fails by itself and holds up no other;
+// one with headers that are too large is sent without them.
 func TestReplayOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // startReplayer runs a replayer as a process of its own. The second result
-// kills it, unless it was told to end before.
+// kills it, unless it was stopped before.
 func startReplayer(t *testing.T, h *consumertest.Harness) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -226,7 +226,7 @@ func TestReplayIsPausedResumedAndCancelled(t *testing.T) {
 	awaitProgress(h)
 	steer(deadletter.Cancelled)
 	h.EventuallyEqual("dead letters on their way", 0, func() int { return inState(h, deadletter.Replaying) })
-	// What was just being sent may have its effect after the end: each number is
+	// A message that was being sent may have its effect after the end: each number is
 	// of one moment.
 	open := inState(h, deadletter.Open)
 	t.Logf("cancelled: about %d are open again", open)

@@ -26,16 +26,15 @@ type Store struct {
 // NewStore returns a Store on pool, which stays the caller's to close.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
-// BeforeArchive has scrub take from letters what must not be kept of them, such
-// as persons who were erased meanwhile. If it fails, the letters stay in their
-// queue.
+// BeforeArchive has scrub remove from letters whatever must not be kept, such as
+// persons who have been erased since. If it fails, the letters stay in their queue.
 func (s *Store) BeforeArchive(scrub func(ctx context.Context, letters []Letter) error) {
 	s.scrub = scrub
 }
 
-// archiveSQL keeps one letter. The same letter may come twice, when the
-// archiver died between the commit and the ack: it is known by the moment of
-// its failure. One whose message has had its effect meanwhile is resolved.
+// archiveSQL keeps one letter. The same letter may come twice, if the archiver
+// died between the commit and the ack: it is recognised by the moment of its
+// failure. A letter whose message has had its effect since is resolved.
 const archiveSQL = `
 with kept as (
   insert into dead_letters as l (queue, message_id, type, body, properties, headers,
@@ -54,8 +53,8 @@ with kept as (
 insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error, replay_id)
 select id, $11, $12, $13, $7, $8, $14 from kept`
 
-// Archive keeps the letters in one transaction. One that is there already, or
-// whose message has had its effect meanwhile, does not become open by it.
+// Archive keeps the letters in one transaction. A letter that is there already, or
+// whose message has had its effect since, does not become open by it.
 func (s *Store) Archive(ctx context.Context, letters []Letter) error {
 	if s.scrub != nil {
 		if err := s.scrub(ctx, letters); err != nil {

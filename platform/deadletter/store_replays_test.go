@@ -97,7 +97,7 @@ func TestClaimReplay(t *testing.T) {
 	}{
 		{"a free one", a, time.Hour, true},
 		{"one that another owns", b, time.Hour, false},
-		{"his own", a, 0, true},
+		{"its own", a, 0, true},
 		{"one whose lease has ended", b, time.Hour, true},
 		{"one that was taken over", a, time.Hour, false},
 	} {

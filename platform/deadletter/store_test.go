@@ -100,7 +100,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// What comes with a letter is kept: in the entry, or in its attempt.
+// All fields of a letter are kept: in the entry, or in its attempt.
 func TestArchiveKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
@@ -285,7 +285,7 @@ func actions(t *testing.T, store *deadletter.Store) []string {
 	return list
 }
 
-// A closed dead letter does not keep its message from failing anew.
+// A closed dead letter does not keep its message from failing again.
 func TestArchiveAfterDiscard(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)

@@ -1,11 +1,11 @@
 // Package delay keeps messages that must not be handled before a time.
 //
-// Whoever publishes a message may say in its header x-not-before when that is.
-// A consumer that gets it earlier parks it: the message becomes a row, and the
-// delivery is acknowledged. A Releaser in each replica publishes what is due to
-// the message's own queue, under the same id. So nothing waits in the broker,
-// where a message with a long wait would hold up others, and what waits can be
-// listed, released early and cancelled, and outlives the broker.
+// A publisher may say in the header x-not-before until when a message waits. A
+// consumer that gets it earlier parks it: the message becomes a row, and the
+// delivery is acknowledged. A Releaser in each replica publishes due messages to
+// their own queues, under the same ids. So nothing waits in the broker, where a
+// message with a long wait would hold up others. Waiting messages can be listed,
+// released early and cancelled, and outlive the broker.
 //
 // Each time is judged by the database's clock. A message is never released
 // before it, unless an operator does so.
@@ -34,7 +34,7 @@ const (
 	MaxAhead = 366 * 24 * time.Hour
 )
 
-// Failures that a client may be told about.
+// Failures that a client may see.
 var (
 	ErrNotFound error = fault.New(fault.NotFound, "no such message waits")
 	ErrHandled  error = fault.New(fault.Conflict, "the message has had its effect")
@@ -74,7 +74,7 @@ func NotBefore(headers amqp.Table) (time.Time, error) {
 		milliseconds = -1
 	}
 	if milliseconds < 0 || milliseconds > maxMilliseconds {
-		return time.Time{}, failure.Refuse(event.NotBeforeHeader + " is not a time: want Unix milliseconds")
+		return time.Time{}, failure.Refuse(event.NotBeforeHeader + " is not a time: must be Unix milliseconds")
 	}
 	return time.UnixMilli(milliseconds), nil
 }

@@ -164,8 +164,8 @@ func TestGoneQueueHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// What is parked is judged by the database's clock, whatever this process's
-// says, and a message that is known already is not parked again.
+// Parked messages are judged by the database's clock, whatever this process's says,
+// and a message that is known already is not parked again.
 func TestPark(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
@@ -205,7 +205,7 @@ func TestPark(t *testing.T) {
 	}
 }
 
-// What can never be parked becomes a dead letter, and harms no neighbour.
+// A message that can never be parked becomes a dead letter, and harms no neighbour.
 func TestUnparkableMessagesAreDeadLetters(t *testing.T) {
 	t.Parallel()
 	h := consumertest.New(t, pgtest.Notification(t))

@@ -29,7 +29,7 @@ const (
 	publishTimeout = 10 * time.Second // of what was claimed, below the lease
 	storeTimeout   = 5 * time.Second
 	// loops claim in turn: while one waits for the confirms of its messages, the
-	// other publishes what is due meanwhile.
+	// other publishes those that are due next.
 	loops = 2
 	// pause gathers what is due soon after, which costs less together.
 	pause = 5 * time.Millisecond
@@ -188,7 +188,7 @@ func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	confirmed, refused, err := r.publish(ctx, messages)
-	// What is in hand is finished also when the releaser is told to stop.
+	// Messages in hand are finished also when the releaser is stopped.
 	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if len(confirmed) > 0 {

@@ -21,7 +21,7 @@ const freezeTime = 15 * time.Minute
 // that was signalled does.
 func Freeze(pids ...int) error {
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGSTOP) // it may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGSTOP) // it may have ended by itself
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), freezeTime)
 	defer cancel()

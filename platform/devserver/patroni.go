@@ -54,8 +54,8 @@ func (p *Patroni) PrepareEtcd() error {
 	return give(p.Dir, owner)
 }
 
-// Etcd returns the prepared member, to be started in the foreground. A disk that
-// is busy for a second is no reason to elect another leader.
+// Etcd returns the prepared member, to be started in the foreground. No other
+// leader is elected because a disk is busy for a second.
 func (p *Patroni) Etcd() (*exec.Cmd, error) {
 	folder, err := find("etcd", "/usr/bin")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A port is no other process's while the one that found it runs, even if nobody
+// No other process gets a port while the one that found it runs, even if nobody
 // listens at it yet.
 func TestPortIsReserved(t *testing.T) {
 	const variable = "PORT_OF_ANOTHER_PROCESS"

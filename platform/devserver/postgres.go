@@ -184,7 +184,7 @@ func (p *Postgres) endOrphans(ctx context.Context) error {
 	}
 	if p.AwaitEnd(ctx, orphanTime) != nil {
 		for _, pid := range p.Processes() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 		}
 		if err := p.AwaitEnd(ctx, orphanTime); err != nil {
 			return err

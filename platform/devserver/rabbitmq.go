@@ -299,7 +299,7 @@ func readPorts(text string, names ...string) ([]int, error) {
 		ports = append(ports, port)
 	}
 	if len(ports) != len(names) {
-		return nil, fmt.Errorf("want %d ports: %s", len(names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("must be %d ports: %s", len(names), strings.Join(names, ", "))
 	}
 	return ports, nil
 }

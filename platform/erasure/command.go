@@ -24,7 +24,7 @@ func Command(ctx context.Context, e *Eraser, in io.Reader, out io.Writer) error 
 	}
 	userID := strings.TrimRight(string(data), "\r\n")
 	if userID == "" || len(userID) > maxID || text.CheckLine(userID) != nil {
-		return errors.New("standard input: want the id of a user, the sub of his tokens, in one line")
+		return errors.New("standard input: must be the id of a user, the sub of their tokens, in one line")
 	}
 	state, err := e.Request(ctx, "command", userID)
 	if err != nil {

@@ -4,14 +4,14 @@
 // package promises that an erasure which was asked for comes to its end: it is
 // a row, worked on in short transactions that note how far they are, so that
 // another replica goes on where one died, and asking again changes nothing. It
-// also promises that nothing brings the person back that was on its way when
-// he was erased: a token, a request, a message. For that a keyed hash of his id
-// is kept for Life, and nothing else that would name him: neither the row, nor
-// a log line, nor an answer does.
+// also promises that nothing that was on its way at the time, be it a token, a
+// request or a message, brings the person back. For that a keyed hash of the
+// person's id is kept for Life. Nothing else names them: no row, no log line and
+// no answer.
 //
 //	running ──(settle)──► step 1 … step n ──► done ──(Life)──► its hash is forgotten
 //	                                           │
-//	   asked for again: begins anew ◄──────────┘
+//	   asked for again: starts over ◄──────────┘
 package erasure
 
 import (
@@ -131,13 +131,13 @@ func (e *Eraser) Erased(userID string) bool {
 	return false
 }
 
-// Request has userID erased, in the name of actor. If that is under way already,
-// it returns how far it is; if it was done before, it begins anew.
+// Request has userID erased, in the name of actor. If that is under way already, it
+// returns the progress; if it was done before, it starts over.
 func (e *Eraser) Request(ctx context.Context, actor, userID string) (Erasure, error) {
 	id := uuid.Must(uuid.NewV7())
 	hashes := e.Hashes(userID)
 	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		// Under an earlier key he may have a row, which this one replaces.
+		// A row of the same person under an earlier key is replaced by this one.
 		_, err := tx.Exec(ctx, `update erasures set user_mac = null where user_mac = any($1)`, hashes[1:])
 		if err != nil {
 			return err

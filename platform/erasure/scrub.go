@@ -11,9 +11,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
-// Scrub returns a message's body with Someone in place of everybody who is
-// erased, and without the name of a reporter who is; changed says whether
-// there was one. A body that is no JSON is searched for quoted texts.
+// Scrub returns a message's body with Someone in place of all erased persons,
+// and without the name of an erased reporter; changed says whether there was one.
+// A body that is not JSON is searched for quoted texts.
 func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, changed bool) {
 	return scrubText(body, erased, 0)
 }
@@ -43,8 +43,8 @@ func scrubText(body []byte, erased func(userID string) bool, nested int) (scrubb
 	return scrubbed, true
 }
 
-// scrubQuoted looks at whatever stands between two quotes: which of them open a text
-// and which end one is not known of a body that is no JSON.
+// scrubQuoted checks every text between two quotes: in a body that is not JSON it
+// is unknown which quotes open a text and which end one.
 func scrubQuoted(body []byte, erased func(string) bool) (scrubbed []byte, changed bool) {
 	text := string(body)
 	for _, quote := range []string{`"`, `'`} {
@@ -100,9 +100,8 @@ func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
-// Reseal returns a recipient who is nobody in place of a sealed one who is
-// erased; changed says whether he is. One that does not open stays: nobody can
-// open it.
+// Reseal replaces a sealed recipient who has been erased by one who is nobody, and
+// reports whether it did. A recipient that does not open stays: nobody can open it.
 func Reseal(keys *event.Keyring, report uuid.UUID, sealed string, erased func(userID string) bool) (_ string, changed bool) {
 	userID, err := keys.Open(report, sealed)
 	if err != nil || userID == "" || !erased(userID) {

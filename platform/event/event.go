@@ -39,7 +39,7 @@ const (
 var types = []struct {
 	key   Key
 	queue string // without the prefix
-	work  bool   // a task for a worker of the sender: nobody is told of it
+	work  bool   // a task for a worker of the sender: it notifies nobody
 	new   func() Message
 }{
 	{StatusUpdatedKey, "queue.status_updates", false, func() Message { return new(StatusUpdate) }},
@@ -53,7 +53,7 @@ var types = []struct {
 	{PhotoUploadedKey, "queue.photo_checks", true, func() Message { return new(PhotoUploaded) }},
 }
 
-// Keys lists the routing keys of what people are told, in the order in which
+// Keys lists the routing keys of messages that notify people, in the order in which
 // their queues are served when all of them wait.
 func Keys() (keys []Key) {
 	for _, t := range types {
@@ -228,8 +228,7 @@ type PhotoReady struct {
 	CategoryID int32     `json:"category_id,omitempty"`
 }
 
-// PhotoRefused tells whoever filed the report that a photo which he uploaded is
-// not shown. It changes nothing that others see, so that ReportVersion is the
+// PhotoRefused tells the reporter that a photo of the report is not shown. It changes nothing that others see, so that ReportVersion is the
 // present one.
 type PhotoRefused struct {
 	Subject
@@ -276,11 +275,11 @@ func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
 // letters.
 type FieldError struct {
 	Field string // as it is named in JSON
-	Want  string // such as "a positive number"
+	Must  string // follows "must be", such as "a positive number"
 }
 
-// Error returns the field and what is wanted there.
-func (e *FieldError) Error() string { return e.Field + ": want " + e.Want }
+// Error returns the field and what it must be.
+func (e *FieldError) Error() string { return e.Field + ": must be " + e.Must }
 
 // Decode reads the body of a message that travelled under key. It refuses
 // what breaks the contract and ignores fields that it does not know, so that
@@ -313,7 +312,7 @@ func unmarshal(body []byte, m Message) error {
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &FieldError{Field: wrong.Field[strings.LastIndex(wrong.Field, ".")+1:], Want: "another type of value"}
+		return &FieldError{Field: wrong.Field[strings.LastIndex(wrong.Field, ".")+1:], Must: "of another type"}
 	}
 	// The fields that read their text themselves, and whose errors quote it.
 	var about struct {
@@ -357,11 +356,11 @@ func (m *ReportCreated) Validate() error {
 	case m.CategoryID <= 0:
 		return &FieldError{"category_id", "a positive number"}
 	case m.CategoryName == "":
-		return &FieldError{"category_name", "some text"}
+		return &FieldError{"category_name", "a text that is not empty"}
 	case m.PrivacyLevel == Anonymous && m.ReporterID != "":
-		return &FieldError{"reporter_id", "none when privacy_level is anonymous"}
+		return &FieldError{"reporter_id", "empty when privacy_level is anonymous"}
 	case m.PrivacyLevel == Anonymous && m.ReporterName != "":
-		return &FieldError{"reporter_name", "none when privacy_level is anonymous"}
+		return &FieldError{"reporter_name", "empty when privacy_level is anonymous"}
 	}
 	return oneOf("privacy_level", m.PrivacyLevel, Public, Anonymous)
 }
@@ -416,7 +415,7 @@ func (m *ReportOverdue) Validate() error {
 	case m.CategoryID <= 0:
 		return &FieldError{"category_id", "a positive number"}
 	case m.CategoryName == "":
-		return &FieldError{"category_name", "some text"}
+		return &FieldError{"category_name", "a text that is not empty"}
 	case m.DueAt <= 0:
 		return &FieldError{"due_at", "Unix seconds"}
 	case m.Level <= 0:
@@ -469,7 +468,7 @@ func (s *Subject) validate() error {
 	case s.ReportVersion < 0: // 0 is that of a writer that does not count versions
 		return &FieldError{"report_version", "1 or more"}
 	case s.ReportTitle == "":
-		return &FieldError{"report_title", "some text"}
+		return &FieldError{"report_title", "a text that is not empty"}
 	case s.Timestamp <= 0:
 		return &FieldError{"timestamp", "Unix seconds"}
 	case s.Latitude != nil && (*s.Latitude < -90 || *s.Latitude > 90):

@@ -150,7 +150,7 @@ func compare(t *testing.T, schema *jsonschema.Schema, key event.Key, message map
 	if byCode, bySchema := err == nil, accepts(t, schema, body); byCode != bySchema {
 		t.Errorf("%s: code accepts: %v (%v), schema accepts: %v\n%s", key, byCode, err, bySchema, body)
 	}
-	if fault, ok := errors.AsType[*event.FieldError](err); err != nil && (!ok || schema.Properties[fault.Field] == nil || fault.Want == "") {
+	if fault, ok := errors.AsType[*event.FieldError](err); err != nil && (!ok || schema.Properties[fault.Field] == nil || fault.Must == "") {
 		t.Errorf("%s: error %v names no field of the message\n%s", key, err, body)
 	}
 }
@@ -175,7 +175,7 @@ func TestDecodeIgnoresUnknownFields(t *testing.T) {
 }
 
 // An anonymous message that names its reporter must not pass, and the error,
-// which reaches dead letters, must not name him either.
+// which reaches dead letters, must not name the reporter either.
 func TestDecodeRefusesNamedAnonymous(t *testing.T) {
 	t.Parallel()
 	message := fields(t, samples["report-created.json"])

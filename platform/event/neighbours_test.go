@@ -39,7 +39,7 @@ func readJSON(t *testing.T, file string, into any) {
 	}
 }
 
-// What earlier releases sent is understood, with each of its fields.
+// Messages of earlier releases are understood, with each of their fields.
 func TestEarlierMessagesAreUnderstood(t *testing.T) {
 	t.Parallel()
 	for _, folder := range releases(t) {
@@ -82,9 +82,9 @@ func TestEarlierMessagesAreUnderstood(t *testing.T) {
 	}
 }
 
-// What is sent today is accepted by the schemas of earlier releases, whether or not
-// it has what may be missing. Values that they do not know are no matter of
-// fields: those come with an upgrade in the order of docs/upgrading.md.
+// Messages of today are accepted by the schemas of earlier releases, with and without
+// optional fields. Unknown values are a matter of upgrades, not of fields: they come
+// in the order of docs/upgrading.md.
 func TestEarlierReleasesUnderstandMessages(t *testing.T) {
 	t.Parallel()
 	for _, folder := range releases(t) {

@@ -35,7 +35,7 @@ func DecodePhotoProgress(body []byte) (PhotoProgress, error) {
 	err := json.Unmarshal(body, &p)
 	switch {
 	case err != nil:
-		err = &FieldError{"body", "another type of value"}
+		err = &FieldError{"body", "of another type"}
 	case p.ReportID == uuid.Nil:
 		err = &FieldError{"report_id", "the id of a report"}
 	case p.PhotoID == uuid.Nil:

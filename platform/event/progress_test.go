@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// What the worker of today sends is read, with fields that a later one adds, and
+// Progress as today's worker sends it is read, with fields that a later one adds, and
 // nothing else is.
 func TestPhotoProgress(t *testing.T) {
 	t.Parallel()

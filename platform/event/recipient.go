@@ -78,11 +78,11 @@ func ParseKeyring(s string) (*Keyring, error) {
 	for i, entry := range strings.Split(s, ",") {
 		id, encoded, ok := strings.Cut(strings.TrimSpace(entry), ":")
 		if !ok || !keyIDPattern.MatchString(id) {
-			return nil, fmt.Errorf("key %d: want <key id>:<base64 of 32 bytes>, such as k1:$(openssl rand -base64 32)", i+1)
+			return nil, fmt.Errorf("key %d: must be <key id>:<base64 of 32 bytes>, such as k1:$(openssl rand -base64 32)", i+1)
 		}
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(key) != keySize {
-			return nil, fmt.Errorf("key %q: want the base64 of %d bytes, such as $(openssl rand -base64 32)", id, keySize)
+			return nil, fmt.Errorf("key %q: must be the base64 of %d bytes, such as $(openssl rand -base64 32)", id, keySize)
 		}
 		if _, dup := k.aeads[id]; dup {
 			return nil, fmt.Errorf("key %q is given twice", id)

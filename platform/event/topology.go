@@ -19,7 +19,7 @@ var prefixPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,30}\.$`)
 // word that ends in a dot, such as "bandung.".
 func NewTopology(prefix string) (Topology, error) {
 	if prefix != "" && !prefixPattern.MatchString(prefix) {
-		return Topology{}, fmt.Errorf("topology prefix %q: want a lower-case word that ends in a dot, such as \"bandung.\"", prefix)
+		return Topology{}, fmt.Errorf("topology prefix %q: must be a lower-case word that ends in a dot, such as \"bandung.\"", prefix)
 	}
 	return Topology{prefix}, nil
 }

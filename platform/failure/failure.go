@@ -97,7 +97,7 @@ func Undecodable(err error) *Error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		text = fmt.Sprintf("body is not valid JSON at byte %d", e.Offset)
 	} else if e, ok := errors.AsType[*event.FieldError](err); ok {
-		text += fmt.Sprintf(": %s: want %s", e.Field, e.Want)
+		text += fmt.Sprintf(": %s: must be %s", e.Field, e.Must)
 	}
 	return &Error{Class: Permanent, Text: text, Err: err}
 }

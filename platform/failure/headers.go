@@ -37,8 +37,8 @@ type Record struct {
 	At    time.Time
 }
 
-// Retries returns how often the message was put off already. A header that
-// is no sensible number counts as none: anyone can write headers.
+// Retries returns how often the message was put off already. A header without a
+// sensible number counts as none: anyone can write headers.
 func Retries(headers amqp.Table) int {
 	switch n := headers[RetriesHeader].(type) {
 	case int32:
@@ -83,7 +83,7 @@ var lifeHeaders = []string{
 var ourHeaders = append([]string{event.RecipientHeader, event.TraceHeader, event.NotBeforeHeader, OriginalExchangeHeader, OriginalRoutingKeyHeader}, lifeHeaders...)
 
 // Replay strips headers of everything that belongs to the life which ended
-// in the dead letter, so that the message starts anew.
+// in the dead letter, so that the message starts over.
 func Replay(headers amqp.Table) amqp.Table {
 	first := Strip(headers)
 	for _, name := range lifeHeaders {

@@ -1,7 +1,7 @@
-// Package fault has the one type of error that a client may be told about.
+// Package fault has the one type of error that a client may see.
 //
-// An error that is no Error is ours alone: it is logged, and the client reads
-// only "internal error". platform/service maps kinds to status codes.
+// Any other error is ours alone: it is logged, and the client reads only
+// "internal error". platform/service maps kinds to status codes.
 package fault
 
 import "errors"
@@ -22,7 +22,7 @@ const (
 	Unavailable Kind = "unavailable"
 )
 
-// An Error is a failure that the client may be told about.
+// An Error is a failure that the client may see.
 type Error struct {
 	Kind  Kind
 	Msg   string // for the client

@@ -155,7 +155,7 @@ func TestForwardAwaitsTheConfirm(t *testing.T) {
 	h.waitDepth("q", 2)
 }
 
-// What the broker had and could not confirm is there twice, under one id.
+// A message that the broker had and could not confirm is there twice, under one id.
 func TestConnectionCutBeforeTheConfirm(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t).run()
@@ -204,7 +204,7 @@ func TestReturnedMessageIsTriedUntilAQueueTakesIt(t *testing.T) {
 			t.Errorf("told that %v takes nothing, want the default exchange and late", got)
 		}
 	case <-time.After(eventually.Patience):
-		t.Fatal("nobody was told that no queue takes the message")
+		t.Fatal("no error says that no queue takes the message")
 	}
 	h.unconfirmed(result)
 	h.declare("late", nil)

@@ -3,8 +3,8 @@
 // them, workers, retries, messages that wait until a time, the archive of dead
 // letters, replays and upkeep.
 //
-// Whoever has a consumer.Effect and a database with the tables of schema.sql
-// has a group; CONTRIBUTING.md shows one.
+// A consumer.Effect and a database with the tables of schema.sql make a group;
+// CONTRIBUTING.md shows one.
 package group
 
 import (
@@ -91,7 +91,7 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 
 // Run runs until ctx ends and everything in hand is settled.
 func (r *Runner) Run(ctx context.Context) error {
-	// What is in hand is forwarded until the last of the others has drained.
+	// Messages in hand are forwarded until the last of the others has drained.
 	forwarderCtx, endForwarder := context.WithCancel(context.WithoutCancel(ctx))
 	defer endForwarder()
 	forwarding, forwarderCtx := errgroup.WithContext(forwarderCtx)

@@ -140,7 +140,7 @@ func TestAGroupFailsForItself(t *testing.T) {
 	if len(pools) != 1 || pools[0].Queue != queue || !slices.Equal(pools[0].Types, []event.Key{event.VoteReceivedKey, event.StatusUpdatedKey}) {
 		t.Errorf("pools %+v, want that of %s", pools, queue)
 	}
-	// What is set for the failing group's workers is its own, too.
+	// Settings of the failing group's workers are its own, too.
 	if _, err := runner.Consumer.ChangePool(t.Context(), "operator", queue, consumer.PoolChange{Concurrency: new(1)}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// What a group acknowledges because it was done before is on a standby by then,
-// also where the first that did it was given up while its commit waited for one.
+// A group acknowledges a message as done before only once that effect is on a standby,
+// also where the first worker was given up while its commit waited for one.
 func TestWhatWasDoneBeforeWaitsForAStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.StartServer(t)

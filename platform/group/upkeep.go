@@ -53,8 +53,8 @@ var upkeepTasks = []struct{ what, sql string }{
 		  limit $1))`},
 }
 
-// RunUpkeep keeps the tables of the groups tidy until ctx ends. Any number of replicas may:
-// a piece of work that is done already is no work.
+// RunUpkeep keeps the tables of the groups tidy until ctx ends. Any number of
+// replicas may run it: work that one of them has done is not found by the others.
 func RunUpkeep(ctx context.Context, pool *pgxpool.Pool, log zerolog.Logger) error {
 	return runUpkeep(ctx, func(ctx context.Context) (more bool, err error) { return Upkeep(ctx, pool) }, log)
 }

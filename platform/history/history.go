@@ -120,7 +120,7 @@ func (r *Recorder) write(ctx context.Context, took time.Duration, figures Figure
 }
 
 // A History is what all replicas counted, in steps of equal length, the earliest
-// first. What was not known in a step is no number there (NaN).
+// first. A value that is unknown in a step is NaN there.
 type History struct {
 	Since    time.Time // when the first step begins
 	Step     time.Duration

@@ -112,7 +112,7 @@ func written(t *testing.T, pool *pgxpool.Pool) (n int) {
 	return n
 }
 
-// What three replicas counted is there, when one of them is killed, another one
+// The counts of three replicas are there when one of them is killed, another one
 // takes its place, and the others end.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// What is counted while the database takes no rows is in the next one that it takes.
+// Counts from while the database takes no rows are in the next row that it takes.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)

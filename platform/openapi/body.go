@@ -57,13 +57,13 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || op.Operation.RequestBody.Value.Content[mediaType] == nil {
 		wanted := slices.Sorted(maps.Keys(op.Operation.RequestBody.Value.Content))
-		return nil, service.UnsupportedMediaType.New("want " + strings.Join(wanted, " or "))
+		return nil, service.UnsupportedMediaType.New("the body must be " + strings.Join(wanted, " or "))
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, service.UnsupportedMediaType.New("want the charset UTF-8, or none")
+		return nil, service.UnsupportedMediaType.New("the body must have the charset UTF-8, or none")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, service.UnsupportedMediaType.New("want the body as it is, without a Content-Encoding")
+		return nil, service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
 	}
 	body, err := io.ReadAll(r.Body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -195,7 +195,7 @@ func (l *faultList) addNUL(value any, at []string) {
 
 // dependentFaults checks the body's dependentRequired; see Document.plain.
 func (op *operation) dependentFaults(body any, faults *faultList) {
-	members, _ := body.(map[string]any) // if it is no object, the schema says so
+	members, _ := body.(map[string]any) // if it is not an object, the schema says so
 	for _, name := range slices.Sorted(maps.Keys(op.body.DependentRequired)) {
 		if _, given := members[name]; !given {
 			continue

@@ -68,10 +68,10 @@ func pathParams(r *http.Request) map[string]string {
 func checkUpload(content openapi3.Content, r *http.Request) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || content.Get(mediaType) == nil {
-		return service.UnsupportedMediaType.New("want " + strings.Join(slices.Sorted(maps.Keys(content)), " or "))
+		return service.UnsupportedMediaType.New("the body must be " + strings.Join(slices.Sorted(maps.Keys(content)), " or "))
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return service.UnsupportedMediaType.New("want the body as it is, without a Content-Encoding")
+		return service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
 	}
 	if r.ContentLength == 0 {
 		return service.MalformedBody.New("the body is missing")

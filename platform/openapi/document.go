@@ -24,7 +24,7 @@ type Document struct {
 	json []byte
 
 	// plain is spec under an older version number. For 3.1, kin-openapi
-	// compiles the schema anew for every single request (330 µs for a report
+	// compiles the schema again for every single request (330 µs for a report
 	// against 10); its own validator knows all the keywords that our requests
 	// use but dependentRequired, which operation.check adds. Load refuses a
 	// document whose requests need more.

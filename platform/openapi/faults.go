@@ -87,47 +87,47 @@ func (f Formats) describeParameter(e *openapi3filter.RequestError) string {
 	if schema.Items != nil {
 		schema = schema.Items.Value
 	}
-	return "want " + typeName(schema)
+	return "must be " + typeName(schema)
 }
 
 // describe words a fault for people, without showing the value: they know it.
 func (f Formats) describe(e *openapi3.SchemaError) string {
 	schema := e.Schema
-	if wanted, ok := schema.Extensions["x-wanted"].(string); ok && e.SchemaField == "pattern" {
-		return "want " + wanted
+	if must, ok := schema.Extensions["x-must"].(string); ok && e.SchemaField == "pattern" {
+		return "must " + must
 	}
 	switch e.SchemaField {
 	case "required":
 		return "missing"
 	case "minLength":
-		return "want at least " + count(schema.MinLength, "character")
+		return "must have at least " + count(schema.MinLength, "character")
 	case "maxLength":
-		return "want at most " + count(*schema.MaxLength, "character")
+		return "must have at most " + count(*schema.MaxLength, "character")
 	case "minItems":
-		return "want at least " + count(schema.MinItems, "element")
+		return "must have at least " + count(schema.MinItems, "element")
 	case "maxItems":
-		return "want at most " + count(*schema.MaxItems, "element")
+		return "must have at most " + count(*schema.MaxItems, "element")
 	case "uniqueItems":
-		return "want each element once"
+		return "must have each element only once"
 	case "minProperties":
-		return "want at least " + count(schema.MinProps, "field")
+		return "must have at least " + count(schema.MinProps, "field")
 	case "maxProperties":
-		return "want at most " + count(*schema.MaxProps, "field")
+		return "must have at most " + count(*schema.MaxProps, "field")
 	case "minimum":
-		return "want at least " + plainNumber(*schema.Min)
+		return "must be at least " + plainNumber(*schema.Min)
 	case "maximum":
-		return "want at most " + plainNumber(*schema.Max)
+		return "must be at most " + plainNumber(*schema.Max)
 	case "enum":
-		return "want one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.Enum), " ", ", "), "[]")
+		return "must be one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.Enum), " ", ", "), "[]")
 	case "type":
-		return "want " + typeName(schema)
+		return "must be " + typeName(schema)
 	case "nullable":
-		return "want " + typeName(schema) + ", not null"
+		return "must be " + typeName(schema) + ", not null"
 	case "format":
 		return f.describeFormat(e)
 	case "pattern":
 		if len(schema.Examples) > 0 {
-			return fmt.Sprint("want a value such as ", schema.Examples[0])
+			return fmt.Sprint("must be a value such as ", schema.Examples[0])
 		}
 	}
 	return "not what the document asks for (" + e.SchemaField + ")"
@@ -149,7 +149,7 @@ func (f Formats) describeFormat(e *openapi3.SchemaError) string {
 	if check, ok := f[e.Schema.Format]; ok && isString {
 		return check(value).Error()
 	}
-	return "want a value of the form " + e.Schema.Format
+	return "must be a value of the form " + e.Schema.Format
 }
 
 // typeName names what schema takes, with an article.

@@ -35,7 +35,7 @@ func (f Formats) options() *openapi3filter.Options {
 
 func isUUID(s string) error {
 	if _, err := uuid.Parse(s); err != nil || len(s) != 36 { // Parse takes other notations, too
-		return errors.New("want a UUID, such as 0198c0de-0000-7000-8000-000000000001")
+		return errors.New("must be a UUID, such as 0198c0de-0000-7000-8000-000000000001")
 	}
 	return nil
 }

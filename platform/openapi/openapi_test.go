@@ -79,7 +79,7 @@ components:
 
 var formats = openapi.Formats{"even": func(s string) error {
 	if len(s)%2 != 0 {
-		return errors.New("want an even number of characters")
+		return errors.New("must have an even number of characters")
 	}
 	return nil
 }}
@@ -124,31 +124,31 @@ func TestFaultsAreTold(t *testing.T) {
 	}{
 		{path + "?even=ab", `{"name":"äöü"}`, nil},
 		{path, `{"name":"x","from":1,"to":2}`, nil},
-		{path, `{"name":"x","from":null}`, []string{"/from: want an integer, not null", "/to: missing beside from"}},
+		{path, `{"name":"x","from":null}`, []string{"/from: must be an integer, not null", "/to: missing beside from"}},
 		{path + "?limit=0&even=a", `{"name":"four","from":1,"more":true}`, []string{
-			"/more: unknown field", "/name: want at most 3 characters", "/to: missing beside from",
-			"even: want an even number of characters", "limit: want at least 1"}},
+			"/more: unknown field", "/name: must have at most 3 characters", "/to: missing beside from",
+			"even: must have an even number of characters", "limit: must be at least 1"}},
 		{path + "?evn=ab&z=1", `{"name":"x"}`, []string{
 			"evn: unknown parameter; known here: limit, even, state, since, unread, tag, place", "z: unknown parameter; known here: limit, even, state, since, unread, tag, place"}},
-		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, want one value"}},
-		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, want one value"}},
+		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, must be given once"}},
+		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, must be given once"}},
 		{path + "?limit=", `{"name":"x"}`, []string{"limit: empty"}},
 		{path + "?tag=&tag=1", `{"name":"x"}`, []string{"tag: empty"}},
 		{path + "?tag=1&tag=2", `{"name":"x"}`, nil},
-		{path + "?limit=01&unread=TRUE", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
-		{path + "?limit=%2B1&unread=1", `{"name":"x"}`, []string{"limit: want an integer in plain digits, such as 10", "unread: want true or false"}},
+		{path + "?limit=01&unread=TRUE", `{"name":"x"}`, []string{"limit: must be an integer in plain digits, such as 10", "unread: must be true or false"}},
+		{path + "?limit=%2B1&unread=1", `{"name":"x"}`, []string{"limit: must be an integer in plain digits, such as 10", "unread: must be true or false"}},
 		{path + "?limit=20&unread=true", `{"name":"x"}`, nil},
 		{path + "?since=2026-02-28T23:59:59.5Z", `{"name":"x"}`, nil},
 		{path + "?since=2026-02-30T00:00:00Z", `{"name":"x"}`, []string{"since: must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z"}},
-		{path + "?place=v2", `{"name":"x"}`, []string{"place: want a value such as v1.1"}},
-		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: want at least 1 character", "tag: want at most 2 elements"}},
-		{path, `{"name":null,"tags":[]}`, []string{"/name: want a string, not null", "/tags: want at least 1 element"}},
+		{path + "?place=v2", `{"name":"x"}`, []string{"place: must be a value such as v1.1"}},
+		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: must have at least 1 character", "tag: must have at most 2 elements"}},
+		{path, `{"name":null,"tags":[]}`, []string{"/name: must be a string, not null", "/tags: must have at least 1 element"}},
 		{path, `{"name":"x","title":"\u202Eab","story":"a\nb"}`, []string{"/title: " + text.ErrDirection.Error()}},
 		{path, `{"name":"x","title":"\u200b","story":"\u001b[31m"}`, []string{"/story: " + text.ErrControl.Error(), "/title: " + text.ErrBlank.Error()}},
 		{path, `{"name":"x","title":"\ud83d\ude80 up","story":""}`, nil},
 		{"/things/7", `{"from":"x"}`, []string{
-			"/from: want an integer", "/name: missing", "/to: missing beside from",
-			"id: want a UUID, such as 0198c0de-0000-7000-8000-000000000001"}},
+			"/from: must be an integer", "/name: missing", "/to: missing beside from",
+			"id: must be a UUID, such as 0198c0de-0000-7000-8000-000000000001"}},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, tt.target, strings.NewReader(tt.body))
 		req.Header.Set("Content-Type", "application/json")
@@ -225,7 +225,7 @@ func TestFaultsAreCut(t *testing.T) {
 	}
 }
 
-// What is wrong with the body as a whole, or with the headers, has one answer.
+// Faults of the body as a whole, or of the headers, have one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
@@ -248,12 +248,12 @@ func TestRefusals(t *testing.T) {
 		{"second half alone", `{"name":"\\\uDE80"}`, nil, 400, "half a character"},
 		{"halves apart", `{"name":"\ud83dx\ude80"}`, nil, 400, "half a character"},
 		{"no half", `{"name":"\\ud"}`, nil, 204, ""},
-		{"another type", `{"name":"x"}`, http.Header{"Content-Type": {"text/plain"}}, 415, "want application/json or application/merge-patch+json"},
+		{"another type", `{"name":"x"}`, http.Header{"Content-Type": {"text/plain"}}, 415, "the body must be application/json or application/merge-patch+json"},
 		{"a merge patch", `{"name":"x"}`, http.Header{"Content-Type": {"application/merge-patch+json"}}, 204, ""},
-		{"a wrong merge patch", `{"name":"four"}`, http.Header{"Content-Type": {"application/merge-patch+json"}}, 400, "want at most 3 characters"},
+		{"a wrong merge patch", `{"name":"four"}`, http.Header{"Content-Type": {"application/merge-patch+json"}}, 400, "must have at most 3 characters"},
 		{"compressed", `{"name":"x"}`, http.Header{"Content-Encoding": {"gzip"}}, 415, "without a Content-Encoding"},
 		{"identity", `{"name":"x"}`, http.Header{"Content-Encoding": {"identity"}}, 204, ""},
-		{"a header twice", `{"name":"x"}`, http.Header{"Once": {"a", "b"}}, 400, "given more than once, want one value"},
+		{"a header twice", `{"name":"x"}`, http.Header{"Once": {"a", "b"}}, 400, "given more than once, must be given once"},
 		{"a list in two headers", `{"name":"x"}`, http.Header{"Any": {"a", "b"}}, 204, ""},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(tt.body))

@@ -23,7 +23,7 @@ func (l *faultList) parseQuery(u *url.URL) url.Values {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		for _, value := range query[name] {
 			if !utf8.ValidString(name+value) || strings.ContainsRune(name+value, 0) {
-				l.add(strings.ToValidUTF8(name, "\uFFFD"), "want UTF-8 text without NUL characters")
+				l.add(strings.ToValidUTF8(name, "\uFFFD"), "must be UTF-8 text without NUL characters")
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *
 		if schema.Items != nil {
 			schema = schema.Items.Value
 		} else if len(values) > 1 {
-			faults.add(p.Name, "given more than once, want one value")
+			faults.add(p.Name, "given more than once, must be given once")
 		}
 		for _, value := range values {
 			if detail := spelling(schema, value); detail != "" {
@@ -92,11 +92,11 @@ func spelling(schema *openapi3.Schema, value string) string {
 	case value == "":
 		return "empty"
 	case schema.Type.Is("integer") && !integerPattern.MatchString(value):
-		return "want an integer in plain digits, such as 10"
+		return "must be an integer in plain digits, such as 10"
 	case schema.Type.Is("number") && !numberPattern.MatchString(value):
-		return "want a number, such as 1.5"
+		return "must be a number, such as 1.5"
 	case schema.Type.Is("boolean") && value != "true" && value != "false":
-		return "want true or false"
+		return "must be true or false"
 	}
 	return ""
 }

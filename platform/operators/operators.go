@@ -1,8 +1,8 @@
 // Package operators answers what the operators of every service ask for: the
 // schedules and their runs, the erasures, and the history of what replicas counted.
 //
-// Who may ask, and what a request may contain, is checked against the OpenAPI
-// document of the service before. The documents of all services describe these answers
+// The OpenAPI document of the service says who may ask and what a request may
+// contain, and is checked first. The documents of all services describe these answers
 // alike, and a test compares them with the types here. No answer names a person who is
 // being erased.
 package operators

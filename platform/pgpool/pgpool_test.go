@@ -42,7 +42,7 @@ func open(t *testing.T, address string) *pgxpool.Pool {
 	return pool
 }
 
-// What the server itself says about a connection of ours.
+// The server confirms the settings of our connections.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

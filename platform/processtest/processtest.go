@@ -47,7 +47,7 @@ func Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A Config is what a program is told.
+// A Config is what a program is started with.
 type Config struct {
 	// Address is the variable that tells the program where to serve.
 	Address string

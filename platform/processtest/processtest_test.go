@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { processtest.Main(m, program) }
 
-// program serves until it is told to stop, and then ends with exit code 7.
+// program serves until it is stopped, and then ends with exit code 7.
 func program() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -54,9 +54,9 @@ func newDeadlineConn(conn net.Conn, cfg Config) *deadlineConn {
 	return c
 }
 
-// SetDeadline limits all that is read and written until then, whatever comes in
-// meanwhile: a broker that hangs sends heartbeats. Without a time, which is what
-// amqp091-go sets after the handshake while a read is under way, each read has
+// SetDeadline limits all that is read and written until then, even if something
+// comes in before: a broker that hangs sends heartbeats. Without a time, which is
+// what amqp091-go sets after the handshake while a read is under way, each read has
 // its own limit again.
 func (c *deadlineConn) SetDeadline(t time.Time) error {
 	if err := c.Conn.SetWriteDeadline(t); err != nil {
@@ -126,7 +126,7 @@ func (c *deadlineConn) flush() {
 	}
 }
 
-// next waits for something to send, and leaves spare for what comes meanwhile.
+// next waits for something to send, and leaves spare to be filled while that is sent.
 func (c *deadlineConn) next(spare []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

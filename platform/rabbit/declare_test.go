@@ -55,7 +55,7 @@ func TestHasQueue(t *testing.T) {
 }
 
 // Where the operator made everything and gave no right to configure it, declaring
-// finds it, and what he did not make is an error.
+// finds it. Anything that is missing is an error.
 func TestDeclareWhatTheOperatorMade(t *testing.T) {
 	t.Parallel()
 	vhost := rabbittest.Vhost(t)

@@ -21,7 +21,7 @@ func Nodes(address string) ([]string, error) {
 		}
 		if err != nil || u.Host == "" && len(nodes) > 1 || strings.HasSuffix(u.Host, ":") {
 			// The cause is left out: it may show the password.
-			return nil, fmt.Errorf("%w: want amqp://user:password@host:5672/vhost, or several hosts with commas between them", errURL)
+			return nil, fmt.Errorf("%w: must be amqp://user:password@host:5672/vhost, or several hosts with commas between them", errURL)
 		}
 		query := u.Query()
 		query.Del("heartbeat")

@@ -36,8 +36,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// Of several nodes, those that are not there cost an attempt each and nothing
-// else, and the connections go to all that are.
+// Nodes that are down cost an attempt each and nothing else, and the connections go to
+// all the others.
 func TestConnectionsGoToTheNodesThatLive(t *testing.T) {
 	t.Parallel()
 	broker, err := url.Parse(rabbittest.Vhost(t))

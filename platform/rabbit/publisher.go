@@ -29,7 +29,7 @@ type Outcome struct {
 	Reason string // the broker's words, for a Returned message
 }
 
-// What PublishWait returns for a message that did not arrive, or may not have.
+// Errors of PublishWait for a message that did not arrive, or may not have.
 var (
 	ErrNacked   = errors.New("the broker refused the message")
 	ErrReturned = errors.New("no queue takes the message")

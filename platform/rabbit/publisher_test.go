@@ -66,8 +66,8 @@ func TestReturnsAreMatched(t *testing.T) {
 	group.Wait()
 }
 
-// What the broker would answer by closing the connection is refused before it
-// gets there, and the publisher goes on.
+// A message to which the broker would answer by closing the connection is refused
+// before it gets there, and the publisher goes on.
 func TestOversizeIsRefusedBeforeTheSocket(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, rabbittest.Vhost(t))

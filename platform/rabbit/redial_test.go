@@ -97,7 +97,7 @@ func TestOneConnectionWakesTheOthers(t *testing.T) {
 	receive(t, connected) // within the test's patience, which is below an hour
 }
 
-// What waits for another broker, or fails for reasons of its own, is left
+// A session that waits for another broker, or fails for reasons of its own, is left
 // alone: two connections whose sessions fail must not wake each other in turn.
 func TestFailingSessionsDoNotWakeEachOther(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context
 		redial = defaultRedial
 	}
 	for ctx.Err() == nil {
-		reached := reachedBy(cfg.URL) // before dialling: a success meanwhile counts
+		reached := reachedBy(cfg.URL) // before dialling, so that a success during it counts
 		began := time.Now()
 		conn, err := Dial(ctx, cfg)
 		if err == nil {

@@ -1,5 +1,5 @@
-// Package restore notices that a database was restored from a backup, or is
-// told so, and has done what that asks for before the service goes on.
+// Package restore detects that a database was restored from a backup, or takes an
+// operator's word for it, and does what that requires before the service goes on.
 //
 // A restore takes back what clients have seen: numbers that they know come again
 // and mean something else. Only the service knows what makes them start over.

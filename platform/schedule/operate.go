@@ -137,9 +137,9 @@ func nullTime(t time.Time) *time.Time {
 // A job that is paused begins no run, and one that is under way rests after the
 // step in hand. When it is resumed, it catches up as the job says.
 //
-// RunAgain has a failed run go on where it failed, and one that is done begin
-// anew. Without a period it begins one of its own now. It is refused while a run
-// is under way, or the job is paused.
+// RunAgain resumes a failed run where it failed, and starts a run that is done over.
+// Without a period it begins a run of its own now. It is refused while a run is under
+// way, or the job is paused.
 func (s *Scheduler) Operate(ctx context.Context, act Act) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var paused bool
@@ -204,7 +204,7 @@ func runAgain(ctx context.Context, tx pgx.Tx, job, period string) (string, error
 		return "", fmt.Errorf("begin run again: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return "", fault.NewInvalid("/period", "want one of the schedule's runs")
+		return "", fault.NewInvalid("/period", "must be one of the schedule's runs")
 	}
 	return period, nil
 }

@@ -15,8 +15,8 @@
 //	  again, later           ▲                   │
 //	                         └─(run again)───────┘
 //
-// A job has one run at a time: what is due meanwhile begins after it, or is
-// skipped, as if nobody had been there.
+// A job has one run at a time: a run that becomes due during another begins after
+// it, or is skipped, as after a downtime.
 package schedule
 
 import (
@@ -127,7 +127,7 @@ type Run struct {
 }
 
 // Ends returns when the run will have ended if it goes on as fast as it did until
-// now, or nil if that cannot be told.
+// now, or nil if that is unknown.
 func (r Run) Ends(now time.Time) *time.Time {
 	if r.State != Running || r.StartedAt == nil || r.Done <= 0 || r.Total < r.Done {
 		return nil
@@ -182,15 +182,15 @@ func New(d Dependencies, jobs ...Job) (*Scheduler, error) {
 		local, daily := job.When.(Local)
 		switch {
 		case !validName.MatchString(job.Name) || twice:
-			return nil, fmt.Errorf("job %q: want a name of its own, of lower case letters and underscores", job.Name)
+			return nil, fmt.Errorf("job %q: must have a name of its own, of lower case letters and underscores", job.Name)
 		case job.When == nil || job.Step == nil:
-			return nil, fmt.Errorf("job %q: want times and a step", job.Name)
+			return nil, fmt.Errorf("job %q: must have times and a step", job.Name)
 		case periodic && time.Duration(every) < time.Second:
-			return nil, fmt.Errorf("job %q: want a second or more, got %s", job.Name, time.Duration(every))
+			return nil, fmt.Errorf("job %q: must run every second or less often, got %s", job.Name, time.Duration(every))
 		case daily && (local.Zone == nil || slices.ContainsFunc(local.Days, func(d time.Weekday) bool { return d < time.Sunday || d > time.Saturday })):
-			return nil, fmt.Errorf("job %q: want a time zone, and days of the week", job.Name)
+			return nil, fmt.Errorf("job %q: must have a time zone, and days of the week", job.Name)
 		case job.CatchUp != Last && job.CatchUp != Each && job.CatchUp != None:
-			return nil, fmt.Errorf("job %q: want a way to catch up, got %q", job.Name, job.CatchUp)
+			return nil, fmt.Errorf("job %q: must have a way to catch up, got %q", job.Name, job.CatchUp)
 		}
 		s.jobs[job.Name] = job
 		s.names = append(s.names, job.Name)
@@ -257,9 +257,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// register writes a row for each job that has none. What is due next is
-// calculated anew, from what was due last: the rules of the zones, or the job,
-// may be others than before.
+// register writes a row for each job that has none. The next due time is calculated
+// again from the last one: the rules of the zones, or the job, may have changed.
 func (s *Scheduler) register(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

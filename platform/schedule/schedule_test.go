@@ -104,7 +104,7 @@ func nothing(context.Context, pgx.Tx, schedule.Run) (schedule.Progress, error) {
 	return schedule.Progress{Last: true}, nil
 }
 
-// What was due while nobody ran is caught up with as the job says.
+// Runs that were due while nobody ran are caught up with as the job says.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -129,7 +129,7 @@ func TestCatchUp(t *testing.T) {
 }
 
 // A job that is new waits for its first time; one that was known does not wait
-// anew with each start.
+// again with each start.
 func TestRestartsDoNotDelay(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -171,7 +171,7 @@ func TestAfterCommit(t *testing.T) {
 	}
 }
 
-// A step that fails takes back what it did, is told so, and is repeated.
+// A failed step is rolled back, and repeated with the number of its failures.
 func TestStepFails(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -265,7 +265,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Operators have a run begin anew, or go on where it failed, or one begin now.
+// Operators start a run over, resume it where it failed, or start one now.
 func TestRunAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

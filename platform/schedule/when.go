@@ -79,7 +79,7 @@ func (l Local) String() string {
 // time.Date, a day may lie outside its month.
 func Moment(year int, month time.Month, day int, at Clock, zone *time.Location) time.Time {
 	t := time.Date(year, month, day, int(at)/60, int(at)%60, 0, 0, zone)
-	// What the clocks show, as if there were no zones.
+	// The time that the clocks show, as if there were no zones.
 	want := time.Date(year, month, day, int(at)/60, int(at)%60, 0, 0, time.UTC)
 	shown := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 	start, end := t.ZoneBounds()

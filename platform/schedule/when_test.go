@@ -17,8 +17,8 @@ func mustZone(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// What clocks skip is due at the end of the gap, and what they show twice the
-// first time.
+// A time that the clocks skip is due at the end of the gap, and one that they show
+// twice at its first occurrence.
 func TestMoment(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

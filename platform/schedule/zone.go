@@ -22,7 +22,7 @@ var zones = strings.Fields(zoneNames)
 // empty name, nor the path of a file.
 func Zone(name string) (*time.Location, error) {
 	if _, ok := slices.BinarySearch(zones, name); !ok {
-		return nil, fmt.Errorf("want the name of a time zone such as Asia/Jakarta, got %.40q", name)
+		return nil, fmt.Errorf("must be the name of a time zone such as Asia/Jakarta, got %.40q", name)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {

@@ -123,5 +123,5 @@ func writeHealth(w http.ResponseWriter, status Status, report any) {
 	if status == Down || status == Draining {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(report) // a client that left is no fault of ours
+	_ = json.NewEncoder(w).Encode(report) // fails if the client has left
 }

@@ -18,7 +18,7 @@ func Healthcheck(ctx context.Context, addr string) error {
 	defer cancel()
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("HTTP_ADDR: want an address and a port, such as 127.0.0.1:3002")
+		return fmt.Errorf("HTTP_ADDR: must be an address and a port, such as 127.0.0.1:3002")
 	}
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
 		host = "localhost"

@@ -27,7 +27,7 @@ func WriteJSON(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data[:len(data):len(data)], '\n')) // a client that left is no fault of ours
+	_, _ = w.Write(append(data[:len(data):len(data)], '\n')) // fails if the client has left
 }
 
 // Decode reads the body of a request that the OpenAPI document let pass. A body
@@ -45,7 +45,7 @@ func Decode[T any](r *http.Request) (T, error) {
 	err = json.Unmarshal(data, &body)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return body, InvalidInput.New("", FieldError{
-			Pointer: "/" + strings.ReplaceAll(wrong.Field, ".", "/"), Detail: "want " + wantOf(wrong)})
+			Pointer: "/" + strings.ReplaceAll(wrong.Field, ".", "/"), Detail: "must be " + typeOf(wrong)})
 	}
 	if err != nil {
 		return body, MalformedBody.New("not what the document asks for")
@@ -66,12 +66,12 @@ func Number(text string) int64 {
 	return n
 }
 
-// wantOf names in the words of JSON what Go could not read.
-func wantOf(e *json.UnmarshalTypeError) string {
+// typeOf says in the words of JSON what the value must be for Go to read it.
+func typeOf(e *json.UnmarshalTypeError) string {
 	if name := e.Type.String(); strings.HasPrefix(name, "int") || strings.HasPrefix(name, "uint") {
 		return "an integer in plain digits, such as 10, that fits " + name
 	}
-	return "another type of value"
+	return "of another type"
 }
 
 // NextLink tells the client where the next page begins, in the header Link

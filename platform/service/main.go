@@ -45,5 +45,5 @@ func command(args []string, run func(context.Context, func(string) string, io.Wr
 		return commands[args[0]](ctx, args[1:], os.Getenv, os.Stdin, os.Stdout)
 	}
 	names := append(slices.Sorted(maps.Keys(commands)), "healthcheck")
-	return fmt.Errorf("unknown arguments %q; want none, or %s", args, strings.Join(names, ", "))
+	return fmt.Errorf("unknown arguments %q: must be none, or %s", args, strings.Join(names, ", "))
 }

@@ -25,7 +25,7 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // HTTPMetrics counts requests and measures their duration by route pattern.
-// A stream is counted when it ends, but not measured: its length is no latency.
+// A stream is counted when it ends, but not measured: its length is not a latency.
 func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 	factory := promauto.With(reg)
 	requests := factory.NewCounterVec(prometheus.CounterOpts{

@@ -10,7 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// What operators see is at their address, and nothing of it at the public one.
+// Operations are served at the operators' address, and none of them at the public one.
 func TestOperationsAreApart(t *testing.T) {
 	t.Parallel()
 	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())

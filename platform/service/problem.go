@@ -99,7 +99,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p Problem) {
 		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
 	}
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that left is no fault of ours
+	_, _ = w.Write(append(body, '\n')) // fails if the client has left
 }
 
 // NotFoundHandler answers every request with the problem NotFound.

@@ -15,7 +15,7 @@ import (
 const (
 	// headerTimeout ends clients that never finish their header.
 	headerTimeout = 5 * time.Second
-	// writeTimeout bounds an answer. A stream sets the deadline anew before
+	// writeTimeout bounds an answer. A stream sets the deadline again before
 	// each of its writes, with http.ResponseController.
 	writeTimeout = 30 * time.Second
 	// idleTimeout is above that of common gateways (nginx: 60 s), so that it is

@@ -74,8 +74,8 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// A gateway that has kept a connection gets the answer to what it sends into it
-// while the service ends, and is told that it was the last one.
+// A gateway that has kept a connection gets the answer to a request on it while the
+// service ends, with the header that it was the last one.
 func TestKeptConnectionIsGoodForOneMoreRequest(t *testing.T) {
 	t.Parallel()
 	ln, err := service.Listen(t.Context(), "127.0.0.1:0")

@@ -226,8 +226,7 @@ func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
 	}
 }
 
-// What a client says about itself, or asks for, is in no log line and no
-// metric.
+// Nothing that a client says about itself, or asks for, is in a log line or a metric.
 func TestAccessLogAndMetricsArePrivate(t *testing.T) {
 	t.Parallel()
 	const canary = "canary7f3a"

@@ -22,7 +22,7 @@ func (r *recorder) Failed() bool { return r.failed }
 
 func (r *recorder) Logf(format string, args ...any) { r.printed += fmt.Sprintf(format, args...) }
 
-// What a test that fails has logged last can be read, and nothing of one that passes.
+// The last log lines of a test that fails can be read, and none of one that passes.
 func TestLastLines(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []bool{false, true} {

@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// What is wrong with a text. The errors may be shown to who sent it.
+// Faults of a text. The errors may be shown to its sender.
 var (
-	ErrEncoding  = errors.New("want UTF-8")
+	ErrEncoding  = errors.New("must be UTF-8")
 	ErrControl   = errors.New("contains a control character")
 	ErrDirection = errors.New("contains a character that turns the direction of text (U+202A to U+202E, U+2066 to U+2069)")
-	ErrBlank     = errors.New("want more than white space and invisible characters")
+	ErrBlank     = errors.New("must not consist of white space and invisible characters alone")
 )
 
 // CheckLine returns what is wrong with s as a text of one line, such as a title

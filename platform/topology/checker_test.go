@@ -93,7 +93,7 @@ func TestCheckerFindsWhatDiffers(t *testing.T) {
 	s.checker.Check(t.Context())
 	all := fmt.Sprint(s.checker.Findings())
 	for _, want := range []string{
-		`queue cityconnect.retry.1s has x-message-ttl = 9000, want 1000`,
+		`queue cityconnect.retry.1s has x-message-ttl = 9000, must be 1000`,
 		`queue queue.vote_received is bound to cityconnect.retry.5s, and gets a copy of every retry`,
 	} {
 		if !strings.Contains(all, want) {
@@ -103,8 +103,8 @@ func TestCheckerFindsWhatDiffers(t *testing.T) {
 	t.Logf("%d findings", len(s.checker.Findings()))
 }
 
-// What is missing is declared by the service itself, and not only when a
-// message meets the gap.
+// A missing part is declared by the service itself, and not only when a message meets
+// the gap.
 func TestCheckerDeclaresWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -129,12 +129,12 @@ func TestCheckerDeclaresWhatIsMissing(t *testing.T) {
 	})
 }
 
-// A service that is slow to declare is no fault of the broker.
+// A service that is slow to declare is not a fault of the broker.
 func TestCheckerWaitsForTheDeclaration(t *testing.T) {
 	t.Parallel()
 	s := newEmptySite(t)
 	s.checker.firstCheck = 0
-	// What differs shows when the first check is over.
+	// Differences show when the first check is over.
 	_, err := s.ch.QueueDeclare(s.Names.Retry("1s"), true, false, false, false, nil)
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -208,7 +208,7 @@ func checkPolicies(t *testing.T, s *site, when string) {
 }
 
 // Management shows a policy at its queues seconds after it was set, and after
-// the broker started. That is no difference; an operator's policy is.
+// the broker started. That is not a difference; an operator's policy is.
 func TestCheckerJudgesPoliciesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -223,7 +223,7 @@ func TestCheckerJudgesPoliciesAtOnce(t *testing.T) {
 		}))
 	}
 	s.checker.Check(t.Context())
-	want := `queue queue.vote_received has delivery-limit = <nil> by policy "operator", want 20`
+	want := `queue queue.vote_received has delivery-limit = <nil> by policy "operator", must be 20`
 	if all := fmt.Sprint(s.checker.Findings()); !strings.Contains(all, want) || strings.Contains(all, "weaker") {
 		t.Errorf("findings %s, want among them: %s", all, want)
 	}

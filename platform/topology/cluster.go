@@ -81,7 +81,7 @@ func (need needed) compareCopies(have snapshot) (findings []Finding) {
 		case len(q.Online) <= len(q.Members)/2:
 			findings = append(findings, Finding{
 				fmt.Sprintf("queue %s has lost its majority: %d of %d copies are there, and it takes and gives no message", q.Name, len(q.Online), len(q.Members)),
-				"start the other nodes; messages wait in the outbox meanwhile",
+				"start the other nodes; until then, messages wait in the outbox",
 			})
 		case len(q.Members) < members:
 			findings = append(findings, Finding{

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 )
 
-// What a cluster lacks is said, with what an operator can do. The answers of the
+// A finding says what a cluster lacks and what an operator can do. The answers of the
 // management API are those that three nodes of 3.10.8 gave.
 func TestCopiesInACluster(t *testing.T) {
 	t.Parallel()

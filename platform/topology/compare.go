@@ -23,7 +23,7 @@ func (need needed) compare(have snapshot) (missing, differing []Finding) {
 			missing = append(missing, Finding{"exchange " + e.name + " is missing", declaredSoon})
 		case have.exchanges[i].Type != e.kind || !have.exchanges[i].Durable:
 			differing = append(differing, Finding{
-				fmt.Sprintf("exchange %s is of type %s, want durable %s", e.name, have.exchanges[i].Type, e.kind),
+				fmt.Sprintf("exchange %s is of type %s, must be durable %s", e.name, have.exchanges[i].Type, e.kind),
 				"stop the services, delete the exchange, start them again, or choose a TOPOLOGY_PREFIX",
 			})
 		}
@@ -44,7 +44,7 @@ func (need needed) compare(have snapshot) (missing, differing []Finding) {
 		for _, name := range slices.Sorted(maps.Keys(q.args)) {
 			if got := have.queues[i].Arguments[name]; !sameSetting(got, q.args[name]) {
 				differing = append(differing, Finding{
-					fmt.Sprintf("queue %s has %s = %v, want %v", q.name, name, got, q.args[name]),
+					fmt.Sprintf("queue %s has %s = %v, must be %v", q.name, name, got, q.args[name]),
 					"arguments cannot be changed: drain and delete the queue, then restart the service",
 				})
 			}
@@ -95,7 +95,7 @@ func (need needed) comparePolicies(policies, have []rabbithole.Policy, vhost str
 			for _, setting := range slices.Sorted(maps.Keys(want.Definition)) {
 				if !sameSetting(got.Definition[setting], want.Definition[setting]) {
 					findings = append(findings, Finding{
-						fmt.Sprintf("queue %s has %s = %v by policy %q, want %v", q.name, setting, got.Definition[setting], got.Name, want.Definition[setting]),
+						fmt.Sprintf("queue %s has %s = %v by policy %q, must be %v", q.name, setting, got.Definition[setting], got.Name, want.Definition[setting]),
 						fmt.Sprintf("let policy %s apply to the queue, or set %s in yours", want.Name, setting),
 					})
 				}
@@ -105,8 +105,8 @@ func (need needed) comparePolicies(policies, have []rabbithole.Policy, vhost str
 	return findings
 }
 
-// sameSetting compares what the API told with what it should be: its numbers
-// come as floating point.
+// sameSetting compares a value that the API returned with the one that it should
+// be: the API's numbers are floating point.
 func sameSetting(got, want any) bool {
 	if number, ok := got.(float64); ok {
 		return fmt.Sprint(int64(number)) == fmt.Sprint(want)

@@ -39,17 +39,17 @@ func newManagement(baseURL, amqpURL string) (*management, error) {
 	m := &management{}
 	nodes, err := rabbit.Nodes(amqpURL)
 	if err != nil {
-		return nil, errors.New("broker URL: want amqp://user:password@host:5672/vhost")
+		return nil, errors.New("broker URL: must be amqp://user:password@host:5672/vhost")
 	}
 	broker, err := amqp.ParseURI(nodes[0])
 	if err != nil {
-		return nil, errors.New("broker URL: want amqp://user:password@host:5672/vhost")
+		return nil, errors.New("broker URL: must be amqp://user:password@host:5672/vhost")
 	}
 	m.user, m.password, m.vhost = broker.Username, broker.Password, broker.Vhost
 	for i, address := range rabbit.SplitHosts(baseURL) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-			return nil, errors.New("management URL: want http://user:password@host:15672, or several hosts with commas between them")
+			return nil, errors.New("management URL: must be http://user:password@host:15672, or several hosts with commas between them")
 		}
 		m.hosts = append(m.hosts, base.Host)
 		if i > 0 {

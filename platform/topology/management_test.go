@@ -174,7 +174,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// stranger returns the address of a server that is no management API.
+// stranger returns the address of a server other than a management API.
 func stranger(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -193,11 +193,11 @@ func TestMalformedURLs(t *testing.T) {
 	t.Parallel()
 	const good = "amqp://guest:guest@127.0.0.1/"
 	for _, tt := range []struct{ api, broker, want string }{
-		{"", good, "management URL: want http://"},
-		{"127.0.0.1:15672", good, "management URL: want http://"},
-		{"amqp://user:s3cret@host", good, "management URL: want http://"},
-		{"http://user:s3cret@host:port", good, "management URL: want http://"},
-		{"http://host", "http://user:s3cret@host", "broker URL: want amqp://"},
+		{"", good, "management URL: must be http://"},
+		{"127.0.0.1:15672", good, "management URL: must be http://"},
+		{"amqp://user:s3cret@host", good, "management URL: must be http://"},
+		{"http://user:s3cret@host:port", good, "management URL: must be http://"},
+		{"http://host", "http://user:s3cret@host", "broker URL: must be amqp://"},
 	} {
 		_, err := newManagement(tt.api, tt.broker)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {

@@ -63,8 +63,8 @@ type Queue struct {
 	Wanted func(ctx context.Context) (bool, error)
 }
 
-// ContractQueues returns the queues that the contract gives to what people are
-// told, the most urgent one first.
+// ContractQueues returns the contract's queues of messages that notify people, the
+// most urgent one first.
 func ContractQueues() []Queue {
 	var queues []Queue
 	for _, key := range event.Keys() {
@@ -127,7 +127,7 @@ func New(names event.Topology, delays []time.Duration, groups ...Group) *Topolog
 	for _, delay := range t.delays {
 		name := t.RetryExchange(delay)
 		t.always.exchanges = append(t.always.exchanges, exchangeSpec{name, amqp.ExchangeFanout})
-		// What expires goes to the default exchange under the key that it was
+		// An expired message goes to the default exchange under the key that it was
 		// published with: the name of the queue that it came from.
 		t.always.queues = append(t.always.queues, queueSpec{name, amqp.Table{
 			"x-queue-type":           "quorum",

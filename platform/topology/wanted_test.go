@@ -91,7 +91,7 @@ func TestQueueIsBoundWhenItIsWanted(t *testing.T) {
 	}
 }
 
-// Whoever is about to want a queue has it bound first.
+// A queue that is about to be needed is bound first.
 func TestDemand(t *testing.T) {
 	t.Parallel()
 	s, a := newSite(t), &audience{}
@@ -131,8 +131,8 @@ func TestDemandEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What the second of two queues takes is not returned to its publisher, and gone
-// for the first, unless that is bound before.
+// A message that the second of two queues takes is not returned to its publisher, and
+// is lost to the first, unless that is bound before.
 func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {
 	t.Parallel()
 	s, a := newEmptySite(t), &audience{wanted: true}
@@ -163,7 +163,7 @@ func TestNoQueueIsBoundBeforeTheFirst(t *testing.T) {
 	}
 }
 
-// What the broker takes while queues are made, all of them get.
+// Messages that the broker takes while queues are made reach all of them.
 func TestNewQueuesMissNothing(t *testing.T) {
 	t.Parallel()
 	s := newEmptySite(t)

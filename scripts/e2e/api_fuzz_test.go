@@ -462,7 +462,7 @@ func (f *fuzzer) checkProblem(resp *http.Response, mediaType string, answer []by
 		Status int
 	}
 	if err := json.Unmarshal(answer, &problem); err != nil || mediaType != "application/problem+json" {
-		// What net/http refuses before any handler is said in docs/problems.md.
+		// Refusals by net/http, before any handler, are described in docs/problems.md.
 		if mediaType == "text/plain" && resp.Header.Get("X-Request-Id") == "" {
 			return nil
 		}

@@ -51,7 +51,7 @@ func TestRestoreAtDifferentMoments(t *testing.T) {
 // Each database is a server of its own here, whose log is archived. Both are lost,
 // and recovered to different moments of the day, which are named in each way that
 // PostgreSQL knows. Neither service would notice: the database is the same as
-// before, so that both are told.
+// before, so that an operator tells both.
 func TestRecoverToDifferentMoments(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -146,7 +146,7 @@ func (a *archived) recover(t *testing.T) {
 
 // loseAndRestore plays three parts of a town's day, calls keep after each, and has
 // lose take both databases back, each to the end of one of them. Both services are
-// down meanwhile.
+// down while that is done.
 func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), lose func()) {
 	c.t.Helper()
 	t := c.t
@@ -177,15 +177,15 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 	lose()
 	c.start()
 
-	// Every screen is told to begin anew, and lists what there is.
+	// Every screen is asked to start over, and lists what there is.
 	for _, s := range []*screen{anas, officials} {
-		eventually.True(t, "the screen begins anew", func() bool { return s.ledger.Count().Resets > 0 })
+		eventually.True(t, "the screen starts over", func() bool { return s.ledger.Count().Resets > 0 })
 	}
 	compare(t, "Ana's list after the restore", anas.listed(), slices.Concat(toAna[1:notifications+1]...))
 	compare(t, "the officials' list after the restore", officials.listed(), slices.Concat(toOfficials[1:notifications+1]...))
 
-	// What the reports database announced and the notifications database lost is
-	// told again, and nothing else, also if that is asked for twice.
+	// Events that the reports database announced and the notifications database lost
+	// are notified again, and nothing else is, even if that is asked for twice.
 	for range 2 {
 		c.command(c.report, "republish", "-since", began.Add(-time.Minute).Format(time.RFC3339))
 	}
@@ -219,7 +219,7 @@ func (c *stack) loseAndRestore(reports, notifications int, keep func(part int), 
 		if got := s.ledger.Count(); got.Doubled+got.Missing+got.OutOfOrder != 0 {
 			t.Errorf("%s: the stream's numbers: %+v", who, got)
 		}
-		times := make(map[sight]int) // since the screen began anew, live and listed
+		times := make(map[sight]int) // since the screen started over, live and listed
 		for _, n := range s.listed() {
 			if times[n]++; times[n] > 1 {
 				t.Errorf("%s: %v is listed %d times", who, n, times[n])

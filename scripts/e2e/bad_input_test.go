@@ -24,7 +24,7 @@ type bad struct {
 	header             []string // alternates names and values
 	status             int
 	problem            string
-	pointer            string // of a fault that must be told, "" for none
+	pointer            string // of a fault that the answer must have, "" for none
 }
 
 // badReport is a bad way to file a report.

@@ -109,9 +109,9 @@ func (c *stack) awaitPublished(since time.Time) {
 	})
 }
 
-// What waited for delivery-worker at a broker that loses its disk is sent in the
-// end, although the worker was away when all of it was published again: its queue is
-// there without it.
+// Events that waited for delivery-worker at a broker that loses its disk are sent in
+// the end, although the worker was away when all of them were published again: its
+// queue is there without it.
 func TestBrokerLosesWhatWaitsForWebhooks(t *testing.T) {
 	t.Parallel()
 	const backlog = 20

@@ -16,7 +16,7 @@ import (
 
 // A thousand votes at once on five reports through two replicas, and then a
 // thousand changes and withdrawals of them: the totals equal a recount, and
-// the reporter was told of every vote once.
+// the reporter was notified of every vote once.
 func TestConcurrentVotes(t *testing.T) {
 	t.Parallel()
 	const reports, voters, rounds = 5, 1000, 2

@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// What can never succeed goes to the dead letters at once, with its reason,
+// A message that can never succeed goes to the dead letters at once, with its reason,
 // and its neighbours do not notice.
 func TestMalformedMessageIsDeadLettered(t *testing.T) {
 	t.Parallel()

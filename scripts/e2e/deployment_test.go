@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A composeService is what Compose is told of one container.
+// A composeService is the definition of one container in Compose.
 type composeService struct {
 	ReadOnly    bool     `yaml:"read_only"`
 	CapDrop     []string `yaml:"cap_drop"`

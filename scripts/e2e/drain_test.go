@@ -64,8 +64,8 @@ func (c *stack) startLoad(reporter *client.Client, report client.Report, workers
 	return l
 }
 
-// note counts an accepted request. Others are no failure: while a service is
-// down, the gateway has no one to ask.
+// note counts an accepted request. Others do not count as failures: while a service
+// is down, the gateway has no one to ask.
 func (l *load) note(err error) {
 	if err == nil {
 		l.accepted.Add(1)

@@ -27,16 +27,16 @@ type erasure struct {
 	Left    []string         `json:"left"`
 }
 
-// Of a person who is erased no byte is left: in no table, no queue, no dead
-// letter, no log and no answer. His reports and votes stay, and are nobody's.
+// No byte of an erased person is left in any table, queue, dead letter, log or
+// answer. Their reports and votes stay, and are nobody's.
 // That holds for messages that were on their way, for dead letters, for a page
-// that he still has open, and although a service dies on the way.
+// that is still open, and although a service dies on the way.
 func TestErasureCanary(t *testing.T) {
 	t.Parallel()
 	c := releaseLoneCanary(t)
 	ben, olga, pavel := c.signIn("Ben", "resident"), c.signIn("Olga", "official"), c.signIn("Pavel", "operator")
-	public := must(c.user.CreateReport(t.Context(), draft("His, and public"), "Idempotency-Key", "1"))
-	in := draft("His, and anonymous")
+	public := must(c.user.CreateReport(t.Context(), draft("Own, and public"), "Idempotency-Key", "1"))
+	in := draft("Own, and anonymous")
 	in.PrivacyLevel = "anonymous"
 	anonymous := must(c.user.CreateReport(t.Context(), in, "Idempotency-Key", "2"))
 	bens := file(t, ben, "Ben's")
@@ -47,14 +47,14 @@ func TestErasureCanary(t *testing.T) {
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
 	c.askForMails(anonymous)
-	eventually.True(t, "he has his notifications", func() bool {
+	eventually.True(t, "the canary has their notifications", func() bool {
 		page, err := c.user.Notifications(t.Context(), "", 10)
 		return err == nil && len(page.Notifications) == 3
 	})
 	page := openPage(t, c.user)
 
-	// On their way while he is erased: messages to him, one that names him, and
-	// two that will be dead letters, of which one has him in its body.
+	// On their way during the erasure: messages to the canary, one that names them,
+	// and two that will be dead letters, one of which names them in its body.
 	c.notification.kill()
 	vote(t, ben, public, "downvote")
 	vote(t, ben, anonymous, "upvote")
@@ -88,7 +88,7 @@ func TestErasureCanary(t *testing.T) {
 
 	done = c.awaitErasure(pavel, "/admin/notifications/erasures", func(e erasure) bool { return e.State == "done" })
 	if done.Removed["contact"] != 5 || done.Removed["delayed_messages"] != 1 {
-		t.Errorf("removed %v, want his address with a digest, a consent, a code and its mail, and a message that waits", done.Removed)
+		t.Errorf("removed %v, want the address with a digest, a consent, a code and its mail, and a message that waits", done.Removed)
 	}
 
 	eventually.True(t, "everything has arrived", func() bool {
@@ -102,13 +102,13 @@ func TestErasureCanary(t *testing.T) {
 	select {
 	case err := <-page:
 		if err == nil || !strings.Contains(err.Error(), "401") {
-			t.Errorf("his page ends with %v, want 401", err)
+			t.Errorf("the open page ends with %v, want 401", err)
 		}
 	case <-time.After(eventually.Patience):
-		t.Error("his page is still served")
+		t.Error("the open page is still served")
 	}
 	if _, err := c.user.CreateReport(t.Context(), draft("Once more")); client.StatusOf(err) != http.StatusUnauthorized {
-		t.Errorf("his token files a report: %v", err)
+		t.Errorf("the old token files a report: %v", err)
 	}
 	checkWhatStays(t, ben, []client.Report{public, anonymous}, bens)
 
@@ -119,7 +119,7 @@ func TestErasureCanary(t *testing.T) {
 }
 
 // askForMails gives the canary's address, to which a mail with a code waits to be
-// sent, as nothing sends mails here; a message that speaks of him waits, too.
+// sent, as nothing sends mails here; a message that names the canary waits, too.
 func (c *canary) askForMails(report client.Report) {
 	c.t.Helper()
 	for _, asked := range []struct {
@@ -179,17 +179,17 @@ func openPage(t *testing.T, user *client.Client) <-chan error {
 }
 
 // checkWhatStays sees that the reports of whoever was erased are anonymous, with
-// the votes of others, and that his vote on another's report counts.
-func checkWhatStays(t *testing.T, other *client.Client, his []client.Report, others client.Report) {
+// the votes of others, and that their vote on another's report counts.
+func checkWhatStays(t *testing.T, other *client.Client, own []client.Report, others client.Report) {
 	t.Helper()
-	for _, r := range his {
+	for _, r := range own {
 		seen, err := other.Report(t.Context(), r.ID)
 		if err != nil || seen.ReporterName != "" || seen.PrivacyLevel != "anonymous" || seen.Mine || seen.MyVote == "none" {
-			t.Errorf("his report is %+v (error %v), want an anonymous one with the other's vote", seen, err)
+			t.Errorf("the erased person's report is %+v (error %v), want an anonymous one with the other's vote", seen, err)
 		}
 	}
 	if seen, err := other.Report(t.Context(), others.ID); err != nil || seen.Score != -1 {
-		t.Errorf("the other's report has the score %d (error %v), want -1: his vote counts", seen.Score, err)
+		t.Errorf("the other's report has the score %d (error %v), want -1: the erased person's vote counts", seen.Score, err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // A group of someone else fails on what the services' own group takes. The
-// resident is told once and of everything; the dead letters of the other group
+// resident is notified once and of everything; the dead letters of the other group
 // are on the operators' console, and a replay reaches that group alone.
 func TestAnotherGroupFailsForItself(t *testing.T) {
 	t.Parallel()

@@ -153,7 +153,7 @@ func (s *mailServer) giveAddress(user *client.Client, address string) {
 }
 
 // searchMails looks at all that was mailed to the canary: but for the address that
-// it goes to, nothing in a mail is of him or of what he filed.
+// it goes to, nothing in a mail is of the canary or their reports.
 func (c *canary) searchMails() {
 	c.t.Helper()
 	for _, m := range c.mails.await(1 + len(c.reports)) { // the code, and a new status of each
@@ -170,9 +170,9 @@ func (c *canary) searchMails() {
 	}
 }
 
-// What scans mails opens every link in them, with and without a browser's word, and
-// nothing changes. The one click of a mail provider ends the mails of its kind, and
-// nothing else does.
+// Programs that scan mails open every link in them, with and without a browser's word,
+// and nothing changes. The one click of a mail provider ends the mails of its kind,
+// and nothing else does.
 func TestLinksOfMails(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -200,7 +200,7 @@ func TestLinksOfMails(t *testing.T) {
 	move(t, olga, anonymous, "in_progress", "Seen")
 	vote(t, ana, public, "upvote") // which is for the summary
 	mails.await(3)
-	eventually.True(t, "the vote is told", func() bool {
+	eventually.True(t, "the vote is mailed", func() bool {
 		var told bool
 		err := c.notificationDB.QueryRow(t.Context(), `select exists (select from notifications where type = 'report.vote.received')`).Scan(&told)
 		return err == nil && told
@@ -245,7 +245,7 @@ func TestLinksOfMails(t *testing.T) {
 	}
 }
 
-// mailState returns all that says who is mailed what, and what he has read.
+// mailState returns all that says who is mailed what, and what they have read.
 func (c *stack) mailState() (state string) {
 	c.t.Helper()
 	err := c.notificationDB.QueryRow(c.t.Context(), `select concat_ws(E'\n',

@@ -155,7 +155,7 @@ func (c *stack) searchReplay(where string, user *client.Client, id string) {
 	}
 	begin := fmt.Sprintf("v1.%s.0", epoch)
 	if id == "olga" {
-		return // her cursor has two positions; what she is told is in the list
+		return // her cursor has two positions; her notifications are in the list
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Patience)
 	defer cancel()

@@ -38,7 +38,7 @@ func (c *stack) describe(p *process) document {
 
 // operations returns requests for every operation: with each of the values
 // that its path can take, and with each value of an enumerated parameter.
-// What only reads comes first.
+// Operations that only read come first.
 func (d document) operations(values map[string][]string) []operation {
 	var reads, writes []operation
 	paths, _ := d["paths"].(map[string]any)

@@ -9,8 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// A report whose time is over is told to officials, at each level once and although
-// report-service is killed meanwhile, and neither to its reporter nor to everybody.
+// An overdue report is notified to officials, at each level once and although
+// report-service is killed on the way, and neither to its reporter nor to everybody.
 func TestOverdueReachesOfficialsAlone(t *testing.T) {
 	t.Parallel()
 	const overdue, levels = "report.overdue", 3
@@ -47,7 +47,7 @@ func TestOverdueReachesOfficialsAlone(t *testing.T) {
 	}
 	olgas.check(want)
 
-	// Whoever is told of the next vote has been told of all before it.
+	// A reader who has the next vote has had all notifications before it.
 	anas.check([]sight{vote(t, c.signIn("Ben", "resident"), report, "upvote")})
 	var queue struct {
 		Reports []struct {

@@ -6,9 +6,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// What is asked for before the page's script is there is what the script then
-// takes. The list alone is fetched again, once the page is live, if something has
-// happened since the page began, such as the report that is filed here.
+// Requests made before the page's script is there are the ones whose answers the
+// script takes. The list alone is fetched again, once the page is live, if something
+// has happened since the page began, such as the report that is filed here.
 func TestPageAsksEarly(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// Whoever goes through a report's steps by keyboard sees what has the focus, in
+// A reader who goes through a report's steps by keyboard sees what has the focus, in
 // a phone's window, in a phone's that lies on its side, and in one that is zoomed:
-// neither the header nor what stays at the lower edge covers it.
+// neither the header nor the bar at the lower edge covers it.
 func TestPageFocusIsInSight(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -35,7 +35,7 @@ func (p tab) checkFocusInSight(name string) {
 	var covered []string
 	for range most {
 		p.do(browser.Press(kb.Tab))
-		// At the corners and in the middle, of what is no higher than a field.
+		// At the corners and in the middle, of elements no higher than a field.
 		seen, err := browser.Ask[string](p.Tab, `new Promise((seen) => requestAnimationFrame(() => {
 			const focused = document.activeElement;
 			if (focused === document.body) return seen('end');

@@ -6,8 +6,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// What a resident follows is hers on every device, and what happened while she
-// was away is under the bell.
+// A resident's follows are hers on every device, and events from while she was away
+// are under the bell.
 func TestPageFollowsOnEveryDevice(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -36,8 +36,8 @@ func TestPageFollowsOnEveryDevice(t *testing.T) {
 	desk.checkFaults()
 }
 
-// An official whom new reports do not concern finds none of them under the
-// bell, on any device, and what concerns him is there.
+// An official who has turned off new reports finds none of them under the bell, on
+// any device, and still finds their own notifications.
 func TestPageOnlyOwn(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -59,7 +59,7 @@ func TestPageOnlyOwn(t *testing.T) {
 	other.do(unread("1"), browser.Click(".bell", ""), browser.See(".group", "Seen."),
 		browser.Until(`document.querySelectorAll('dialog .group').length === 1`),
 		browser.Click("dialog label", "Only what concerns me"), browser.See("dialog .group", "Another one"),
-		// What came meanwhile counts as read.
+		// Notifications that came in between count as read.
 		unread("1"))
 	page.checkFaults()
 	other.checkFaults()

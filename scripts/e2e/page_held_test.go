@@ -20,8 +20,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// An official decides about photos before anybody sees them: he draws over what
-// nobody should, and shows the rest. Nothing of the covered picture is served or
+// An official decides about photos before anybody sees them: covers what nobody
+// should see, and shows the rest. Nothing of the covered picture is served or
 // kept after that, and the resident sees at the end what everybody does.
 func TestPageHeldPhotos(t *testing.T) {
 	t.Parallel()

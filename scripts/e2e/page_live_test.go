@@ -15,7 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// What an official does in his page is seen in the resident's, as it happens.
+// A status that an official sets in their page is shown in the resident's at once.
 func TestPageStatusLive(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -43,7 +43,7 @@ func TestPageStatusLive(t *testing.T) {
 	ana.checkFaults()
 }
 
-// An official who decided on what is no longer so is told, and keeps his note.
+// An official who decided about an outdated state is refused and keeps their note.
 func TestPageStaleStatus(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -87,7 +87,7 @@ func TestPageTabsShareOneStream(t *testing.T) {
 }
 
 // A tab that is frozen gives the stream up, and the next one goes on with it.
-// Thawed, it shows what happened meanwhile.
+// Thawed, it shows what happened in between.
 func TestPageFrozenTab(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -153,7 +153,7 @@ func TestPageReloadMidStream(t *testing.T) {
 		t.Fatalf("vote: %v", err)
 	}
 	page.do(unread(fmt.Sprint(votes)), browser.Click(".bell", "Notifications"))
-	// Who is impatient presses twice, and sees nothing twice.
+	// An impatient reader presses twice, and sees nothing twice.
 	page.do(browser.Until(fmt.Sprintf(`(() => {
 		const more = document.querySelector('dialog button.wide');
 		more?.click();

@@ -113,7 +113,7 @@ func TestPageMapStaysInItsPlace(t *testing.T) {
 		if places, err := browser.Ask[[]float64](page.Tab, `[...places]`); err != nil || len(places) != 1 {
 			t.Errorf("%s: the map was drawn at %v (error: %v), want one place", address, places, err)
 		}
-		// What lies over the end of the window does not lie over the map.
+		// Elements over the end of the window do not cover the map.
 		covered, err := browser.Ask[bool](page.Tab, `(() => {
 			const { left, right, bottom } = document.querySelector('.map').getBoundingClientRect();
 			return !document.elementFromPoint((left + right) / 2, bottom - 2)?.closest('.map');
@@ -196,14 +196,14 @@ func TestPageGeocoder(t *testing.T) {
 	for r := range asked {
 		for _, name := range []string{"Authorization", "Cookie", "X-Forwarded-For", "Forwarded", "Referer", "X-Request-Id"} {
 			if r.Header.Get(name) != "" {
-				t.Errorf("the geocoder was told %s: %s", name, r.Header.Get(name))
+				t.Errorf("the geocoder was sent %s: %s", name, r.Header.Get(name))
 			}
 		}
 	}
 }
 
 // A position outside of the city is refused, with the bounds in words; on the
-// page a device that is elsewhere is told so.
+// page a device that is elsewhere gets a message.
 func TestPositionOutsideOfTheCity(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
@@ -245,9 +245,9 @@ func TestPageMapShowsAll(t *testing.T) {
 	page.checkFaults()
 }
 
-// The map goes to where somebody wants to look: to what a search finds, to a street,
-// and to his device. On request the list has what the map shows, and no more. Who
-// cannot be located, or is elsewhere, is told so.
+// The map goes to what a search finds, to a street, and to the position of the
+// device. On request the list has what the map shows, and no more. A person who
+// cannot be located, or is elsewhere, sees a message.
 func TestPageMapGoesThere(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)

@@ -11,8 +11,8 @@ import (
 
 const secretTitle = "My neighbour threatens me"
 
-// What a resident wrote and follows is not shown to the next person at the same
-// browser, and is not kept there once she has signed out.
+// A resident's drafts and follows are not shown to the next person at the same
+// browser, and are not kept there once she has signed out.
 func TestPageNextPersonAtTheBrowser(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

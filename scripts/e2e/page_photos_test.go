@@ -219,7 +219,7 @@ func TestPageThumbnails(t *testing.T) {
 	official.checkFaults()
 }
 
-// An uploader sees live at which stage his photo is, and nobody else does.
+// An uploader sees live at which stage the photo is, and nobody else does.
 func TestPagePhotoStages(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

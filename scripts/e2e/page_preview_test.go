@@ -64,7 +64,7 @@ func TestPagePreviewAndReference(t *testing.T) {
 	)
 	page.checkFaults()
 
-	// An official who is told it on the telephone finds it, and sees that it is the one.
+	// An official who hears it on the telephone finds it, and sees that it is the one.
 	desk := c.reader(c.signIn("Olga", "official")).open("queue?q="+reference, browser.Width(1280, 800))
 	desk.do(browser.Click(".task a", "Dark crossing"), browser.See(".desk-detail .meta code", reference),
 		browser.Until(`document.querySelectorAll('.task').length === 1`))

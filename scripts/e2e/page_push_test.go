@@ -85,7 +85,7 @@ func TestPageDevices(t *testing.T) {
 	})
 	page.do(browser.Go(c.gateway.URL+"/settings"), browser.See(".rows li", "This device"), subscribed(true))
 
-	// What is pushed is shown once while no page is open, the newest of it.
+	// Pushes are shown once while no page is open, the newest of them.
 	origin, path := c.gateway.URL, "/reports/"+file(t, ana, "Dark crossing").ID.String()
 	page.do(browser.Until(`(navigator.serviceWorker.ready.then(({ active }) => (globalThis.active = active.state)), globalThis.active === 'activated')`))
 	worker, err := page.ServiceWorker(origin)

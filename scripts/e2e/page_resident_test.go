@@ -7,7 +7,7 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
-// A resident files a report in the page; another votes on it, changes his mind
+// A resident files a report in the page; another votes on it, changes their mind
 // twice, and the reporter's page follows.
 func TestPageReportAndVote(t *testing.T) {
 	t.Parallel()
@@ -49,8 +49,8 @@ func TestPageReportAndVote(t *testing.T) {
 	ben.checkFaults()
 }
 
-// What a resident was writing survives a reload, and a report that was sent
-// into the void is filed once when the city is back.
+// A resident's draft survives a reload, and a report that was sent into the void is
+// filed once when the city is back.
 func TestPageDraftSurvives(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -82,7 +82,7 @@ func TestPageDraftSurvives(t *testing.T) {
 	}
 }
 
-// Whoever reports nearby is offered what is there already.
+// A resident who reports nearby is offered the reports that are there already.
 func TestPageDuplicates(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

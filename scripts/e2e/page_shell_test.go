@@ -105,8 +105,8 @@ func (p tab) checkWhole(name string) {
 	}
 }
 
-// Whoever goes back finds what he left: the pages that he had loaded, where he
-// was in them, the link that he had followed, and the map if that was shown.
+// Going back restores the page: what was loaded, the position in it, the link that
+// was followed, and the map if it was shown.
 func TestPageBackRestores(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -312,7 +312,7 @@ func TestPageIdentityComesLast(t *testing.T) {
 	second.do(browser.Click("button.primary", "Send report"), browser.See("h1", "Paint on the bridge"), browser.See(".meta", "anonymously"))
 }
 
-// What a list of one idle page costs while a hundred reports come in.
+// The list of one idle page costs little while a hundred reports come in.
 func TestPageListIsLight(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

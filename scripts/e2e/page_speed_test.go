@@ -54,7 +54,7 @@ func TestPageMemory(t *testing.T) {
 	before := must(page.Heap())
 	c.publishVotes("ana", filed, events)
 	page.do(page.heard(warm + events))
-	// What has yet to be drawn goes again; what leaks does not.
+	// Memory for what has yet to be drawn is freed again; leaks are not.
 	eventually.True(t, fmt.Sprintf("the heap is at most a fifth above the %.1f MB of before, after %d events", before/1e6, events),
 		func() bool { return must(page.Heap()) <= before*1.2 })
 	page.checkFaults()

@@ -16,7 +16,7 @@ LockManager.prototype.request = function (name, options, ...rest) {
 
 // A tab that leads and goes to another page leaves the stream to the others, who
 // need not steal it, also when the browser keeps its page for the way back. Once
-// it is back, it shows what happened meanwhile, and there is still one stream for
+// it is back, it shows what happened in between, and there is still one stream for
 // both.
 func TestPageInBackForwardCache(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type reader struct {
 
 // shell and chromium start the browsers of all tests, when the first asks for one:
 // Chromium's headless shell, and for what that cannot do a whole Chromium. Readers
-// share nothing in them: each has cookies and storage of his own.
+// share nothing in them: each has their own cookies and storage.
 var (
 	shell    = sync.OnceValues(func() (*browser.Browser, error) { return shared(browser.StartShell) })
 	chromium = sync.OnceValues(func() (*browser.Browser, error) { return shared(browser.Start) })

@@ -27,8 +27,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
-// What a phone has to load is bounded: the page's code without the map, the map
-// only when it is looked at, and a list whose reports are as long as they can be.
+// The weight of the page on a phone is bounded: the page's code without the map, the
+// map only when it is looked at, and a list whose reports are as long as they can be.
 func TestPageWeight(t *testing.T) {
 	t.Parallel()
 	c := startCity(t)
@@ -173,7 +173,7 @@ func (c *stack) minuteOfReports(gateway string) float64 {
 	defer pace.Stop()
 	for i := range 100 {
 		<-pace.C
-		file(c.t, ana, fmt.Sprintf("Filed meanwhile %d", i))
+		file(c.t, ana, fmt.Sprintf("Filed in between %d", i))
 	}
 	bytes := received.Load() - before
 	visitor.Close()

@@ -171,9 +171,8 @@ func TestPageWorkbenchIsAGrid(t *testing.T) {
 	page.checkFaults()
 }
 
-// What an official filtered, and the report that is shown, are in the address:
-// they are there after a reload, for a colleague who gets the address, and on
-// the way back.
+// An official's filters, and the report that is shown, are in the address: they are
+// there after a reload, for a colleague who gets the address, and on the way back.
 func TestPageWorkbenchAddress(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)
@@ -221,8 +220,8 @@ func TestPageWorkbenchAddress(t *testing.T) {
 	phone.checkFaults()
 }
 
-// What officials do to a report is seen by officials alone, and an internal note
-// does not look like one that everyone reads.
+// Officials' work on a report is seen by officials alone, and an internal note does
+// not look like one that everyone reads.
 func TestPageInternalWork(t *testing.T) {
 	t.Parallel()
 	const secret = "The neighbour has complained before."
@@ -300,7 +299,7 @@ func TestPageTemplates(t *testing.T) {
 	page.checkFaults()
 }
 
-// What the filters show can be saved as CSV, and counted by period.
+// The filtered reports can be saved as CSV, and counted by period.
 func TestPageExportAndNumbers(t *testing.T) {
 	t.Parallel()
 	c := startStack(t)

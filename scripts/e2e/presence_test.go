@@ -38,10 +38,10 @@ func TestPresenceIsNotRevealed(t *testing.T) {
 				a.play(a.ben)
 			}
 			if found := a.outside.telling(a.moments); len(found) > 0 {
-				t.Errorf("who filed anonymously is told through the gateway by %q", found)
+				t.Errorf("the anonymous reporter is given away through the gateway by %q", found)
 			}
 			if found := a.inside.telling(a.moments); len(found) > 0 {
-				t.Errorf("who filed anonymously is told by the metrics %q", found)
+				t.Errorf("the anonymous reporter is given away by the metrics %q", found)
 			}
 			// Somebody who counted what readers' own streams show could tell, or the
 			// attack is none.
@@ -52,7 +52,7 @@ func TestPresenceIsNotRevealed(t *testing.T) {
 	}
 }
 
-// An attack is Carl, what he plays with, and what he has seen.
+// An attack is Carl, what Carl plays with, and what Carl has seen.
 type attack struct {
 	*stack
 	carl, ann, ben   *client.Client // through the gateway
@@ -222,7 +222,7 @@ func (a *attack) awaitDelivery(tabs []*follower) {
 		err := a.notificationDB.QueryRow(a.t.Context(), `select count(*) from notifications where type = $1`, voted).Scan(&written)
 		return err == nil && written == a.votes()
 	})
-	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // Carl cannot know when, so he waits a little
+	time.Sleep(50 * time.Millisecond) //nolint:forbidigo // Carl cannot know when, and so waits a little
 }
 
 // votes returns how many votes and changes of votes there were.
@@ -359,7 +359,7 @@ func (s scores) add(at [4]numbers) {
 }
 
 // telling returns the numbers that give the author away: nearly always as on
-// his report, and hardly ever as on the other's. One that moves at random, as
+// their report, and hardly ever as on the other's. One that moves at random, as
 // the length of an answer with times in it, does not get there by chance.
 func (s scores) telling(moments int) (names []string) {
 	for name, score := range s {

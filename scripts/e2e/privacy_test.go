@@ -38,7 +38,7 @@ type canary struct {
 
 // An anonymous reporter is never exposed: nobody else's answer, no message,
 // dead letter, log line, metric or table but the private ones has a byte
-// of him. He is notified all the same.
+// of the reporter, who is notified all the same.
 func TestPrivacyCanary(t *testing.T) {
 	t.Parallel()
 	c := releaseCanary(t)
@@ -78,7 +78,7 @@ func releaseCanary(t *testing.T) *canary {
 	c.other = openOtherSystem(t)
 	c.other.register(c.stack, c.userOf("operator", "operator"))
 	c.mails.giveAddress(c.user, mail)
-	// A push service sees whose browser it is: its address has his id.
+	// A push service sees whose browser it is: its address contains the id.
 	browser := map[string]any{
 		"endpoint": "https://" + pushHost + "/" + id, "language": "en",
 		"keys": map[string]string{"p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "auth": "BTBZMqHH6r4Tts7J_aSIgg"},
@@ -108,7 +108,7 @@ func (c *canary) fileAnonymously() (want []sight) {
 		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
 		want = append(want, move(c.t, olga, report, "in_progress", "Seen"))
 	}
-	// Who follows a report is as private as who filed one.
+	// A follower of a report is as private as its reporter.
 	bens := file(c.t, ben, "Followed")
 	follow(c.t, c.user, bens)
 	// So is who reports abuse.
@@ -116,7 +116,7 @@ func (c *canary) fileAnonymously() (want []sight) {
 	if err := c.user.Do(c.t.Context(), http.MethodPost, "/reports/"+bens.ID.String()+"/abuse", abuse, nil); err != nil {
 		c.t.Fatalf("report abuse: %v", err)
 	}
-	// And who says something about a report, his own or another's.
+	// And the author of a comment, on an own report or another's.
 	for _, report := range []client.Report{bens, c.reports[0]} {
 		comment(c.t, c.user, report, true)
 	}
@@ -126,8 +126,8 @@ func (c *canary) fileAnonymously() (want []sight) {
 	return want
 }
 
-// addPhoto adds a photo to a report of the canary's, and returns what he is to
-// see once it can be shown.
+// addPhoto adds a photo to a report of the canary's, and returns what the
+// canary is to see once it can be shown.
 func (c *canary) addPhoto(report client.Report) sight {
 	c.t.Helper()
 	photo := c.upload(c.user, report, smallPicture(c.t))
@@ -302,7 +302,7 @@ func (c *canary) pathValues() map[string][]string {
 	return values
 }
 
-// searchWebhooks looks at what another system was told.
+// searchWebhooks looks at what another system was sent.
 func (c *canary) searchWebhooks() {
 	c.other.await(4*len(c.reports) + 2) // filed, two votes, moved; a photo, a comment
 	requests, _ := c.other.seen()

@@ -118,7 +118,7 @@ func (c *stack) doEverything(names event.Topology) {
 	}
 }
 
-// Whoever copies the rights from the manual's table gives those that users.sh does.
+// The rights in the manual's table are those that users.sh gives.
 func TestManualHasTheRightsOfUsers(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

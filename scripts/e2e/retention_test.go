@@ -14,9 +14,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// A stream is shortened while others write to it. Who is there sees nothing of
-// it; who comes back from before the beginning is told so, once, and goes on at
-// the present; who comes back from the beginning misses nothing.
+// A stream is shortened while others write to it. Connected readers see nothing of
+// it; one that comes back from before the beginning gets a reset, once, and goes on at
+// the present; one that comes back from the beginning misses nothing.
 func TestRetentionUnderLoad(t *testing.T) {
 	t.Parallel()
 	const old, young = 12, 4
@@ -29,7 +29,7 @@ func TestRetentionUnderLoad(t *testing.T) {
 	report := file(t, ana, "Dark crossing")
 	stays := watch(t, ana)
 	var want []sight
-	round := func() { // in which each changes his mind
+	round := func() { // in which each changes their mind
 		way := []string{"upvote", "downvote"}[len(want)/len(voters)%2]
 		for _, voter := range voters {
 			want = append(want, vote(t, voter, report, way))

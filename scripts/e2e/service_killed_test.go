@@ -12,8 +12,8 @@ import (
 // nowhere is a broker's address that nobody listens at.
 const nowhere = "amqp://guest:guest@127.0.0.1:1/"
 
-// What was answered with 201 is in the database alone when the process dies,
-// because it had no broker. The next one announces it.
+// A report that was answered with 201 is in the database alone when the process dies,
+// because it had no broker. The next process announces it.
 func TestReportServiceKilledBeforeItPublished(t *testing.T) {
 	t.Parallel()
 	c := prepareStack(t)

@@ -133,7 +133,7 @@ func (c *stack) proxy() http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
 			for _, prefix := range []string{"/reports", "/categories", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/photos/"} {
-				// Who asks for HTML goes to a report's page, and not to its data.
+				// A client that asks for HTML gets a report's page, and not its data.
 				if strings.HasPrefix(r.In.URL.Path, prefix) && !strings.Contains(r.In.Header.Get("Accept"), "text/html") {
 					target = c.report
 				}

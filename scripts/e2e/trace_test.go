@@ -10,9 +10,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
-// Who asks about one request finds it in the logs of both services, by the id of the
-// trace that its answer told: what was asked, and what became of the message. The
-// client does not choose it: two requests of one device have none in common.
+// One request is found in the logs of both services by the id of the trace in its
+// answer: what was asked, and what became of the message. The client does not choose
+// it: two requests of one device have none in common.
 func TestRequestIsFollowedThroughBothServices(t *testing.T) {
 	t.Parallel()
 	const chosen = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -32,7 +32,7 @@ import (
 // of them filed an anonymous report: by observer, without what is random or a
 // time. Two worlds that differ in nothing but the author must look the same, to
 // the byte and in their order. A search for the author's name, as in
-// TestPrivacyCanary, cannot see that a size or an order gives him away.
+// TestPrivacyCanary, cannot see that a size or an order gives the author away.
 //
 // PostgreSQL's log, for which each world would need a server of its own, is looked
 // at by TestDatabaseLogNamesNobody. Nothing fails here for a while, so that nothing
@@ -122,8 +122,8 @@ func play(t *testing.T, author person) world {
 	other.register(c, pavel)
 	c.startPhotoWorker()
 
-	// Each files a report under his name, one of them a third one without. All
-	// that happens waits for what happened before, so that the order is no chance.
+	// Each files a report under their name, one of them a third one without. All
+	// that happens waits for what happened before, so that the order is not random.
 	var reports []client.Report
 	for i, filed := range []struct {
 		by             person
@@ -174,7 +174,7 @@ func play(t *testing.T, author person) world {
 	work(t, olga, anonymous, benesReport)
 	moderate(t, carl, olga, anonymous, await)
 	talk(t, residents[author].Client, carl, anonymous, await)
-	// What is uploaded is the same, whoever does.
+	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
 	move(t, olga, anonymous, "in_progress", "Seen")
@@ -197,7 +197,7 @@ func play(t *testing.T, author person) world {
 }
 
 // awaitOutcomes returns when the other system has had n events, and each of its
-// answers is noted: a report that is hidden meanwhile cancels what seems to wait.
+// answers is noted: hiding a report cancels what seems to wait.
 func (c *stack) awaitOutcomes(other *otherSystem, n int) {
 	c.t.Helper()
 	other.await(n)
@@ -217,8 +217,7 @@ func comment(t *testing.T, user *client.Client, report client.Report, anonymous 
 	}
 }
 
-// talk has the author of a report say something about it without his name, and
-// carl with his.
+// talk comments on a report: its author without a name, and carl by name.
 func talk(t *testing.T, author, carl *client.Client, report client.Report, await func(client.Report)) {
 	t.Helper()
 	comment(t, author, report, true)
@@ -350,8 +349,8 @@ func moderate(t *testing.T, carl, olga *client.Client, report client.Report, awa
 	}
 }
 
-// addOtherSystem adds what another system was told, and what the worker that
-// told it has logged.
+// addOtherSystem adds what another system was sent, and what the worker that sent it
+// has logged.
 func (w world) addOtherSystem(c *stack, other *otherSystem) {
 	requests, _ := other.seen()
 	for _, request := range requests {
@@ -485,7 +484,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	}
 }
 
-// A resident loads the page and watches his stream.
+// A resident loads the page and watches their stream.
 type resident struct {
 	*client.Client
 	screen *screen

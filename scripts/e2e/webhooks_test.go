@@ -145,8 +145,8 @@ func TestOtherSystemLearnsOfEveryChange(t *testing.T) {
 	other := openOtherSystem(t)
 	other.register(c, pavel)
 
-	// What happens at the same moment may be taken by several of the worker's
-	// consumers, between which there is no order.
+	// Events of the same moment may be taken by several of the worker's consumers,
+	// between which there is no order.
 	report := file(t, ana, "Dark crossing")
 	other.await(1)
 	vote(t, ben, report, "upvote")

@@ -76,7 +76,7 @@ certificates() {
 }
 
 # start_cluster starts what acts on the objects, and makes two machines in each of
-# three zones. A replica that does not answer in time is no subject here: machines
+# three zones. A replica that does not answer in time is not tested here: machines
 # that a busy processor keeps waiting are not given up.
 start_cluster() {
   local file zone machine

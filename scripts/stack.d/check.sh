@@ -72,7 +72,7 @@ check_env_file() {
   done <"$root/.env"
 }
 
-# check_ports refuses ports that are no numbers, given twice, or used by another
+# check_ports refuses ports that are not numbers, given twice, or used by another
 # program. The ports of our own processes are theirs.
 check_ports() {
   local variable name port number other

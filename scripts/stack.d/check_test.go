@@ -46,8 +46,8 @@ func program(t *testing.T, dir, name, text string) {
 	}
 }
 
-// Whatever is known to fail is told at once, with its variable and what must hold,
-// before anything is built or started.
+// Everything that is known to fail is reported at once, with its variable and what
+// must hold, before anything is built or started.
 func TestUpRefusesWhatCannotWork(t *testing.T) { //nolint:funlen // most of it is the table
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

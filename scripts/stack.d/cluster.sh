@@ -62,7 +62,7 @@ node_addresses() {
   (IFS=, && echo "${addresses[*]}")
 }
 
-# node_flags prints what the program servers is told of a node, one a line:
+# node_flags prints the flags of the program servers for a node, one a line:
 # node_flags NUMBER PASSWORD_FILE
 node_flags() {
   printf '%s\n' -dir "$native_dir/rabbitmq-$1" -ports "${node_ports[$1 - 1]}" -password "$2" -statistics 5s \

@@ -112,7 +112,7 @@ patroni_addresses() {
   (IFS=, && echo "${addresses[*]}")
 }
 
-# patroni_flags prints what the program servers is told of a node or of its member
+# patroni_flags prints the flags of the program servers for a node or for its member
 # of etcd, one a line: patroni_flags etcd|postgres NUMBER PASSWORD_FILE
 patroni_flags() {
   printf '%s\n' -dir "$native_dir/$1-$2" -number "$2" -cluster "${patroni_nodes[*]}" -password "$3" \

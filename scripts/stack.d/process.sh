@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Starting processes that outlive this script, and stopping exactly those.
 
-# birth prints when a process started, so that a pid that the system gave to
-# someone else meanwhile is not taken for ours. It prints nothing for one that has
+# birth prints when a process started, so that a pid that the system has
+# given to someone else since is not taken for ours. It prints nothing for one that has
 # ended, be it a zombie still. State and start are read at once: by two reads, a
 # zombie that is reaped in between would be taken for alive.
 birth() {

@@ -87,7 +87,7 @@ replica_up() {
   echo "$stamp" >"$native_dir/$name.stamp"
 }
 
-# service_environment prints what a replica is told, one NAME=value a line:
+# service_environment prints the environment of a replica, one NAME=value a line:
 # service_environment report|notification|photo|delivery PORT OPERATIONS_PORT
 # Secrets go by file, so that no process list shows them; what the caller's
 # environment holds of them is taken away.

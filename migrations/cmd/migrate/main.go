@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	}
 	db := migrations.Database(*name)
 	if db != migrations.Report && db != migrations.Notification {
-		return fmt.Errorf("-database %q: want report or notification; %s", *name, usage)
+		return fmt.Errorf("-database %q: must be report or notification; %s", *name, usage)
 	}
 	url, err := databaseURL(getenv)
 	if err != nil {
@@ -82,7 +82,7 @@ func databaseURL(getenv func(string) string) (string, error) {
 	}
 	file := getenv("DATABASE_URL_FILE")
 	if file == "" {
-		return "", errors.New("DATABASE_URL: missing; want postgres://user:password@host:port/name")
+		return "", errors.New("DATABASE_URL: must be set, such as to postgres://user:password@host:port/name")
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -17,9 +17,9 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"no command", nil, nil, "usage: "},
-		{"unknown database", []string{"up", "-database", "votes"}, nil, `-database "votes": want report or notification`},
+		{"unknown database", []string{"up", "-database", "votes"}, nil, `-database "votes": must be report or notification`},
 		{"unknown flag", []string{"up", "-all"}, nil, "-all"},
-		{"no URL", []string{"up", "-database", "report"}, nil, "DATABASE_URL: missing"},
+		{"no URL", []string{"up", "-database", "report"}, nil, "DATABASE_URL: must be set"},
 		{"URL file away", []string{"up", "-database", "report"}, map[string]string{"DATABASE_URL_FILE": "/nowhere"}, "DATABASE_URL_FILE: "},
 		{"down without a word", []string{"down", "-database", "report"}, map[string]string{"DATABASE_URL": "postgres://127.0.0.1:1/x"}, "drops all data"},
 		{"unknown command", []string{"sideways", "-database", "report"}, map[string]string{"DATABASE_URL": "postgres://127.0.0.1:1/x"}, `unknown command "sideways"`},

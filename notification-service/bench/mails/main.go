@@ -251,8 +251,8 @@ func (b *bench) throughput(ctx context.Context) (perSecond float64, err error) {
 }
 
 // latency returns how long mails take from their time to their arrival, at the
-// hosts that accept, as the 99th percentile in milliseconds. What had not arrived
-// at the end counts until then.
+// hosts that accept, as the 99th percentile in milliseconds. Mails that had not
+// arrived at the end count until then.
 func (b *bench) latency(ctx context.Context, what, deferring string) (p99 float64, err error) {
 	b.server.reset(deferring)
 	stop := b.start(ctx)

@@ -91,7 +91,7 @@ func routes(hub *sse.Hub, store *numbers) http.Handler {
 	publish := func(w http.ResponseWriter, r *http.Request, stream notification.Stream) {
 		data, err := io.ReadAll(r.Body)
 		if err != nil || !json.Valid(data) {
-			http.Error(w, "want a JSON object", http.StatusBadRequest)
+			http.Error(w, "must be a JSON object", http.StatusBadRequest)
 			return
 		}
 		if err := store.publish(hub, stream, data); err != nil {

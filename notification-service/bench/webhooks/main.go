@@ -121,7 +121,7 @@ type bench struct {
 	receivers *receivers
 }
 
-// register makes the endpoints. Each wants one category, and so is told alone.
+// register makes the endpoints, each for one category of its own.
 func (b *bench) register(ctx context.Context) error {
 	for i := range endpoints {
 		id := uuid.New()
@@ -137,7 +137,7 @@ func (b *bench) register(ctx context.Context) error {
 // expansion returns how many rows a second two consumers write.
 func (b *bench) expansion(ctx context.Context) (perSecond float64, err error) {
 	if _, err := b.pool.Exec(ctx, `update webhook_endpoints set category_ids = '{}'`); err != nil {
-		return 0, fmt.Errorf("let all be told: %w", err)
+		return 0, fmt.Errorf("let all be sent: %w", err)
 	}
 	began := time.Now()
 	var g errgroup.Group
@@ -208,8 +208,8 @@ func client() *http.Client {
 	return webhook.NewClient(webhook.Rules{AllowHTTP: true, AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil, nil)
 }
 
-// latencies are from the commit of an event to its arrival, in milliseconds, at
-// the receivers that answer. What had not arrived at the end counts until then.
+// latencies are from the commit of an event to its arrival, in milliseconds, at the
+// receivers that answer. Events that had not arrived at the end count until then.
 type latencies struct{ p50, p99, missing float64 }
 
 // lanes measures the dispatcher while some receivers hang.

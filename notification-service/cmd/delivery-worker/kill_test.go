@@ -91,8 +91,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// A worker that is told to stop finishes what is in flight, so that nothing is
-// sent twice, and gives its lanes back.
+// A worker that is stopped finishes what is in flight, so that nothing is sent
+// twice, and gives its lanes back.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -153,7 +153,7 @@ func (c *chaos) listen(ctx context.Context, l *listener, token string, ready fun
 			ready()
 		}
 		s.Close()
-		_ = backoff.Sleep(ctx, rand.N(20*time.Millisecond)) // far less than it was told to
+		_ = backoff.Sleep(ctx, rand.N(20*time.Millisecond)) // far less than the server asked for
 	}
 }
 
@@ -193,7 +193,7 @@ func (c *chaos) killReplicas(ctx context.Context) {
 }
 
 // loseAnnouncements cuts the connections that carry announcements, one at a time.
-// What is announced until they are back is lost.
+// Announcements are lost until they are back.
 func (c *chaos) loseAnnouncements(ctx context.Context, management string) {
 	for backoff.Sleep(ctx, 200*time.Millisecond) == nil {
 		for _, name := range announcementConnections(ctx, management) {

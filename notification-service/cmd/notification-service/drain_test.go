@@ -60,7 +60,7 @@ func TestDrainOfManyClients(t *testing.T) {
 		}
 	}
 	if len(told) < min(clients, 800)/4 {
-		t.Errorf("%d clients were told only %d different times to come back", clients, len(told))
+		t.Errorf("%d clients got only %d different times to come back", clients, len(told))
 	}
 	t.Logf("%d clients were gone after %s; by second: %v", clients, time.Since(began).Round(100*time.Millisecond), perSecond)
 }

@@ -41,7 +41,7 @@ func TestFromBrokerToStream(t *testing.T) {
 }
 
 // The clients of one replica get what another commits. An announcement may get
-// lost, and PostgreSQL, which it is then read from, orders the members anew.
+// lost; PostgreSQL, which is read instead, may order the members differently.
 func TestReplicasAnnounce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, rabbittest.Vhost(t), pgtest.Notification(t).Config().ConnString())

@@ -2,9 +2,8 @@
 // dead letters, their replays, messages that wait until a time, and the worker
 // pools.
 //
-// Who may use it, and what a request may contain, is decided before by the
-// OpenAPI document. The package promises that no answer names a reporter or
-// a voter.
+// The OpenAPI document decides before who may use it, and what a request may
+// contain. The package promises that no answer names a reporter or a voter.
 package admin
 
 import (

@@ -206,7 +206,7 @@ func TestLookingAtDeadLetters(t *testing.T) {
 		Open  int
 	}]
 	c.call(http.MethodGet, "/admin/dlq/groups", "", http.StatusOK, &groups)
-	if len(groups.Items) != 1 || groups.Items[0].Open != 5 || groups.Items[0].Group != "body breaks the contract: report_title: want some text" {
+	if len(groups.Items) != 1 || groups.Items[0].Open != 5 || groups.Items[0].Group != "body breaks the contract: report_title: must be a text that is not empty" {
 		t.Errorf("groups %+v", groups.Items)
 	}
 	seen := make(map[int64]bool)

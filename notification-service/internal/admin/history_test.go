@@ -56,7 +56,7 @@ func TestPoolHistory(t *testing.T) {
 	}
 }
 
-// What is kept of the pools is what they handled, by queue.
+// The history of a pool is what it handled, by queue.
 func TestPoolFigures(t *testing.T) {
 	t.Parallel()
 	r := consumertest.New(t, pgtest.Notification(t))

@@ -144,18 +144,18 @@ func TestRegisterWebhook(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t, auth.Operator)
 	for body, want := range map[string]string{
-		`{"url":"http://hooks.example.org"}`:                                 "/url: want an address that begins with https://",
-		`{"url":"https://127.0.0.1/x"}`:                                      "/url: want the name of a host",
+		`{"url":"http://hooks.example.org"}`:                                 "/url: must be an address that begins with https://",
+		`{"url":"https://127.0.0.1/x"}`:                                      "/url: must have the name of a host",
 		`{"url":"https://hooks.example.org","event_types":["report.burnt"]}`: "/event_types/0: must be one of report.status.updated",
 		`{"url":"https://hooks.example.org","area":[1,2,3]}`:                 "/area: must be four numbers",
 		`{"url":"https://hooks.example.org","area":[10,0,5,1]}`:              "/area: must have the west before the east",
-		`{"url":"https://hooks.example.org","category_ids":[0]}`:             "/category_ids/0: want at least 1",
-		`{"url":"https://hooks.example.org","in_flight":17}`:                 "/in_flight: want at most 16",
-		`{"url":"https://hooks.example.org","order":"random"}`:               "/order: want one of report, none",
+		`{"url":"https://hooks.example.org","category_ids":[0]}`:             "/category_ids/0: must be at least 1",
+		`{"url":"https://hooks.example.org","in_flight":17}`:                 "/in_flight: must be at most 16",
+		`{"url":"https://hooks.example.org","order":"random"}`:               "/order: must be one of report, none",
 		`{"url":"https://hooks.example.org","description":"a\nb"}`:           "/description: ",
 		`{"url":"https://hooks.example.org","secret":"whsec_mine"}`:          "/secret: unknown field",
 		`{}`: "/url: missing",
-		`{"url":"https://hooks.example.org","event_types":["report.created","report.created"]}`: "/event_types: want each element once",
+		`{"url":"https://hooks.example.org","event_types":["report.created","report.created"]}`: "/event_types: must have each element only once",
 	} {
 		var p problem
 		c.ask(http.MethodPost, "/admin/webhooks", body, "", http.StatusBadRequest, &p)

@@ -218,7 +218,7 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 const bounceHeader = "X-Mail-Secret"
 
 // takeBounce handles POST /mail/bounces: the city's mail server passes on here what
-// comes to the addresses of bounces. What is no bounce is accepted and dropped: a
+// comes to the addresses of bounces. Any other message is accepted and dropped: a
 // mail server would only send it once more.
 func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Contacts == nil || s.Mail.BounceSecret == "" {
@@ -270,6 +270,6 @@ func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Referrer-Policy", "no-referrer") // the address has the token
 	h.Set("X-Robots-Tag", "noindex")
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(page) // a client that left is no fault of ours
+	_, _ = w.Write(page) // fails if the client has left
 	return nil
 }

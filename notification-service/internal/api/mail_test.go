@@ -120,7 +120,8 @@ func other(code string) string {
 }
 
 // A code has five tries and ten minutes; a reader has one a minute, and five a
-// day. Codes that others had sent to the same address end his, and he is not told.
+// day. Codes that others had sent to the same address end the reader's own, and the
+// answer does not say so.
 func TestCodesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -153,7 +154,7 @@ func TestCodesAreLimited(t *testing.T) {
 	s.do(call{method: "POST", path: "/me/contact/code", token: ann}, 202, nil)
 }
 
-// A digest is due at the reader's local time, and moves with his zone.
+// A digest is due at the reader's local time, and moves with their zone.
 func TestDigestSettings(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -187,8 +188,8 @@ func TestDigestSettings(t *testing.T) {
 	}
 }
 
-// What scans mails opens every link, and changes nothing. A mail provider's one
-// click ends the mails of its kind, without a cookie, also where one has expired.
+// Programs that scan mails open every link, which changes nothing. A mail provider's
+// one click ends the mails of its kind, without a cookie, even after one has expired.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What an official follows and wants to hear of is hers on every device.
+// An official's follows and choices are hers on every device.
 func TestFollowsAndScope(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -16,14 +16,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A ConsentStore keeps which anonymous reports readers want to be told about off the
-// page.
+// A ConsentStore keeps for which anonymous reports readers want mails and pushes.
 type ConsentStore interface {
 	SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
 }
 
-// preferenceOperations are those about what readers want to be told, by mail and on
-// their devices alike.
+// preferenceOperations are those about the kinds that readers choose for mails and
+// pushes alike.
 func (s *server) preferenceOperations() openapi.Operations {
 	operations := openapi.Operations{
 		"readPreferences": {Handler: s.readPreferences, Timeout: service.DefaultTimeout},
@@ -36,7 +35,7 @@ func (s *server) preferenceOperations() openapi.Operations {
 	return operations
 }
 
-// answerPreferences answers with what a reader is told at once.
+// answerPreferences answers with the kinds that a reader gets at once.
 func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
 	answer := Preferences{Email: mailKinds(c.Kinds)}
 	if s.Push.Devices != nil {

@@ -42,7 +42,7 @@ type device struct {
 	Created string `json:"created_at"`
 }
 
-// A browser is registered once and removed by its owner alone; nobody is told the
+// A browser is registered once and removed by its owner alone. No answer has the
 // address that is sent to, and none is taken that leads elsewhere.
 func TestDevices(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestDevices(t *testing.T) {
 	s.do(call{method: "POST", path: "/me/push", token: ann, body: subscription(endpoint)}, 409, nil)
 }
 
-// What devices are told about is a preference beside that of mails, also without an
+// The kinds that are pushed are a preference beside those of mails, also without an
 // address; old pages, which do not know it, leave it as it is.
 func TestPushPreferences(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestPushPreferences(t *testing.T) {
 }
 
 // Where nothing is pushed there are no devices; where no mails are sent, devices
-// can be told of anonymous reports all the same.
+// can get pushes about anonymous reports all the same.
 func TestWithoutPushOrMail(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

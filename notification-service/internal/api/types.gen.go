@@ -924,12 +924,12 @@ type Preferences struct {
 	// Email The types of notifications that one is mailed at once.
 	Email []MailKind `json:"email"`
 
-	// Push The types of notifications that one's devices are told about at once; an
-	// answer without it says none. Of an anonymous report, only if one asked for it
-	// when one filed it.
+	// Push The types of notifications that are pushed to one's devices at once; an
+	// answer without it says none. An anonymous report is among them only if one asked
+	// for it on filing it.
 	Push []MailKind `json:"push,omitempty,omitzero"`
 
-	// QuietHours When one is told nothing at once, in the zone of one's contact; it may pass
+	// QuietHours When nothing comes at once, in the zone of one's contact; it may pass
 	// midnight.
 	QuietHours QuietHours `json:"quiet_hours,omitempty,omitzero"`
 }
@@ -964,7 +964,7 @@ type QueueCopies struct {
 	Online []string `json:"online"`
 }
 
-// QuietHours When one is told nothing at once, in the zone of one's contact; it may pass
+// QuietHours When nothing comes at once, in the zone of one's contact; it may pass
 // midnight.
 type QuietHours struct {
 	// From Examples: 07:00

@@ -74,8 +74,8 @@ func (b *Bus) receive(ctx context.Context, conn *amqp.Connection) error {
 	if err != nil {
 		return err
 	}
-	// From here on a loss shows in the numbers. What was announced before this
-	// moment is in the database.
+	// From here on a loss shows in the numbers. Notifications announced before this
+	// moment are in the database.
 	b.hub.Compare()
 	for {
 		select {
@@ -158,8 +158,8 @@ func (b *Bus) onDelivery(d amqp.Delivery) {
 	b.hub.Deliver(a.batch, a.committedAt)
 }
 
-// onProgress passes on how far the worker is with a photo. What cannot be read is
-// left out: the verdict comes another way.
+// onProgress passes on how far the worker is with a photo. A message that cannot be
+// read is left out: the verdict comes another way.
 func (b *Bus) onProgress(d amqp.Delivery) {
 	p, err := event.DecodePhotoProgress(d.Body)
 	var uploader string

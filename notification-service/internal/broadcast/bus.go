@@ -4,9 +4,9 @@
 //
 // An announcement may get lost: nothing is confirmed or stored, a full queue
 // drops, and a broken connection loses what it carried. The numbers of the
-// notifications reveal the loss, and the database repairs it. What the package
-// does promise is that announcing never blocks, and that the broker's queues do
-// not show whom a notification is for.
+// notifications reveal the loss, and the database repairs it. The package does
+// promise that announcing never blocks, and that the broker's queues do not show
+// whom a notification is for.
 package broadcast
 
 import (

@@ -99,7 +99,7 @@ func batchFor(user string, seq int64) notification.Batch {
 	}
 }
 
-// What one announces, it has itself at once, and the other soon; each once.
+// A replica has its own announcement at once, and the other soon; each once.
 func TestAnnounce(t *testing.T) {
 	t.Parallel()
 	url, keys := rabbittest.Vhost(t), newKeys(t)
@@ -159,9 +159,8 @@ func TestQueuesHideRecipients(t *testing.T) {
 	}
 }
 
-// After either connection was lost, every replica compares, and receives what
-// is announced from then on. What was announced meanwhile may be lost: that is
-// what the comparison is for.
+// After either connection was lost, every replica compares, and receives later
+// announcements. Those in between may be lost: the comparison makes up for it.
 func TestCompareAfterConnectionLost(t *testing.T) {
 	t.Parallel()
 	broker, keys := rabbittest.StartServer(t), newKeys(t)
@@ -207,8 +206,8 @@ func TestUnreadableAnnouncement(t *testing.T) {
 	}
 }
 
-// What the photo worker tells of a photo reaches every replica, for its uploader.
-// What is sealed for another photo, or is no progress at all, reaches nobody.
+// A photo's progress, as the photo worker announces it, reaches every replica, for
+// its uploader. A message sealed for another photo, or without progress, reaches nobody.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	url, keys := rabbittest.Vhost(t), newKeys(t)

@@ -66,7 +66,7 @@ func open(body []byte, keys *event.Keyring) (a announcement, compare bool, err e
 		}
 		parts := strings.SplitN(place, ".", 3)
 		if len(parts) != 3 {
-			return announcement{}, false, fmt.Errorf("read announcement: place has %d parts, want 3", len(parts))
+			return announcement{}, false, fmt.Errorf("read announcement: place has %d parts, must have 3", len(parts))
 		}
 		seq, err := strconv.ParseInt(parts[1], 10, 64)
 		if err != nil {

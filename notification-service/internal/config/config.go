@@ -19,7 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// A Config is what notification-service is told from outside.
+// A Config is the environment of notification-service.
 type Config struct {
 	Address
 	config.Service

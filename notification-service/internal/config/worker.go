@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// A Worker is what delivery-worker is told from outside.
+// A Worker is the environment of delivery-worker.
 type Worker struct {
 	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3014"`
 	config.Service

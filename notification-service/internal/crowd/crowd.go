@@ -1,12 +1,12 @@
 // Package crowd keeps what operators read about people from telling anything
 // about one of them.
 //
-// An operator may vote like anybody. Whoever votes on an anonymous report and
-// finds a figure that then changes for one mail host, one push service or one
-// replica has found the reporter there, and whoever votes on a public report of
-// each suspect before knows who it is. Rounding alone does not help: with mails
-// to addresses of their own an attacker brings the figure to a boundary, and then
-// sees whether one more crosses it.
+// An operator may vote like anybody. An operator who votes on an anonymous report
+// and finds a figure that then changes for one mail host, one push service or one
+// replica has found the reporter there; votes on a public report of each suspect
+// before show who it is. Rounding alone does not help: with mails to addresses of
+// their own an attacker brings the figure to a boundary, and then sees whether one
+// more crosses it.
 //
 // So a figure counts people and not deliveries, fewer than Size of them are not
 // shown, and the boundaries between what is shown lie where nobody can know:
@@ -78,8 +78,8 @@ type group struct {
 }
 
 // Add adds an event of a kind that a person had, and returns how many events of
-// that kind may be told now: usually none, and otherwise a multiple of Size. What
-// is left over waits for the next time.
+// that kind may be shown now: usually none, and otherwise a multiple of Size. The
+// rest waits for the next time.
 func (g *Gate) Add(kind, person string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -123,6 +123,6 @@ func TestGate(t *testing.T) {
 		}
 	}
 	if told > total || told <= total-crowd.Size {
-		t.Errorf("%d of %d events are told", told, total)
+		t.Errorf("%d of %d events are shown", told, total)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	// relayPause is after which time a mail is tried again that the city's mail
-	// server did not let in. Meanwhile nothing else is claimed, see Sender.Lanes.
+	// server did not accept. Until then nothing else is claimed, see Sender.Lanes.
 	relayPause = 30 * time.Second
 	// uncertainPause is how long a server has to notice that it has a mail before
 	// it gets the same one again: most drop it then by its Message-ID.
@@ -48,8 +48,8 @@ const (
 //	5.1.x, 5.2.1, 550, 551, 553 to RCPT refused, and the address takes nothing any more
 //	other 5xx                           refused
 //
-// Whether a failure lasts is told by its code (RFC 5321 section 4.2.1, RFC 3463)
-// and by what it answers. The text, which may quote the address, goes nowhere.
+// The code (RFC 5321 section 4.2.1, RFC 3463) and the command that it answers decide
+// whether a failure lasts. The text, which may quote the address, goes nowhere.
 func answerOf(ctx context.Context, err error, d *ledger.Delivery) (a ledger.Answer, hard bool) {
 	if err == nil {
 		return ledger.Answer{Verdict: ledger.Delivered, Class: "2xx", Status: 250}, false
@@ -113,7 +113,7 @@ func broken(ctx context.Context, a ledger.Answer, reason gomail.SendErrReason, d
 	return a
 }
 
-// told names what went wrong for operators, without a word of the server's.
+// told names the failure for operators, without a word of the server's.
 func told(code int, enhanced string, reason gomail.SendErrReason) string {
 	at := map[gomail.SendErrReason]string{
 		gomail.ErrSMTPMailFrom: "MAIL FROM", gomail.ErrSMTPRcptTo: "RCPT TO", gomail.ErrSMTPData: "DATA",

@@ -15,8 +15,8 @@ import (
 	"github.com/emersion/go-message/textproto"
 )
 
-// MaxBounce is how much of a bounce is read. What is asked for are the headers of
-// our mail; some servers send back all of it.
+// MaxBounce is how much of a bounce is read. Only the headers of our mail are needed;
+// some servers send back all of it.
 const MaxBounce = 64 << 10
 
 // complaint stands in place of a code for a reader who called our mail spam.
@@ -39,8 +39,8 @@ type Bounce struct {
 // Complaint reports whether the reader called the mail spam.
 func (b Bounce) Complaint() bool { return b.Code == complaint }
 
-// ErrNoBounce says that a message is no bounce of ours: an answer of somebody who
-// is on holiday, a notice that a mail is late, or one that was made up.
+// ErrNoBounce says that a message is not a bounce of ours: an automatic answer of
+// somebody on holiday, a notice that a mail is late, or a forgery.
 var ErrNoBounce = errors.New("not a bounce of a mail of ours")
 
 var (
@@ -56,10 +56,10 @@ var (
 
 // ParseBounce reads a message that came to the address of bounces: a delivery
 // status notification (RFC 3464) or a complaint (RFC 5965). The error is
-// ErrNoBounce, or says that it is no message at all.
+// ErrNoBounce, or says that it is not a message at all.
 //
-// Who sends a bounce is nobody whom to believe. But the token in it cannot be made
-// up, and was only in the mail.
+// The sender of a bounce cannot be trusted. But the token in it cannot be made up,
+// and was only in the mail.
 func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 	mail, err := io.ReadAll(io.LimitReader(raw, MaxBounce))
 	if err != nil {
@@ -93,7 +93,7 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 			continue // it is late, or has arrived; or these are the fields about the mail
 		}
 		b.Code = cmp.Or(statusPattern.FindString(recipient.Get("Status")), undefinedStatus)
-		if b.Code == undefinedStatus { // as Exim says of everything; what it was told is behind that
+		if b.Code == undefinedStatus { // as Exim says of everything; the remote server's answer is behind that
 			if told := diagnosticPattern.FindStringSubmatch(recipient.Get("Diagnostic-Code")); told != nil {
 				b.Code = told[1]
 			}

@@ -163,7 +163,7 @@ func TestParseBounceAsServersWrite(t *testing.T) {
 	}
 }
 
-// What is done for a mail grows with its size alone, whatever is in it: a mail of
+// The work for a mail grows with its size alone, whatever is in it: a mail of
 // twice as many parts or lines costs twice as much.
 func TestParseBounceCost(t *testing.T) {
 	keys := testKeys(t)

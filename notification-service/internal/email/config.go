@@ -112,7 +112,7 @@ func (c *Config) Validate() []config.Fault {
 	public, err := url.Parse(c.PublicURL)
 	faults.Check(err == nil && (public.Scheme == "https" || public.Scheme == "http") && public.Host != "" && public.User == nil &&
 		strings.Trim(public.Path, "/") == "" && public.RawQuery == "" && public.Fragment == "",
-		"PUBLIC_URL", "where the page is, such as https://city.example.org")
+		"PUBLIC_URL", "the address of the page, such as https://city.example.org")
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	if c.MailDKIMKey != "" {
 		c.Signer, err = gomail.PrivKeyFromPEM([]byte(c.MailDKIMKey))
@@ -186,8 +186,8 @@ func (c *Config) Ledger() ledger.Config {
 	}
 }
 
-// An Intake is what notification-service, which sends no mail, is told: the
-// addresses of readers and their bounces are taken there. Without MAIL_FROM
+// An Intake is the part of the configuration for notification-service, which sends
+// no mail: it takes the addresses of readers and their bounces. Without MAIL_FROM
 // readers are not asked for any.
 type Intake struct {
 	MailFrom     string `env:"MAIL_FROM" example:"CityConnect <no-reply@city.example.org>"`

@@ -25,8 +25,7 @@ const (
 // DefaultDigestAt is the time of who has chosen none.
 const DefaultDigestAt schedule.Clock = 7 * 60
 
-// DigestSettings say when a reader wants to be sent what is new, by the clock of
-// his zone.
+// DigestSettings say when a reader is sent a digest, by the clock of their zone.
 type DigestSettings struct {
 	Frequency Frequency
 	Weekday   time.Weekday   // of a weekly one
@@ -80,8 +79,8 @@ type DigestStore interface {
 // DigestJobs returns the jobs that claim due digests. Each step is one transaction:
 // the mail and the numbers that it is about are written with the next date, so
 // that none is claimed twice and none is left out. Over the spread the mails of one
-// moment are sent: who asked for seven o'clock gets his between then and half
-// past, so that the mail server is not given the whole city in one second.
+// moment are sent: a digest at seven o'clock is sent between then and half past, so
+// that the mail server is not given the whole city in one second.
 func DigestJobs(store DigestStore, spread time.Duration) []schedule.Job {
 	return []schedule.Job{digestJob("digests_even", Even, store, spread), digestJob("digests_odd", Odd, store, spread)}
 }

@@ -3,15 +3,15 @@
 //
 // It promises:
 //
-//   - Nobody is written to who did not ask for it, and prove that the address
-//     is his: by typing a code into the page, where he is signed in. A link
-//     would be opened by what scans mails on the way.
+//   - Mail is sent only to addresses whose owner asked for it and proved to own
+//     the address, by typing a code into the page while signed in. A link would
+//     be opened by programs that scan mails on the way.
 //   - A mail is not lost, and not sent twice, as far as SMTP lets us: every
 //     try has the same Message-ID, and what may have arrived is tried once
 //     more.
-//   - Who has read it on the page is not written to. What a mail says is read
-//     when it is sent.
-//   - Of an anonymous report no mail says more than that there is news: mails
+//   - A notification that was read on the page is not mailed. The data of a mail are
+//     read when it is sent.
+//   - A mail about an anonymous report says no more than that there is news: mails
 //     pass providers, employers and families.
 //   - No request by GET changes anything.
 package email
@@ -49,9 +49,9 @@ const (
 	EndpointDisabled = "endpoint"
 )
 
-// The targets of notices, which are no contacts: mailboxes of the city, which the
-// environment names. Who is an official is told by tokens and not kept here, so
-// that one who is none any more is not written to either.
+// The targets of notices, which are mailboxes of the city instead of contacts; the
+// environment names them. Roles live in tokens and are not stored here, so former
+// officials could not be removed from a list of recipients.
 const (
 	Officials = "officials"
 	Operators = "operators"
@@ -68,8 +68,8 @@ var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKe
 
 // Times that no operator needs to change.
 const (
-	// Lifetime is for how long a mail about a notification is tried: what is
-	// older is no news.
+	// Lifetime is for how long a mail about a notification is tried: later it would
+	// not be news.
 	Lifetime = 48 * time.Hour
 	// CodeLifetime is for how long a code proves an address.
 	CodeLifetime = 10 * time.Minute
@@ -99,7 +99,7 @@ const (
 	Unverified State = "unverified" // only codes are sent
 	Active     State = "active"
 	Bounced    State = "bounced"    // the address takes nothing any more
-	Complained State = "complained" // the reader told his provider that our mails are spam
+	Complained State = "complained" // the reader told their provider that our mails are spam
 )
 
 // A Contact is where a reader wants to be written to.
@@ -171,7 +171,7 @@ type Draft struct {
 // reason not to send what waits, beside those of package ledger.
 var ErrNoContact = errors.New("there is no such contact any more")
 
-// Failures that a client may be told about.
+// Failures that a client may see.
 var (
 	// ErrNoAddress says that the reader has given no address.
 	ErrNoAddress = fault.New(fault.NotFound, "you have given no address")

@@ -74,7 +74,7 @@ func TestOverdueNotice(t *testing.T) {
 }
 
 // Operators are mailed that an endpoint is disabled, unless one of them has enabled
-// it meanwhile. What its URL has behind the host stays here.
+// it since. The part of its URL behind the host stays here.
 func TestDisabledEndpointNotice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxPerConnection is after how many mails a connection is made anew: servers
+	// maxPerConnection is after how many mails a connection is replaced: servers
 	// have such limits, and answer 421 beyond them.
 	maxPerConnection = 100
 	// maxIdle is for how long a connection is kept without a mail. Servers wait

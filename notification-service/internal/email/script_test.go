@@ -26,16 +26,16 @@ func TestServerByScript(t *testing.T) {
 		does deed
 		dead []string // the points at which it ends a mail
 	}{
-		"drops the connection":          {does: deed{drop: true}},
-		"keeps it, and drops":           {does: deed{drop: true, keep: true}},
-		"says nothing any more":         {does: deed{silent: true}},
-		"keeps it, and says nothing":    {does: deed{silent: true, keep: true}},
-		"is slow":                       {does: deed{pause: 50 * time.Millisecond}},
-		"closes the service":            {does: deed{answer: "421 4.3.2 closing"}},
-		"defers":                        {does: deed{answer: "450 4.2.0 later"}},
-		"has a failure of its own":      {does: deed{answer: "451 4.3.0 local error"}},
-		"refuses":                       {does: deed{answer: "554 no"}, dead: []string{"RCPT", "DATA", "end"}},
-		"says what is no answer at all": {does: deed{answer: "hello"}},
+		"drops the connection":              {does: deed{drop: true}},
+		"keeps it, and drops":               {does: deed{drop: true, keep: true}},
+		"says nothing any more":             {does: deed{silent: true}},
+		"keeps it, and says nothing":        {does: deed{silent: true, keep: true}},
+		"is slow":                           {does: deed{pause: 50 * time.Millisecond}},
+		"closes the service":                {does: deed{answer: "421 4.3.2 closing"}},
+		"defers":                            {does: deed{answer: "450 4.2.0 later"}},
+		"has a failure of its own":          {does: deed{answer: "451 4.3.0 local error"}},
+		"refuses":                           {does: deed{answer: "554 no"}, dead: []string{"RCPT", "DATA", "end"}},
+		"says what is not an answer at all": {does: deed{answer: "hello"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

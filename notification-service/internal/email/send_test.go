@@ -181,8 +181,8 @@ func TestDroppedBeforeTheEnd(t *testing.T) {
 			w.contact("ann", "ann@example.org", event.StatusUpdatedKey)
 			drops := 2
 			if at == "TEXT" {
-				// The text is short: it is sent, final dot included, before the sender
-				// hears of it, so that he cannot tell. He tries that once more.
+				// The text is short: all of it is sent, final dot included, before the
+				// sender notices. It cannot know, and tries once more.
 				drops = 1
 			}
 			w.server.script(func(where, _ string, n int) action { return action{drop: where == at && n < drops} })
@@ -280,8 +280,8 @@ func TestHostThatDefers(t *testing.T) {
 	}
 }
 
-// Who has read it on the page, does not want it any more, or has removed his
-// address is not written to; in his quiet hours it waits.
+// A reader who has read it on the page, has turned it off or has removed the address
+// gets no mail; during quiet hours it waits.
 func TestWhatIsNotSent(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]string{
@@ -321,9 +321,8 @@ func TestWhatIsNotSent(t *testing.T) {
 	})
 }
 
-// Nobody is mailed about an anonymous report who did not choose so. Whoever did is
-// told that there is news, and nothing of the report or of him leaves the
-// database: not in the envelope, a header, the text, the ledger or the log.
+// Only reporters who chose so are mailed about an anonymous report. Their mail says
+// that there is news, and nothing of the report or its reporter leaves the database: not in the envelope, a header, the text, the ledger or the log.
 func TestAnonymousReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -368,7 +367,7 @@ func TestAnonymousReport(t *testing.T) {
 	w.verify(mail.data)
 }
 
-// Who follows a report is mailed about its new status, too; not about that of an
+// A follower of a report is mailed about its new status, too; not about that of an
 // anonymous one, which no mail may name.
 func TestFollowers(t *testing.T) {
 	t.Parallel()
@@ -670,7 +669,7 @@ func (w *world) startMeasured(reg prometheus.Registerer) (stop func()) {
 	return stop
 }
 
-// contact gives the user an address that is proven, and what he wants.
+// contact gives the user a proven address and the kinds of mail that they chose.
 func (w *world) contact(user, address string, kinds ...event.Key) {
 	w.t.Helper()
 	reader := notification.Reader{UserID: user}
@@ -686,7 +685,7 @@ func (w *world) contact(user, address string, kinds ...event.Key) {
 	w.exec(`update contacts set state = 'active', kinds = $2 where id = $1`, c.ID, wanted)
 }
 
-// status tells the user of a new status of a report of his.
+// status applies a new status of a report of the user's.
 func (w *world) status(user, title string, public bool) uuid.UUID {
 	w.t.Helper()
 	report := uuid.New()
@@ -807,7 +806,7 @@ type mailServer struct {
 	socket net.Listener
 	addr   *net.TCPAddr
 
-	tls      *tls.Config // nil is no encryption
+	tls      *tls.Config // nil means without encryption
 	implicit bool        // from the first byte
 }
 

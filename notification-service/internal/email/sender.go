@@ -111,7 +111,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	if err != nil { // it was checked when it was given; lists of zones change
 		zone = time.UTC
 	}
-	if d.Kind != Code && d.Kind != Digest { // he waits for the one, and has chosen the hour of the other
+	if d.Kind != Code && d.Kind != Digest { // the reader waits for the one, and has chosen the hour of the other
 		if quiet := draft.Contact.Quiet.Until(draft.Now.In(zone)); quiet > 0 {
 			return ledger.Answer{Verdict: ledger.Unsent, After: quiet, Class: "quiet_hours"}
 		}

@@ -57,8 +57,8 @@ func (t *mailText) add(item wording.Item) error {
 	return err
 }
 
-// addNotice adds what officials or operators are told: a line for each category,
-// or the endpoint.
+// addNotice adds the notice to officials or operators: a line for each category, or
+// the endpoint.
 func (t *mailText) addNotice(n *Notice) error {
 	t.Endpoint, t.Reason = n.Endpoint, n.Reason
 	for _, c := range n.Overdue {

@@ -37,13 +37,13 @@ const (
 	timeout   = 3 * time.Second
 	maxAnswer = 256 << 10 // bytes
 	maxText   = 200       // letters of a name that are passed on
-	// Places seldom change their names. What was found is kept for kept, in at
-	// most maxCached answers of about a kilobyte.
+	// Places seldom change their names. Answers are kept for kept, at most maxCached
+	// of them, of about a kilobyte each.
 	kept      = 24 * time.Hour
 	maxCached = 2000
 	// MaxFound is how many places a search finds.
 	MaxFound = 6
-	// exact is to how many degrees a position is told: about eleven metres.
+	// exact is to how many degrees a position is passed on: about eleven metres.
 	exact = 1e-4
 )
 
@@ -88,21 +88,22 @@ func (c Config) Validate() []config.Fault {
 // is: search for Nominatim, api for Photon.
 type Address struct{ search url.URL }
 
-// wanted is what an address has to be.
-const wanted = "want the URL of a geocoder's search, such as https://nominatim.example.org/search or https://photon.example.org/api"
+// errAddress says what an address must be. Its cause would show the address, and
+// perhaps a key in it.
+var errAddress = errors.New("must be the URL of a geocoder's search, such as https://nominatim.example.org/search or https://photon.example.org/api")
 
 // UnmarshalText reads the URL of a geocoder's search.
 func (a *Address) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil {
-		return errors.New(wanted) // the cause would show it, and perhaps a key
+		return errAddress
 	}
 	if (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.Fragment != "" {
-		return errors.New(wanted)
+		return errAddress
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	if kind := path.Base(u.Path); kind != "search" && kind != "api" {
-		return errors.New(wanted)
+		return errAddress
 	}
 	a.search = *u
 	return nil

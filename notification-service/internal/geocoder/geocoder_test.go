@@ -91,7 +91,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A position is told to about ten metres, and who asks again is answered by us.
+// A position is passed on to about ten metres, and a repeated question is answered by us.
 func TestAt(t *testing.T) {
 	t.Parallel()
 	far := newFarSide(t, says(nominatimFound))
@@ -125,7 +125,7 @@ func TestNobodyIsNamed(t *testing.T) {
 	}
 }
 
-// What cannot be used is the geocoder's failure, told without its address.
+// An unusable answer is the geocoder's failure, reported without its address.
 func TestFarSideFails(t *testing.T) {
 	t.Parallel()
 	elsewhere := newFarSide(t, says(photonFound))
@@ -188,7 +188,7 @@ func TestLimits(t *testing.T) {
 	}
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left was told %v", err)
+		t.Errorf("the client that left got %v", err)
 	}
 	var all sync.WaitGroup
 	for range 20 {

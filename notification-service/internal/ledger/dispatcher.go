@@ -67,7 +67,7 @@ type Dispatcher struct {
 	passes   chan pass
 	records  chan record
 
-	// What follows is Run's alone.
+	// The fields below are Run's alone.
 	lanes      map[string]*lane    // that this worker leases
 	candidates map[string]struct{} // lanes to lease: something is due there
 	ready      []*lane             // that have something to send, the longest waiting first

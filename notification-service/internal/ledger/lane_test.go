@@ -153,7 +153,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// What is written down is what another worker goes on with.
+// Another worker goes on with the state that was written down.
 func TestLaneGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

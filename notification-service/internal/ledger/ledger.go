@@ -171,7 +171,7 @@ type LaneState struct {
 	Name     string
 	Rate     float64
 	Failures int
-	Failing  bool          // the last attempt was no success
+	Failing  bool          // the last attempt failed
 	OpenFor  time.Duration // 0 closes the circuit
 	// Succeeded and Failed say what happened since the last time.
 	Succeeded, Failed bool

@@ -10,10 +10,10 @@ import (
 // metrics are those of a channel. No label tells a lane: there are as many as
 // there are targets, and their names are the operators'.
 //
-// Of a channel whose targets are people, attempts and ends are counted in crowds,
-// and nothing else is exported: two mails at the same moment lease one lane if
-// both go to the same host, and two otherwise, and only the worker that leases
-// the lane changes its figures.
+// A channel whose targets are people counts attempts and ends in crowds, and exports
+// nothing else: two mails at the same moment lease one lane if both go to the same
+// host, and two otherwise, and only the worker that leases the lane changes its
+// figures.
 type metrics struct {
 	personal            bool
 	attemptsOf, endedOf *crowd.Counter // of people

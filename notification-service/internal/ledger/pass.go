@@ -121,7 +121,7 @@ func (d *Dispatcher) share() {
 	}
 }
 
-// pass does what p asks for. What it did before an error stays in p.
+// pass does the steps that p asks for. Results from before an error stay in p.
 func (d *Dispatcher) pass(ctx context.Context, p *pass) (err error) {
 	channel := d.channel.Name()
 	p.until = time.Now().Add(leaseTime - d.config.Timeout) // what leaves by then has ended when the lease does

@@ -21,7 +21,7 @@ const (
 	page = "notification-service/internal/web/app/src"
 )
 
-// Whoever adds an event finds here every other place that has to know it. Its
+// A developer who adds an event finds here every other place that has to know it. Its
 // queue, its retries and its dead letters come by themselves.
 func TestEventIsKnownEverywhere(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func isList(types any, name string) bool {
 	return slices.Contains(list, any(name))
 }
 
-// checkDescription makes sure that readers are told what happened, to which
-// report, and when.
+// checkDescription makes sure that readers can see what happened, to which report,
+// and when.
 func checkDescription(t *testing.T, key event.Key, properties map[string]property) {
 	t.Helper()
 	body := encode(t, sample(properties))
@@ -158,8 +158,7 @@ func checkMask(t *testing.T, file string, properties map[string]property) {
 			t.Errorf("platform/deadletter/mask.go: hides %s, which names nobody", name)
 		}
 	}
-	// Of a body that is not JSON the names of fields and the values of closed sets are
-	// shown.
+	// A body that is not JSON shows the names of fields and the values of closed sets.
 	for name, p := range properties {
 		for _, word := range append(slices.Clone(p.Enum), name) {
 			if masked := string(deadletter.MaskBody([]byte("{" + word))); masked != `"{`+word+`"` {

@@ -8,7 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// ErrCursor says that a text is no Cursor, or one of other streams.
+// ErrCursor says that a text is not a Cursor, or is one of other streams.
 var ErrCursor = fault.New(fault.Invalid, "not a cursor of your streams; begin again without one")
 
 // A Position is a place in a stream: after the notification with that number.
@@ -45,16 +45,16 @@ const maxEpoch = 8
 func ParseCursor(s string) (Cursor, error) {
 	parts := strings.Split(s, ".")
 	if parts[0] != "v1" || (len(parts) != 3 && len(parts) != 5) {
-		return nil, fmt.Errorf("%w: want v1.<epoch>.<number>", ErrCursor)
+		return nil, fmt.Errorf("%w: must be v1.<epoch>.<number>", ErrCursor)
 	}
 	c := make(Cursor, 0, 2)
 	for i := 1; i < len(parts); i += 2 {
 		seq, err := strconv.ParseInt(parts[i+1], 10, 64)
 		if err != nil || strconv.FormatInt(seq, 10) != parts[i+1] || seq < 0 {
-			return nil, fmt.Errorf("%w: want a number from 0 on", ErrCursor)
+			return nil, fmt.Errorf("%w: must have a number from 0 on", ErrCursor)
 		}
 		if !validEpoch(parts[i]) {
-			return nil, fmt.Errorf("%w: want an epoch of up to %d letters and digits", ErrCursor, maxEpoch)
+			return nil, fmt.Errorf("%w: must have an epoch of up to %d letters and digits", ErrCursor, maxEpoch)
 		}
 		c = append(c, Position{parts[i], seq})
 	}

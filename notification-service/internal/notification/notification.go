@@ -15,7 +15,7 @@ import (
 // A Stream names a sequence of notifications with one kind of reader.
 type Stream string
 
-// Officials is the stream that every official reads beside his own.
+// Officials is the stream that every official reads beside their own.
 const Officials Stream = "role:official"
 
 // UserStream is the stream that only the user reads.
@@ -103,12 +103,12 @@ type Effect struct {
 // Of returns the effect of m. The recipient is the user who filed the report,
 // or empty when the message carried none.
 //
-// The reporter gets votes and status changes, but not the report that he has
-// just filed himself; the officials get that, and what is overdue. Who follows the
-// report gets status changes as well, which the store adds: it knows who that is.
-// The public feed gets everything but what is overdue, photos that are not shown:
-// that there was one is for its uploader alone; and what is done to a report while
-// it is hidden. Why a report is hidden is for its reporter alone.
+// The reporter gets votes and status changes, but not the report that they have just
+// filed; the officials get that, and what is overdue. Followers of the report get
+// status changes as well, which the store adds, since it knows them. The public feed
+// gets everything but what is overdue, photos that are not shown, which concern their
+// uploader alone, and what is done to a report while it is hidden. Why a report is
+// hidden is for its reporter alone.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{

@@ -7,7 +7,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// What is overdue is told to officials, and neither to the reporter nor to
+// Overdue reports are notified to officials, and neither to the reporter nor to
 // everybody.
 func TestOverdueIsForOfficials(t *testing.T) {
 	t.Parallel()

@@ -31,13 +31,13 @@ var ErrNotFound = fault.New(fault.NotFound, "no such notification")
 // A Reader is a user who reads notifications.
 type Reader struct {
 	UserID   string
-	Official bool // reads the officials' stream beside his own
+	Official bool // reads the officials' stream beside their own
 }
 
-// Own is the stream of this reader alone. His marks are kept under it.
+// Own is the stream of this reader alone. The read marks are kept under it.
 func (r Reader) Own() Stream { return UserStream(r.UserID) }
 
-// Streams lists the streams of the reader, his own first.
+// Streams lists the streams of the reader, their own first.
 func (r Reader) Streams() []Stream {
 	if r.Official {
 		return []Stream{r.Own(), Officials}
@@ -51,12 +51,12 @@ type Head struct {
 	Position
 }
 
-// A View is the heads of a reader's streams and how much of them he has not read.
+// A View is the heads of a reader's streams and how much of them is unread.
 type View struct {
 	Heads  []Head // in the order of Reader.Streams
 	Unread int64
-	// OnlyOwn says that the reader wants to hear of nothing but what comes in his
-	// own stream. What comes in the officials' is then neither listed nor counted.
+	// OnlyOwn says that the reader has turned off the officials' stream, whose
+	// notifications are then neither listed nor counted.
 	OnlyOwn bool
 }
 

@@ -59,8 +59,8 @@ func (n *Notifier) Read(m consumer.Message) (*notification.Effect, error) {
 }
 
 // recipient opens the sealed recipient, which report-service adds to every
-// message. Whoever is named in the body is not believed: everyone with rights at
-// the broker can write a body.
+// message. A name in the body is not trusted: everyone with rights at the broker
+// can write a body.
 func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, error) {
 	var sealed string
 	switch header := headers[event.RecipientHeader].(type) {

@@ -40,8 +40,8 @@ func vote(headers amqp.Table, report uuid.UUID) consumer.Message {
 	}}
 }
 
-// Who is told is sealed in a header, and in no other place: without it a
-// message is refused for good.
+// The recipient is sealed in a header, and nowhere else: without it a message is
+// refused permanently.
 func TestReadWantsARecipient(t *testing.T) {
 	t.Parallel()
 	keyring := newKeyring(t)
@@ -75,7 +75,7 @@ func TestReadWantsARecipient(t *testing.T) {
 	}
 }
 
-// What is committed is announced, and what had its effect before is not.
+// Committed notifications are announced; a message that had its effect before is not.
 func TestApplyAnnouncesOnce(t *testing.T) {
 	t.Parallel()
 	keyring, heard := newKeyring(t), new(announced)

@@ -31,7 +31,7 @@ func TestApplyNumbersEachStream(t *testing.T) {
 		t.Errorf("the second batch got the numbers %v, want %v", got, want)
 	}
 
-	// What Apply returns is what the database has.
+	// Apply returns what the database has.
 	stored, err := store.Streams.Since(t.Context(), []notification.Head{{Stream: own, Position: notification.Position{Seq: 3}}}, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -250,8 +250,8 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 	return s.Get(ctx, reader)
 }
 
-// SetConsent keeps whether reader wants to be told off the page about a report that
-// they filed anonymously.
+// SetConsent keeps whether reader wants mails and pushes about a report that they
+// filed anonymously.
 func (s *Contacts) SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err

@@ -141,7 +141,7 @@ func (s *Deliveries) AddTest(ctx context.Context, actor string, endpoint uuid.UU
 
 // missedSQL finds events of a time that an endpoint was never sent. Each is
 // kept by the notification that it brought about, whose id begins with the
-// time. What a filter asks for and the event does not say is no match.
+// time. An event without a value that a filter asks for does not match.
 const missedSQL = `
 select message_id, data from (
   select distinct on (message_id) id, message_id, data from notifications n
@@ -167,7 +167,7 @@ func (s *Deliveries) Recover(ctx context.Context, actor string, id uuid.UUID, wi
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}
-		// What is read must not be written once officials have taken its words: see
+		// Data read here must not be written once officials have taken its words: see
 		// moderate.
 		if _, err := tx.Exec(ctx, `lock table moderated_reports in row share mode`); err != nil {
 			return fmt.Errorf("lock moderated reports: %w", err)

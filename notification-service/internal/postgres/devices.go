@@ -98,7 +98,7 @@ func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.De
 		kept, added = inserted[0], true
 		_, err = tx.Exec(ctx, `insert into push_preferences (stream_id, kinds) values ($1, $2) on conflict do nothing`, stream, push.DefaultKinds)
 		if err != nil {
-			return fmt.Errorf("keep what devices are told about: %w", err)
+			return fmt.Errorf("keep the kinds of pushes: %w", err)
 		}
 		return nil
 	})
@@ -116,18 +116,18 @@ func (s *Devices) Remove(ctx context.Context, reader notification.Reader, id uui
 	return nil
 }
 
-// Kinds returns what reader's devices are told about.
+// Kinds returns the kinds that are pushed to reader's devices.
 func (s *Devices) Kinds(ctx context.Context, reader notification.Reader) ([]string, error) {
 	var kinds []string
 	err := s.pool.QueryRow(ctx, `
 		select w.kinds from push_preferences w join streams s on s.id = w.stream_id where s.name = $1`, reader.Own()).Scan(&kinds)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("read what devices are told about: %w", err)
+		return nil, fmt.Errorf("read the kinds of pushes: %w", err)
 	}
 	return kinds, nil
 }
 
-// SetKinds keeps what reader's devices are told about.
+// SetKinds keeps the kinds that are pushed to reader's devices.
 func (s *Devices) SetKinds(ctx context.Context, reader notification.Reader, kinds []string) error {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
@@ -136,7 +136,7 @@ func (s *Devices) SetKinds(ctx context.Context, reader notification.Reader, kind
 		insert into push_preferences (stream_id, kinds) select id, $2 from streams where name = $1
 		on conflict (stream_id) do update set kinds = excluded.kinds`, reader.Own(), kinds)
 	if err != nil {
-		return fmt.Errorf("keep what devices are told about: %w", err)
+		return fmt.Errorf("keep the kinds of pushes: %w", err)
 	}
 	return nil
 }

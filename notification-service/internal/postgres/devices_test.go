@@ -97,7 +97,7 @@ func TestPushRows(t *testing.T) {
 	}
 }
 
-// Who is erased has no device any more, and nothing waits for one.
+// After an erasure the person has no device, and nothing waits for one.
 func TestErasureOfDevices(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t, postgres.Options{Push: true})
@@ -141,7 +141,7 @@ func TestConsentStaysForDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(t, pool, `select count(*) from mail_consents join streams s on s.id = stream_id where s.name = $1`, ann.Own()); n != 1 {
-		t.Error("ann's device is told nothing of her anonymous report any more")
+		t.Error("ann's device no longer gets pushes about her anonymous report")
 	}
 	if n := count(t, pool, `select count(*) from mail_consents`); n != 1 {
 		t.Errorf("%d consents are left, want ann's", n)

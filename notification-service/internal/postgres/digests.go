@@ -112,9 +112,9 @@ func (s *Digests) Count(ctx context.Context, tx pgx.Tx, half email.Half) (n int6
 
 // Claim writes a delivery for up to limit due digests of a half that are not
 // empty, each due at a moment of its own within spread, and sets when the next ones are.
-// What a digest is about are the numbers above those of the one before, up to the
-// head of the stream: they have no gaps and are in the order of the commits, so
-// that none is left out and none comes twice. It returns how many it claimed.
+// A digest is about the numbers above those of the one before, up to the head of
+// the stream: they have no gaps and are in the order of the commits, so that none is
+// left out and none comes twice. It returns how many it claimed.
 func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit int, spread time.Duration) (claimed int, err error) {
 	rows, err := tx.Query(ctx, `
 		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),

@@ -44,7 +44,7 @@ type applyArgs struct {
 }
 
 // newApplyArgs adds to the drafts of the batch one for each follower of a report
-// whose status changes. Whoever is told already is told once.
+// whose status changes. A follower who gets a draft already gets no second one.
 func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
 	n := len(batch) // most messages have one draft
 	a := &applyArgs{
@@ -108,7 +108,7 @@ func (a *applyArgs) applied(batch []Message, numbers []number) Applied {
 	}}
 	for _, m := range batch {
 		effect := m.Value
-		// Also of a message that was seen: the process that saw it may have died
+		// Also for a message that was seen: the process that saw it may have died
 		// before it told the others.
 		if effect.Moderated != nil {
 			result.Batch.Moderated = append(result.Batch.Moderated, notification.Moderation{

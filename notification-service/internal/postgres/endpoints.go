@@ -131,7 +131,7 @@ func (s *Endpoints) Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UU
 func (s *Endpoints) Create(ctx context.Context, actor string, e *webhook.Endpoint) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two at the same time may both be the last one: the limit guards the
-		// expansion of events, and is no promise.
+		// expansion of events, and promises nothing.
 		var n int
 		if err := tx.QueryRow(ctx, `select count(*) from webhook_endpoints`).Scan(&n); err != nil {
 			return fmt.Errorf("count webhooks: %w", err)
@@ -229,7 +229,7 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 }
 
 // moveDeliveries brings all deliveries to an endpoint that are in one state to
-// another. What waits again is due at once, and has a lifetime from now.
+// another. Deliveries that wait again are due at once, and have a lifetime from now.
 func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from, to string) (int64, error) {
 	tag, err := tx.Exec(ctx, `
 		update deliveries set state = $3,
@@ -277,7 +277,7 @@ func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, send
 		if err != nil {
 			return fmt.Errorf("enable webhook: %w", err)
 		}
-		// What failed before was another time: the next failure is the first one.
+		// Earlier failures belong to the time before: the next failure is the first one.
 		_, err = tx.Exec(ctx, `
 			update lanes set failures = 0, failing_since = null, open_until = null where channel = 'webhook' and lane = $1`, id.String())
 		if err != nil {

@@ -122,7 +122,7 @@ func jsonText(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Of two operators who change what they saw, the slower one is told.
+// When two operators change the same version, the slower one is refused.
 func TestWebhookChangesAtItsVersion(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
@@ -203,8 +203,8 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 	}
 }
 
-// What a disabled endpoint is to have is kept for it; nothing is lost unless an
-// operator says so.
+// Deliveries to a disabled endpoint are kept for it; none is lost unless an operator
+// says so.
 func TestWebhookIsHeld(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
@@ -233,7 +233,7 @@ func TestWebhookIsHeld(t *testing.T) {
 			t.Errorf("enabled, its deliveries are %s, want %s", got, tt.want)
 		}
 		if n := count(t, pool, `select count(*) from deliveries where target = $1 and state = 'waiting' and (retries > 0 or due_at > now() or not_after < now() + interval '6 days')`, e.ID.String()); n != 0 {
-			t.Errorf("%d of them do not begin anew", n)
+			t.Errorf("%d of them do not start over", n)
 		}
 		if _, err := store.Endpoints.Enable(t.Context(), "pavel", e.ID, true); !errors.Is(err, webhook.ErrEnabled) {
 			t.Errorf("enabled twice: %v", err)
@@ -358,7 +358,7 @@ func TestWebhookIsRecovered(t *testing.T) {
 	}
 }
 
-// What a recovery makes of a notification is what the message would have made.
+// A recovery makes of a notification the same event that the message would have made.
 func TestRecoveredEventIsTheSame(t *testing.T) {
 	t.Parallel()
 	subject := event.Subject{ReportID: uuid.New(), ReportVersion: 3, ReportTitle: "Pothole", ReporterID: "ann", Timestamp: 1_795_320_000}

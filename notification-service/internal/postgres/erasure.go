@@ -222,8 +222,8 @@ func eraseFromDelayed(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userI
 	return next, removed, nil
 }
 
-// eraseFromLetter takes a person from a message. Whose id is known can be found
-// where the body is no JSON and does not even have it in quotes.
+// eraseFromLetter takes a person from a message. A person whose id is known is found
+// even if the body is not JSON and does not have the id in quotes.
 func eraseFromLetter(keys *event.Keyring, body []byte, headers json.RawMessage, userID string) (_ []byte, _ json.RawMessage, changed bool) {
 	body, headers, changed = scrubLetter(keys, body, headers, func(id string) bool { return id == userID })
 	if !json.Valid(body) && bytes.Contains(body, []byte(userID)) {

@@ -21,10 +21,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// kanari is found wherever he is.
+// kanari is the person to be found and erased.
 var kanari = notification.Reader{UserID: "kanari|7f3a9c", Official: true}
 
-const hisAddress = "burung@surel.test"
+const kanariAddress = "burung@surel.test"
 
 // An erasing is a store that honours erasures, and what it works with.
 type erasing struct {
@@ -99,8 +99,8 @@ func (e *erasing) letters() []deadletter.Letter {
 	}
 }
 
-// unquoted returns one that is no JSON and speaks of kanari without quotes: only
-// who knows his id can find it.
+// unquoted returns one that is not JSON and names kanari without quotes: only a
+// search for the id can find it.
 func (e *erasing) unquoted() deadletter.Letter {
 	return e.letter("ann", `{"voter_id": `+kanari.UserID+`, broken`)
 }
@@ -164,7 +164,7 @@ func (e *erasing) wantNoTraces() {
 		if err := e.pool.QueryRow(e.t.Context(), `select coalesce(string_agg(r::text, ' '), '') from `+table+` r`).Scan(&text); err != nil {
 			e.t.Fatal(err)
 		}
-		for _, canary := range []string{kanari.UserID, fmt.Sprintf("%x", kanari.UserID), "Kanari Burung", fmt.Sprintf("%x", "Kanari Burung"), hisAddress, fmt.Sprintf("%x", hisAddress)} {
+		for _, canary := range []string{kanari.UserID, fmt.Sprintf("%x", kanari.UserID), "Kanari Burung", fmt.Sprintf("%x", "Kanari Burung"), kanariAddress, fmt.Sprintf("%x", kanariAddress)} {
 			if strings.Contains(text, canary) {
 				e.t.Errorf("table %s has %s", table, canary)
 			}
@@ -201,7 +201,7 @@ func (e *erasing) wantNoRecipient() {
 	}
 }
 
-// Of whoever is erased nothing is left, in his stream and elsewhere; others keep
+// Nothing is left of an erased person, in their stream or elsewhere. Others keep
 // what they have.
 func TestErasure(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func TestErasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.delay(append(e.letters(), e.unquoted()))
-	e.addContact(kanari, hisAddress)
+	e.addContact(kanari, kanariAddress)
 	e.addContact(ann, "ann@surel.test")
 	mustExec(t, e.pool, `insert into operations_audit (actor, action, detail) values
 		($1, 'discard', '{}'), ('pavel', 'discard', jsonb_build_object('reason', 'asked by ' || $1))`, kanari.UserID)
@@ -260,8 +260,8 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// What was on its way when somebody was erased does not bring him back: a
-// message, a dead letter, a page that is open.
+// Nothing that was on its way when somebody was erased brings the person back: no
+// message, no dead letter, no open page.
 func TestErasedStaysErased(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
@@ -280,7 +280,7 @@ func TestErasedStaysErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v, err := e.Streams.View(t.Context(), kanari); err == nil {
-		t.Errorf("his page sees %+v, want an error", v)
+		t.Errorf("the open page sees %+v, want an error", v)
 	}
 	e.wantNoTraces()
 
@@ -291,8 +291,8 @@ func TestErasedStaysErased(t *testing.T) {
 	e.wantNoTraces()
 }
 
-// What is written while the stream is removed goes with it: no notification is left
-// without a stream, in which nobody would find it any more.
+// Notifications written while the stream is removed are removed with it: none is left
+// without a stream, where nobody would find it.
 func TestErasureBesideTheConsumer(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
@@ -331,7 +331,7 @@ func TestErasureBesideTheConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(t, e.pool, `select (select count(*) from notifications) + (select count(*) from streams where name = $1)`, kanari.Own()); n != 0 {
-		t.Errorf("%d rows of his stream are left", n)
+		t.Errorf("%d rows of the stream are left", n)
 	}
 }
 
@@ -356,6 +356,6 @@ func TestErasureOutlivesItsKey(t *testing.T) {
 	mustApply(t, all[1].DB, message(kanari.Own()))
 	all[1].wantNoTraces()
 	if n := count(t, pool, `select count(*) from erasures where user_mac is not null`); n != 1 {
-		t.Errorf("%d hashes of him, want one", n)
+		t.Errorf("%d hashes of the person, want one", n)
 	}
 }

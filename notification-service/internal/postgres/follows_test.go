@@ -31,8 +31,8 @@ func mustFollow(t *testing.T, store *postgres.DB, reader notification.Reader, re
 	}
 }
 
-// Who follows a report is told when its status changes, once: also whoever
-// filed it, and when the message comes again.
+// A follower of a report is notified once when its status changes: also its reporter,
+// and when the message comes again.
 func TestFollowersAreTold(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
@@ -97,12 +97,12 @@ func TestFollowsHaveLimits(t *testing.T) {
 		t.Errorf("one follower too many: %v, want a conflict", err)
 	}
 	if applied := mustApply(t, store, moved(report, "")); len(applied.Batch.Notifications) != notification.MaxFollowers {
-		t.Errorf("%d are told, want %d", len(applied.Batch.Notifications), notification.MaxFollowers)
+		t.Errorf("%d are notified, want %d", len(applied.Batch.Notifications), notification.MaxFollowers)
 	}
 }
 
-// What somebody follows goes with him: when he is erased, and when he has not
-// come for as long as his marks are kept.
+// Follows are deleted with their reader: on erasure, and after as long an absence
+// as read marks are kept.
 func TestFollowsGoWithTheirReader(t *testing.T) {
 	t.Parallel()
 	t.Run("erased", func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestFollowsGoWithTheirReader(t *testing.T) {
 			t.Errorf("told were %v, want ann alone", got)
 		}
 		if err := e.Follows.Follow(t.Context(), kanari, report); err == nil {
-			t.Error("he follows a report after he was erased")
+			t.Error("an erased reader follows a report")
 		}
 		wantFollows(t, e.pool, 1)
 	})
@@ -140,9 +140,9 @@ func wantFollows(t *testing.T, pool *pgxpool.Pool, want int) {
 	}
 }
 
-// An official who wants to hear of what concerns him alone finds nothing else
-// in his list and in the count, and nothing to catch up on when he wants all of
-// it again. Others are not concerned.
+// An official who has turned off the officials' stream finds none of it in the list
+// or the count, and nothing to catch up on after turning it on again. Other readers
+// are not affected.
 func TestOnlyOwn(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)

@@ -15,8 +15,8 @@ import (
 // A Ledger keeps deliveries and lanes. It is a ledger.Store.
 type Ledger struct{ pool *pgxpool.Pool }
 
-// freshPlan lets the server plan a statement each time. What waits may be nothing
-// now and a million rows in a minute: a plan that was made for the empty table
+// freshPlan lets the server plan a statement each time. There may be nothing that
+// waits now and a million rows in a minute: a plan that was made for the empty table
 // would read the whole of the full one until autovacuum has noticed.
 const freshPlan = pgx.QueryExecModeCacheDescribe
 
@@ -96,9 +96,9 @@ func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Clai
 	}, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
 }
 
-// recordOutcomesSQL leaves alone what is cancelled, and what has this outcome already.
-// What was held in the meantime stays so, unless the attempt ended it. It is one
-// statement, and so one transaction and one round trip.
+// recordOutcomesSQL leaves alone deliveries that are cancelled or have this outcome
+// already. A delivery that was held while the attempt ran stays so, unless the
+// attempt ended it. It is one statement, and so one transaction and one round trip.
 const recordOutcomesSQL = `
 with o as (
   select * from unnest($1::bigint[], $2::int[], $3::text[], $4::double precision[], $5::boolean[], $6::boolean[],

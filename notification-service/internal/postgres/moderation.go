@@ -9,8 +9,8 @@ import (
 )
 
 // moderatedData is what a notification d, or the draft of one, shows once
-// officials have moderated its report, as m of moderated_reports says. Of a hidden
-// report that is no more than that it is hidden: a notification about the
+// officials have moderated its report, as m of moderated_reports says. For a hidden
+// report it says no more than that it is hidden: a notification about the
 // moderation itself has no words of the report but the title.
 const moderatedData = `(
   case when m.hidden and d.type <> 'report.moderated'
@@ -42,9 +42,9 @@ where m.report_id = any($1) and d.report_id = m.report_id and d.report_version <
 // is noted: if the process dies in between, the next one does it once more.
 //
 // Nobody writes notifications or deliveries without a lock on moderated_reports,
-// which conflicts with the exclusive one here. What was on its way when the lock
-// was asked for is in the tables when it is granted; what comes later finds the
-// rows. Readers, and backups, take no lock that would be waited for.
+// which conflicts with the exclusive one here. Rows that were being written when the
+// lock was asked for are in the tables when it is granted; later writers find the
+// moderation's rows. Readers, and backups, take no lock that would be waited for.
 func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	var reports []uuid.UUID
 	for _, m := range batch {
@@ -78,8 +78,8 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	if err != nil {
 		return fmt.Errorf("moderate reports: %w", err)
 	}
-	// What does not wait is not sent by itself. No index leads to it, so that it
-	// takes longer, and nobody is to wait for it.
+	// Deliveries that do not wait are not sent by themselves. No index leads to them,
+	// so that this takes longer, and nobody is to wait for it.
 	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports); err != nil {
 		return fmt.Errorf("moderate deliveries: %w", err)
 	}

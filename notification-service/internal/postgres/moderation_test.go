@@ -110,7 +110,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	}
 	want := []notification.Moderation{{ReportID: uuid.UUID(report), Version: 5}}
 	if len(applied.Batch.Moderated) != 1 || applied.Batch.Moderated[0] != want[0] {
-		t.Errorf("the streams are told of %v, want %v", applied.Batch.Moderated, want)
+		t.Errorf("the streams get %v, want %v", applied.Batch.Moderated, want)
 	}
 	if got := shown(t, applied.Batch); strings.Contains(got, "Zebra") || strings.Count(got, "It names somebody") != 1 {
 		t.Errorf("told is %s; want the reason once, for the reporter alone", got)
@@ -119,10 +119,10 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 		t.Errorf("%d deliveries wait that tell of it, want none", n)
 	}
 	if follows, err := store.Follows.List(t.Context(), notification.Reader{UserID: "carl"}); err != nil || len(follows) != 0 {
-		t.Errorf("he follows %v (error %v), want nothing that is hidden", follows, err)
+		t.Errorf("the reader follows %v (error %v), want nothing that is hidden", follows, err)
 	}
 
-	// What was on its way. The numbers go on without a gap.
+	// Messages that were on their way. The numbers go on without a gap.
 	late := mustApply(t, store, of(report.vote(4)), of(report.created()), of(report.move(3)))
 	expand(report.vote(4))
 	if got := shown(t, late.Batch); strings.Contains(got, "Zebra") || len(late.Batch.Feed) != 0 {

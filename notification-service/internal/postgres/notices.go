@@ -48,7 +48,7 @@ func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft em
 		return draft, fmt.Errorf("read endpoint of a notice: %w", err)
 	}
 	var notice email.Notice
-	// Of the URL the host alone: what follows may be a secret.
+	// The host of the URL alone: the rest may contain a secret.
 	err = s.pool.QueryRow(ctx, `
 		select coalesce(nullif(description, ''), substring(url from '^[a-z]+://([^/?#]+)')), state_reason, now()
 		from webhook_endpoints where id = $1 and state = $2`, body.ID, webhook.Disabled).

@@ -16,8 +16,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/restore"
 )
 
-// A copy of a database is known for one, once, and its streams begin anew; the
-// database itself is not.
+// A copy of a database is recognised, once, and its streams start over; those of the
+// database itself do not.
 func TestRestoreIsNoticed(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
@@ -58,7 +58,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(admin.Close)
-	pool.Reset() // a database in use is no template
+	pool.Reset() // a database in use cannot be a template
 	mustExec(t, admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '`+name+`'`)
 	mustExec(t, admin, `create database `+name+`_copy template `+name)
 	t.Cleanup(func() {

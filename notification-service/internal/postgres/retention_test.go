@@ -175,8 +175,8 @@ func checkStreams(t *testing.T, store *postgres.DB, pool *pgxpool.Pool, readers 
 	}
 }
 
-// Readers who have not come for long are forgotten, with what they marked.
-// Whoever came lately, or has notifications, stays.
+// Readers who have not come for long are forgotten, with what they marked. Recent
+// readers, and those with notifications, stay.
 func TestRetentionOfReadMarks(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
@@ -202,7 +202,7 @@ func TestRetentionOfReadMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExec(t, pool, `update read_marks set seen_at = now() - interval '366 days'`)
-	view(back) // and so he is here
+	view(back) // and so this reader is present
 	if err := sweep(t.Context(), pool, keepYear); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestRetentionOfReadMarks(t *testing.T) {
 	}
 	after := view(gone)
 	if after.Unread != 0 || after.Heads[0].Epoch == before.Heads[0].Epoch {
-		t.Errorf("back again he sees %+v, want a new stream and nothing unread", after)
+		t.Errorf("back again the reader sees %+v, want a new stream and nothing unread", after)
 	}
 }
 

@@ -45,8 +45,8 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 // also tells whether the reader is known to have been here today.
 //
 // The numbers of a stream have no gaps, so the unread are those above the
-// reader's mark, corrected by the single marks. What was removed
-// counts as read, and its corrections went with it.
+// reader's mark, corrected by the single marks. Removed notifications count as
+// read, and their corrections were removed with them.
 func (s *Streams) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
 	rows, err := s.pool.Query(ctx, `
 		select s.name, s.epoch, s.last_seq,

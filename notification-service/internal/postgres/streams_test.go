@@ -7,24 +7,24 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
 
-// A reader who is new has positions to resume from. His own notifications
-// count as unread from the first, those of a shared stream from his arrival.
+// A new reader has positions to resume from. Notifications to the reader count as
+// unread from the first on, those of a shared stream from the reader's arrival on.
 func TestViewOfANewReader(t *testing.T) {
 	t.Parallel()
 	store, _ := newStore(t)
 	mustApply(t, store, messages(2, olga.Own())...)
 	mustApply(t, store, messages(3, notification.Officials)...)
-	for range 2 { // the second time he is known
+	for range 2 { // the second time the reader is known
 		view, err := store.Streams.View(t.Context(), olga)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if view.Unread != 2 {
-			t.Errorf("%d unread, want his own 2", view.Unread)
+			t.Errorf("%d unread, want the own 2", view.Unread)
 		}
 		if len(view.Heads) != 2 || view.Heads[0].Stream != olga.Own() || view.Heads[0].Seq != 2 ||
 			view.Heads[1].Stream != notification.Officials || view.Heads[1].Seq != 3 {
-			t.Errorf("heads %+v, want his own at 2 and the officials' at 3", view.Heads)
+			t.Errorf("heads %+v, want the own stream at 2 and the officials' at 3", view.Heads)
 		}
 	}
 	mustApply(t, store, message(notification.Officials))

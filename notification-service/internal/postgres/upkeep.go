@@ -22,8 +22,8 @@ const (
 	deliveryUpkeepTimeout = 30 * time.Second
 )
 
-// RunUpkeep keeps the ledger tidy until ctx ends. Any number of workers
-// may: a piece of work that is done already is no work.
+// RunUpkeep keeps the ledger tidy until ctx ends. Any number of workers may run it:
+// work that one of them has done is not found by the others.
 func (s *Deliveries) RunUpkeep(ctx context.Context, retention time.Duration, log zerolog.Logger) error {
 	for ctx.Err() == nil {
 		pieceCtx, cancel := context.WithTimeout(ctx, deliveryUpkeepTimeout)

@@ -18,7 +18,7 @@ import (
 )
 
 // A Config is what an operator may set. Without PUSH_VAPID_KEY nothing is pushed,
-// and nobody is asked whether he wants it.
+// and the page does not offer it.
 type Config struct {
 	VAPIDKey   string   `env:"PUSH_VAPID_KEY" example:"$(notification-service vapid-key)"`
 	Contact    string   `env:"PUSH_CONTACT" example:"mailto:operations@city.example.org"`
@@ -84,7 +84,7 @@ func (c *Config) Validate() []config.Fault {
 	}
 	faults.Check(err == nil, "PUSH_VAPID_KEY", "the base64url of a P-256 key, as notification-service vapid-key prints it")
 	faults.Check(reachable(c.Contact), "PUSH_CONTACT",
-		"where push services reach you: mailto:operations@city.example.org or https://city.example.org/contact, with a domain that others can resolve")
+		"an address where push services reach you, with a domain that others can resolve, such as mailto:operations@city.example.org or https://city.example.org/contact")
 	return faults
 }
 

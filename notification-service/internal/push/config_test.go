@@ -38,7 +38,7 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// What a browser gives as the address of its push service decides where this city's
+// The address that a browser gives as its push service decides where this city's
 // servers connect to: nowhere but to the services that are named.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ const (
 	// is pushed.
 	ReadFirst = 30 * time.Second
 	// Lifetime is for how long a push is tried, and kept by the push service for a
-	// device that is off: what is older is no news.
+	// device that is off: later it would not be news.
 	Lifetime = 24 * time.Hour
 	// MaxDevices is how many devices a reader has.
 	MaxDevices = 20

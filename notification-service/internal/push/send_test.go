@@ -32,7 +32,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// shown is what the page's service worker is told to show.
+// shown is what the page's service worker has to show.
 type shown struct{ Title, Body, Lang, Tag, URL string }
 
 func read(t *testing.T, p pushtest.Push) (s shown) {
@@ -103,7 +103,7 @@ func TestPushOfAStatus(t *testing.T) {
 	}
 }
 
-// What a push service refuses is in the log once it has refused it to many.
+// A refusal by a push service is in the log once it has refused many.
 func TestRefusalsOfMany(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{403: "check PUSH_VAPID_KEY", 413: "a push service refuses pushes"} {
@@ -218,8 +218,8 @@ func TestServiceIsAway(t *testing.T) {
 	}
 }
 
-// Who has read it on the page, does not want it any more, or has removed the device
-// is not told there; in his quiet hours it waits.
+// A reader who has read it on the page, has turned it off or has removed the device
+// gets no push; during quiet hours it waits.
 func TestWhatIsNotSent(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]string{
@@ -268,9 +268,9 @@ func TestWhatIsNotSent(t *testing.T) {
 	})
 }
 
-// Nobody is told of an anonymous report on his devices who did not choose so when he
-// filed it. Whoever did is told that there is news, and nothing of the report or of
-// him leaves the database, not even encrypted.
+// Only reporters who chose so on filing get pushes about an anonymous report. The
+// push says that there is news, and nothing of the report or its reporter leaves the
+// database, not even encrypted.
 func TestAnonymousReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -415,7 +415,7 @@ func (w *world) device(user string, language wording.Language) pushtest.Subscrip
 	return s
 }
 
-// status tells the user of a new status of a report of his.
+// status applies a new status of a report of the user's.
 func (w *world) status(user, title string, public bool) uuid.UUID {
 	w.t.Helper()
 	report := uuid.New()

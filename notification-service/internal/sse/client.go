@@ -32,7 +32,7 @@ const (
 	reasonLifetime  reason = "lifetime"  // old enough, or its token expires
 	reasonDisplaced reason = "displaced" // its user opened too many others
 	reasonDrain     reason = "drain"
-	reasonEpoch     reason = "epoch" // the stream began anew
+	reasonEpoch     reason = "epoch" // the stream started over
 	reasonGap       reason = "gap"   // never: a topic passes on no gap
 	reasonStopped   reason = "stopped"
 )

@@ -32,8 +32,8 @@ type Config struct {
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
 	// ReconnectRate is how many clients a second are to come back at most when all
-	// streams of this replica break at once. What ends TLS before it takes a core
-	// for each 2,000.
+	// streams of this replica break at once. The server that ends TLS needs a core
+	// for each 2,000 of them.
 	ReconnectRate int `env:"STREAM_RECONNECT_RATE" envDefault:"10000"`
 	// Writer says who writes to the clients.
 	Writer Writer `env:"STREAM_WRITER" envDefault:"shared"`
@@ -82,7 +82,7 @@ func (c Config) Validate() []config.Fault {
 
 const (
 	// maxBehind is how many notifications a client may be behind and still be
-	// sent them one by one; fetching the list anew is cheaper for both then.
+	// sent them one by one; beyond that, fetching the list again is cheaper for both.
 	maxBehind = 1000
 	// pageRows is how many notifications are read at once for a client.
 	pageRows = 100
@@ -105,7 +105,7 @@ func retryLostAmong(streams, rate int) durationRange {
 }
 
 // otherFiles is how many files and connections a replica has open besides its
-// streams: to its servers, and of requests that are no streams.
+// streams: to its servers, and of other requests.
 const otherFiles = 200
 
 // WarnOfFiles warns if this process may not open as many files as it is to hold

@@ -42,7 +42,7 @@ func TestDrain(t *testing.T) {
 		reading.Wait()
 		expectRetry(t, h.open("/feed", ""))
 		if len(retries) < clients/4 {
-			t.Errorf("%d clients were told only %d different times to come back", clients, len(retries))
+			t.Errorf("%d clients got only %d different times to come back", clients, len(retries))
 		}
 		var perSlice [slices]int // a figure, no promise: the machine may be busy
 		for _, end := range ends {

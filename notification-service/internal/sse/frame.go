@@ -31,8 +31,8 @@ const (
 // script, and scripts watch for silence.
 var heartbeat = &frame{bytes: []byte("event: hb\ndata: 1\n\n"), idAt: len("event: hb\ndata: 1\n")}
 
-// notificationFrame encodes n for all clients of its stream. What clients get is
-// the JSON object of n's data, with id, time and read mark in front.
+// notificationFrame encodes n for all clients of its stream. Clients get the JSON
+// object of n's data, with id, time and read mark in front.
 func notificationFrame(n notification.Notification, committed time.Time) *frame {
 	b := make([]byte, 0, len(n.Data)+192)
 	b = append(b, "event: "+eventNotification+"\ndata: {\"id\":\""...)

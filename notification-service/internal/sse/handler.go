@@ -71,8 +71,8 @@ func (h *Hub) feedReady() []byte {
 // breaks.
 func (h *Hub) retryLost() durationRange { return retryLostAmong(h.clientCount(), h.cfg.ReconnectRate) }
 
-// heartbeat returns the frame of a heartbeat. Where streams are many, it tells
-// anew after how long to come back: those that were opened early were told of few.
+// heartbeat returns the frame of a heartbeat. Where streams are many, it repeats after
+// how long to come back: clients that connected early were given a short time.
 func (h *Hub) heartbeat() *frame {
 	retry := h.retryLost()
 	if retry == retryLost {
@@ -112,7 +112,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	if err == nil {
 		err = h.join(ctx, c)
 	}
-	if err == nil && c.kind == kindFeed { // what it was offered meanwhile waits: it counts as scheduled
+	if err == nil && c.kind == kindFeed { // events offered since then wait: it counts as scheduled
 		err = conn.Write(h.feedReady())
 	}
 	if errors.Is(err, errLost) { // what follows its cursor is gone, so it is reset first

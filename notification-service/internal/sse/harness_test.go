@@ -141,7 +141,7 @@ func (h *harness) tell(users ...string) notification.Batch {
 	return b
 }
 
-// next returns the next event that is no heartbeat.
+// next returns the next event other than a heartbeat.
 func next(t *testing.T, s *ssetest.Stream) ssetest.Event {
 	t.Helper()
 	watchdog := time.AfterFunc(eventually.Patience, s.Close)

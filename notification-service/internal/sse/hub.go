@@ -17,7 +17,7 @@ import (
 
 // A Store is what the hub reads from the database.
 type Store interface {
-	// View returns the heads of a reader's streams and his unread count.
+	// View returns the heads of a reader's streams and their unread count.
 	View(ctx context.Context, reader notification.Reader) (notification.View, error)
 	// Heads returns the heads of streams. Unknown streams are omitted.
 	Heads(ctx context.Context, streams []notification.Stream) ([]notification.Head, error)
@@ -105,7 +105,7 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 			h.accept(t, n, measured)
 		}
 	}
-	if len(b.Feed) > 0 { // before the first client is told: see feedReady
+	if len(b.Feed) > 0 { // before the first client gets it: see feedReady
 		h.feedAt.Store(time.Now().UnixMilli())
 	}
 	for _, d := range b.Feed {
@@ -121,8 +121,8 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 	}
 }
 
-// Progress passes on how far something of a reader's is, to those clients of his
-// that keep up, and never waits for one.
+// Progress passes the progress of a reader's upload on to those of the reader's
+// clients that keep up, and never waits for one.
 func (h *Hub) Progress(to notification.Stream, p notification.Progress) {
 	h.mu.Lock()
 	t := h.topics[to]

@@ -92,8 +92,8 @@ func TestDatabaseAwayRefuses(t *testing.T) {
 	})
 }
 
-// All streams of a replica may break at once. Where there are many, each is told
-// to come back later, also those that were opened when there were few.
+// All streams of a replica may break at once. Where there are many, each is sent a
+// later time to come back, also those that were opened when there were few.
 func TestManyStreamsComeBackSlowly(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		const clients = 30
@@ -190,7 +190,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 	})
 }
 
-// What waits for a client is bounded, also while its write may still end well.
+// The queue of a client is bounded, also while its write may still end well.
 func TestQueueIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		cfg := config(w)
@@ -232,7 +232,7 @@ func (h *harness) commitLong(user string) notification.Batch {
 	return h.apply([]postgres.Message{{ID: uuid.NewString(), Value: notification.Of(m, user)}})
 }
 
-// Whoever allows more streams than files is told before they come.
+// A STREAM_MAX above the limit of open files is logged before the streams come.
 func TestTooFewFiles(t *testing.T) {
 	t.Parallel()
 	for streams, want := range map[int]bool{10: false, 1 << 40: true} {

@@ -16,10 +16,10 @@ var latencyBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1
 // metrics counts what the hub does. No label names a user or a stream.
 //
 // events, bytes, commitToFlush and fanoutLag are those of the streams that many
-// read: the feed and the officials'. Of a reader's own stream they would tell, at
-// each replica, whether one person is connected: who votes on an anonymous report
-// sees them change where its author is, and who votes on a public report of each
-// suspect sees where those are.
+// read: the feed and the officials'. Those of a reader's own stream would reveal, at
+// each replica, whether one person is connected: a voter on an anonymous report would
+// see them change where its author is, and a voter on a public report of each suspect
+// would see where those are.
 type metrics struct {
 	connections   *prometheus.GaugeVec
 	connects      *prometheus.CounterVec

@@ -9,9 +9,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// What one reader gets changes no metric: whoever votes on an anonymous report
-// does not learn at which replica its author is connected, if at all. What
-// officials and the feed get is counted.
+// A notification to one reader changes no metric: a voter on an anonymous report does
+// not learn at which replica its author is connected, if at all. Notifications to
+// officials and the feed are counted.
 func TestMetricsTellOfNoReader(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		h := newHarness(t, config(w))

@@ -13,7 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// How far a photo is, its uploader alone is told, in all of his tabs. It moves no
+// The progress of a photo is sent to its uploader alone, in every tab. It moves no
 // cursor: the next notification has the number after the one before.
 func TestProgressIsForOneReader(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
@@ -47,8 +47,8 @@ func TestProgressIsForOneReader(t *testing.T) {
 	})
 }
 
-// However much progress there is, it costs nobody his stream: a client that does
-// not read goes without.
+// No amount of progress disconnects a stream: a client that does not read goes
+// without.
 func TestProgressDisconnectsNobody(t *testing.T) {
 	each(t, func(t *testing.T, w sse.Writer) {
 		h := newHarness(t, config(w))

@@ -83,7 +83,7 @@ var errLost = errors.New("notifications after the cursor are gone")
 
 // join sends c what it missed, from the database until the rest is in the
 // topics' rings, and makes it a subscriber. Both topics are replayed before the
-// first is joined, so that little gathers in the queue meanwhile.
+// first is joined, so that little gathers in the queue in the process.
 func (h *Hub) join(ctx context.Context, c *client) error {
 	for _, s := range c.subscriptions() {
 		if err := h.replay(ctx, s); err != nil {
@@ -92,7 +92,7 @@ func (h *Hub) join(ctx context.Context, c *client) error {
 	}
 	for _, s := range c.subscriptions() {
 		missed, joined := s.topic.join(s)
-		for !joined { // the topic moved on meanwhile
+		for !joined { // while the topic moves on
 			if err := h.replay(ctx, s); err != nil {
 				return err
 			}

@@ -99,7 +99,7 @@ func TestStreamEndsBeforeItsToken(t *testing.T) {
 				t.Errorf("the stream of a token for %s ended %s after it", life, ended.Sub(expiry))
 			}
 			p := ssetest.NewParser(bytes.NewReader(last), "")
-			_, _ = p.Next() // the last frame is no event
+			_, _ = p.Next() // the last frame is not an event
 			if back := ended.Add(p.Retry()).Sub(expiry); back < 0 || back > 2*time.Second {
 				t.Errorf("the client of a token for %s is to come back %s after its end, want soon after", life, back)
 			}

@@ -58,7 +58,7 @@ type syncState int
 const (
 	inSync     syncState = iota
 	behind               // a number is missing: ask the database
-	otherEpoch           // the stream began anew: start over
+	otherEpoch           // the stream started over, and so must the client
 )
 
 // accept takes a notification that was announced or read from the database. It

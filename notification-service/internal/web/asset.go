@@ -36,7 +36,7 @@ var types = map[string]string{
 // An asset is a file, ready to be sent.
 type asset struct {
 	body        []byte
-	gzipped     func() []byte // nil where it would be no smaller
+	gzipped     func() []byte // nil where it would not be smaller
 	contentType string
 	etag        string
 	cache       string
@@ -77,9 +77,9 @@ func newAsset(name string, body []byte) *asset {
 	return a
 }
 
-// compress returns body for gzip, or nil if that is no smaller. It is called for
-// what somebody asks for, once and for all, so that no gateway has to; all files
-// together would take longer than the rest of the start.
+// compress returns body for gzip, or nil if that is not smaller. It is called for an
+// asset when it is first requested, so that no gateway has to; all assets together
+// would take longer than the rest of the start.
 func compress(body []byte) []byte {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/short"
 )
 
-// What is committed in dist is what the sources make. Where there is no Node,
+// The sources make exactly what is committed in dist. Where there is no Node,
 // there is nobody to change the page.
 func TestBuilt(t *testing.T) {
 	short.Skip(t)

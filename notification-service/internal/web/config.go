@@ -43,7 +43,7 @@ func (c Config) Validate() []config.Fault {
 	if c.MapFile != "" {
 		_, err := readMapHeader(c.MapFile)
 		faults.Check(err == nil, "PAGE_MAP_FILE", fmt.Sprintf("a PMTiles archive (version 3) of vector tiles: %v", err))
-		faults.Check(c.MapAttribution != "", "PAGE_MAP_ATTRIBUTION", "whom the map is owed to, such as © OpenStreetMap contributors")
+		faults.Check(c.MapAttribution != "", "PAGE_MAP_ATTRIBUTION", "the names that the licence of the map asks for, such as © OpenStreetMap contributors")
 	}
 	return faults
 }

@@ -41,7 +41,7 @@ type Center [3]float64
 // UnmarshalText reads "longitude,latitude,zoom".
 func (c *Center) UnmarshalText(text []byte) error {
 	if err := readDegrees(text, c[:]); err != nil {
-		return fmt.Errorf("want longitude,latitude,zoom, such as 106.799,-6.595,14: %w", err)
+		return fmt.Errorf("must be longitude,latitude,zoom, such as 106.799,-6.595,14: %w", err)
 	}
 	if c[0] < -180 || c[0] > 180 || c[1] < -90 || c[1] > 90 || c[2] < 0 || c[2] > 22 {
 		return errors.New("must be longitude,latitude,zoom, with a zoom from 0 to 22")
@@ -58,7 +58,7 @@ func readDegrees(text []byte, dst []float64) error {
 	for i, part := range parts {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || v != v {
-			return fmt.Errorf("%q is no number", part)
+			return fmt.Errorf("%q is not a number", part)
 		}
 		dst[i] = v
 	}

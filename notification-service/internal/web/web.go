@@ -1,9 +1,9 @@
 // Package web serves the page that browsers get.
 //
 // Its sources are in app, and dist holds what Vite made of them. dist is
-// committed, so that the service builds where there is no Node; a test makes
-// it anew and compares. The page loads nothing from elsewhere, runs no inline
-// script, and is told by /config.json how its city signs people in and where it
+// committed, so that the service builds where there is no Node; a test builds
+// it again and compares. The page loads nothing from elsewhere, runs no inline
+// script, and reads from /config.json how its city signs people in and where it
 // is. The city's map is one file, of which browsers read what they show.
 //
 // Every screen has an address, and all of them are one file: index.html. An

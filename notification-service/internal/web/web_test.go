@@ -119,8 +119,7 @@ func TestNoSuchFile(t *testing.T) {
 	}
 }
 
-// What the city configured is what the page is told, and all that its policy
-// lets it reach.
+// The page gets what the city configured, and its policy lets it reach all of that.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	issuer := auth.Config{Mode: auth.JWT, Issuer: "https://id.city.test/realms/city"}
@@ -214,8 +213,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A screen's address brings the page to whoever asks for HTML; data at the same
-// address is the API's. What is no screen gets the page too, as not found.
+// The address of a screen returns the page to a client that asks for HTML; data at the
+// same address is the API's. Any other address returns the page too, as not found.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	h := page(t, web.Config{}, development)

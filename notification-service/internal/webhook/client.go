@@ -17,8 +17,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 )
 
-// Limits of one request. What a receiver sends is not to be trusted more than
-// what it is sent to.
+// Limits of one request. A receiver's answer is not to be trusted more than its
+// address.
 const (
 	connectTimeout   = 5 * time.Second
 	handshakeTimeout = 5 * time.Second

@@ -281,8 +281,8 @@ func TestHarmfulAnswers(t *testing.T) {
 	}
 }
 
-// What is not reached over TLS, by a certificate that is known, is told apart
-// from what does not answer.
+// A host that is not reached over TLS with a known certificate is distinguished from
+// one that does not answer.
 func TestConnectionsThatFail(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -33,8 +33,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
-// Every endpoint is told of every event that it wants, once, and the signature
-// is that of its secret.
+// Every endpoint gets every event that it asked for, once, and the signature is that
+// of its secret.
 func TestEveryEndpointIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -197,8 +197,7 @@ func TestTakeoverOfALane(t *testing.T) {
 	w.waitFor(`select count(*) from lanes where lease_until > now() + interval '60 seconds'`, 0)
 }
 
-// What happens while an endpoint is disabled for a day is held, and none of it
-// is lost.
+// Events of a day in which an endpoint is disabled are held, and none of them is lost.
 func TestDisabledForADay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -238,8 +237,8 @@ func TestDisabledForADay(t *testing.T) {
 	r.sawOnce(want, e.secret)
 }
 
-// What is held for too long, or too much of it, is dropped, and counted where the
-// operators see it.
+// Deliveries held for too long, or too many of them, are dropped, and counted where
+// the operators see it.
 func TestHeldIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -305,7 +304,7 @@ func TestDeletedEndpoint(t *testing.T) {
 	w.start(w.config())
 	w.waitFor(`select count(*) from deliveries where state = 'cancelled'`, 1)
 	if r.count() != 0 {
-		t.Error("a deleted endpoint was told")
+		t.Error("a deleted endpoint got an event")
 	}
 }
 
@@ -449,7 +448,7 @@ func TestNobodyIsTold(t *testing.T) {
 		t.Error("the title is nowhere: this test looks at nothing")
 	}
 	if strings.Contains(seen, canary) {
-		t.Errorf("a person is told of: %s", seen)
+		t.Errorf("a person is named: %s", seen)
 	}
 }
 

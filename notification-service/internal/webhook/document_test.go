@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// What is sent is what the OpenAPI document says under webhooks: every type of
+// Endpoints are sent what the OpenAPI document says under webhooks: every type of
 // event is there, and no payload has a field that is not.
 func TestPayloadsFitTheDocument(t *testing.T) {
 	t.Parallel()

@@ -57,8 +57,8 @@ const (
 	OrderNone Order = "none"
 )
 
-// What is held for a disabled endpoint. Beyond either, the oldest is cancelled
-// and counted in the endpoint's HeldDropped.
+// Limits of the deliveries held for a disabled endpoint. Beyond either, the oldest is
+// cancelled and counted in the endpoint's HeldDropped.
 const (
 	MaxHeld    = 100_000
 	MaxHeldFor = 7 * 24 * time.Hour
@@ -79,7 +79,7 @@ type Filter struct {
 	Area       *Area
 }
 
-// An Endpoint is a URL that is told of events.
+// An Endpoint is a URL that events are sent to.
 type Endpoint struct {
 	ID          uuid.UUID
 	URL         string

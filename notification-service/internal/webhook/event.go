@@ -15,12 +15,12 @@ import (
 // the messages of Types.
 const Queue = "queue.webhooks"
 
-// Types lists the events that endpoints may ask for: what everybody is told.
+// Types lists the events that endpoints may ask for: those that are public.
 func Types() []event.Key {
 	return slices.DeleteFunc(event.Keys(), func(key event.Key) bool { return key == event.PhotoRefusedKey })
 }
 
-// An Event is what endpoints are told: a message of the broker without any
+// An Event is what endpoints are sent: a message of the broker without any
 // person in it.
 type Event struct {
 	MessageID     string // of the message, and the header webhook-id
@@ -79,17 +79,17 @@ type VoteReceived struct {
 	Score int64 `json:"score"`
 }
 
-// ReportModerated is the data of report.moderated. Of a hidden report it has the
-// reference number for a title, and no place; why it is hidden is for whoever
-// filed it.
+// ReportModerated is the data of report.moderated. For a hidden report it has the
+// reference number instead of a title, and no place; why it is hidden is for its
+// reporter alone.
 type ReportModerated struct {
 	Report
 	Action event.Moderation `json:"action"`
 	Hidden bool             `json:"hidden"`
 }
 
-// ReportCommented is the data of report.commented: the comments on the report are
-// others. What they say is at /reports/{report_id}/comments of the city's address.
+// ReportCommented is the data of report.commented: the comments on the report have
+// changed. Their text is at /reports/{report_id}/comments of the city's address.
 type ReportCommented struct{ Report }
 
 // ReportOverdue is the data of report.overdue.
@@ -112,15 +112,15 @@ type Test struct {
 	Text string `json:"text"`
 }
 
-// EventOf returns the event of m, which came under the message id. The type
-// of the data has what is told: nothing else of m is.
+// EventOf returns the event of m, which came under the message id. The event has the
+// fields of its data type, and nothing else of m.
 func EventOf(id string, m event.Message) (Event, error) {
 	about := m.About()
 	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle}
 	if about.Latitude != nil && about.Longitude != nil {
 		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
 	}
-	position := report.Position // decides who is told
+	position := report.Position // decides who gets it
 	var data any
 	switch m := m.(type) {
 	case *event.ReportCreated:

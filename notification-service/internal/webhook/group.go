@@ -8,7 +8,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// An EventStore writes what endpoints are to be told.
+// An EventStore writes the events that are to be sent to endpoints.
 type EventStore interface {
 	// Expand writes a delivery of each event for each endpoint that wants it, in
 	// one transaction, unless its message was seen before. The ids of the
@@ -22,8 +22,8 @@ type Endpoints interface {
 	Any(ctx context.Context) (bool, error)
 }
 
-// Group returns the group of consumers whose effect is that endpoints are to be
-// told, or without an effect, for a process that only looks after the queue. The
+// Group returns the group of consumers whose effect is that events are to be sent to
+// endpoints, or without an effect, for a process that only looks after the queue. The
 // queue gets no messages before there are endpoints.
 func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 	return consumer.Group{

@@ -14,7 +14,7 @@ import (
 // Stale is the kind of a change for which the endpoint is at another version.
 const Stale fault.Kind = "stale"
 
-// Failures that a client may be told about.
+// Failures that a client may see.
 var (
 	ErrNotFound   error = fault.New(fault.NotFound, "no such endpoint")
 	ErrNoDelivery error = fault.New(fault.NotFound, "no such delivery")

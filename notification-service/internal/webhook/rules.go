@@ -26,8 +26,8 @@ const (
 )
 
 // Rules say which addresses may be registered. They exist for the message: an
-// operator reads at once what is wrong. What protects the city's own network is
-// the check of the address at connect, which no name can get around.
+// operator reads at once what is wrong. The city's own network is protected by the
+// check of the address at connect, which no name can get around.
 type Rules struct {
 	// AllowHTTP lets an address begin with http: for development.
 	AllowHTTP bool `env:"WEBHOOK_ALLOW_HTTP" envDefault:"false"`
@@ -53,21 +53,21 @@ var ports = []string{"443", "8443"}
 // for the operator.
 func (r Rules) CheckURL(address string) error {
 	if len(address) > MaxURL {
-		return fmt.Errorf("want at most %d bytes", MaxURL)
+		return fmt.Errorf("must be at most %d bytes long", MaxURL)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || u.Host == "" { // the error quotes the address, and with it its secrets
-		return fmt.Errorf("want an address such as https://hooks.example.org/cityconnect")
+		return fmt.Errorf("must be an address such as https://hooks.example.org/cityconnect")
 	}
 	switch {
 	case u.Scheme != "https" && !r.AllowHTTP:
-		return fmt.Errorf("want an address that begins with https://; WEBHOOK_ALLOW_HTTP also allows http://")
+		return fmt.Errorf("must be an address that begins with https://; WEBHOOK_ALLOW_HTTP also allows http://")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("want an address that begins with https:// or http://")
+		return fmt.Errorf("must be an address that begins with https:// or http://")
 	case u.User != nil:
-		return fmt.Errorf("want no user and password in the address: requests are signed instead")
+		return fmt.Errorf("must not contain a user or a password: requests are signed instead")
 	case u.Fragment != "" || strings.HasSuffix(address, "#"):
-		return fmt.Errorf("want no fragment (#…): it is never sent")
+		return fmt.Errorf("must not have a fragment (#…): it is never sent")
 	}
 	return r.checkHost(u.Hostname(), u.Port())
 }
@@ -75,13 +75,13 @@ func (r Rules) CheckURL(address string) error {
 func (r Rules) checkHost(host, port string) error {
 	if port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("want a port between 1 and 65535")
+			return fmt.Errorf("must have a port between 1 and 65535")
 		}
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		within := func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) }
 		if !slices.ContainsFunc(r.AllowNetworks, within) {
-			return fmt.Errorf("want the name of a host instead of an IP address; WEBHOOK_ALLOW_NETWORKS names the networks that may be sent to")
+			return fmt.Errorf("must have the name of a host instead of an IP address; WEBHOOK_ALLOW_NETWORKS names the networks that may be sent to")
 		}
 		return nil
 	}
@@ -89,23 +89,23 @@ func (r Rules) checkHost(host, port string) error {
 	labels := strings.Split(host, ".")
 	for _, label := range labels {
 		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(label) > 63 {
-			return fmt.Errorf("want the name of a host in ASCII letters, digits and hyphens, such as hooks.example.org; write others in Punycode (xn--…)")
+			return fmt.Errorf("must have the name of a host in ASCII letters, digits and hyphens, such as hooks.example.org; write others in Punycode (xn--…)")
 		}
 	}
 	// A last label that is a number makes an IPv4 address of it for many
 	// resolvers: 127.1, 2130706433, 0x7f.1 (WHATWG URL, "ends in a number").
 	last := labels[len(labels)-1]
 	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" {
-		return fmt.Errorf("want the name of a host instead of a number")
+		return fmt.Errorf("must have the name of a host instead of a number")
 	}
 	if len(r.AllowNetworks) > 0 {
 		return nil // what the name leads to is checked at connect
 	}
 	if len(labels) == 1 {
-		return fmt.Errorf("want the full name of a host, such as hooks.example.org; WEBHOOK_ALLOW_NETWORKS allows for hosts of the city's own")
+		return fmt.Errorf("must have the full name of a host, such as hooks.example.org; WEBHOOK_ALLOW_NETWORKS allows for hosts of the city's own")
 	}
 	if port != "" && !slices.Contains(ports, port) && !r.AllowHTTP {
-		return fmt.Errorf("want the port %s, or none", strings.Join(ports, " or "))
+		return fmt.Errorf("must have the port %s, or none", strings.Join(ports, " or "))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (r Registration) Host() string {
 	return u.Host
 }
 
-// A Change is what an operator changes about an endpoint. What is nil stays.
+// A Change is what an operator changes about an endpoint. Fields that are nil stay.
 type Change struct {
 	URL         *string
 	Description *string

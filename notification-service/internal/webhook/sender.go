@@ -26,8 +26,8 @@ const (
 	// used again; keptResponse is how much of it operators see.
 	maxRead      = 64 << 10
 	keptResponse = 1 << 10
-	// readTimeout is for how long. What an endpoint answered is in the status:
-	// a body that never ends changes nothing about it.
+	// readTimeout is for how long. The status alone is the answer of an endpoint: a
+	// body that never ends changes nothing about it.
 	readTimeout = time.Second
 	// keyPause is the pause before another try of an endpoint whose secrets do
 	// not open with the configured keys.
@@ -142,8 +142,8 @@ func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhoo
 	req.Header.Set(standardwebhooks.HeaderWebhookID, d.MessageID)
 	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
-	// Receivers know a repetition by its id. So a kept connection that the
-	// receiver closed in this moment is no failure: net/http sends once more.
+	// Receivers recognise a repetition by its id. So it is not an error if the
+	// receiver closed a kept connection in this moment: net/http sends once more.
 	// Being empty, the header is not sent.
 	req.Header["Idempotency-Key"] = []string{}
 

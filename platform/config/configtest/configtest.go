@@ -104,7 +104,7 @@ func (s Service) everyFaultAtOnce(t *testing.T) {
 	}
 	for name := range faults {
 		if said[name] != 1 {
-			t.Errorf("%s is told of %d times, want once:\n%v", name, said[name], err)
+			t.Errorf("%s is reported %d times, want once:\n%v", name, said[name], err)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (s *Server) end(signal syscall.Signal) {
 
 // signal reaches the whole process group: Erlang's helpers belong to it.
 func (s *Server) signal(signal syscall.Signal) {
-	_ = syscall.Kill(-s.cmd.Process.Pid, signal) // it may have ended meanwhile
+	_ = syscall.Kill(-s.cmd.Process.Pid, signal) // it may have ended by itself
 }
 
 // run starts a command that ends with the test's process, however that ends.

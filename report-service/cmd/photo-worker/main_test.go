@@ -127,8 +127,8 @@ func TestStorageIsAway(t *testing.T) {
 	}
 }
 
-// unreadableQuarantine puts a file in the place of the folder: reading from below
-// it is an error that is no missing file, also for root.
+// unreadableQuarantine puts a file in the place of the folder: reading from below it
+// fails with an error other than a missing file, also for root.
 func unreadableQuarantine(s *system) (away, back func()) {
 	quarantine := filepath.Join(s.dir, "quarantine")
 	away = func() {
@@ -440,7 +440,7 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-// upload adds a photo to a report of its own, and has the worker look at it.
+// upload adds a photo to a report of its own, and lets the worker check it.
 func (s *system) upload(file []byte) {
 	s.t.Helper()
 	s.publish(s.add(file))

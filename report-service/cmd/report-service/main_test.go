@@ -337,7 +337,7 @@ func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
 	err := run(t.Context(), func(name string) string { return map[string]string{"LOG_LEVEL": "info"}[name] }, &logs)
-	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: want a value") || logs.Len() > 0 {
+	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL: must be set to a value") || logs.Len() > 0 {
 		t.Errorf("run: error %v and log %q, want an error that names the variable", err, &logs)
 	}
 	if err := service.Healthcheck(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "HTTP_ADDR") {

@@ -192,7 +192,7 @@ func TestRedactedWordsAreGone(t *testing.T) {
 		t.Errorf("at another version: %d %s", a.StatusCode, a.body)
 	}
 	redact(`{"title":"Dark [name]","description":"at [name]","notes":[{"version":2,"note":"[name] did it"}],"reason":"a name"}`, http.StatusOK)
-	if _, err := s.pool.Exec(t.Context(), `update reports set address = ''`); err != nil { // a place is no word that is redacted
+	if _, err := s.pool.Exec(t.Context(), `update reports set address = ''`); err != nil { // a place is not a word that is redacted
 		t.Fatal(err)
 	}
 
@@ -261,7 +261,7 @@ func TestAbuse(t *testing.T) {
 	tracked.lookIntoTables("") // a vote names its voter; there is none
 	var same bool
 	if err := s.pool.QueryRow(t.Context(), `select count(distinct user_mac) < count(*) from abuse_reports`).Scan(&same); err != nil || same {
-		t.Errorf("two complaints of one person can be told from the table (error %v)", err)
+		t.Errorf("two complaints of one person can be told apart in the table (error %v)", err)
 	}
 	for _, reader := range []string{"", ann, ben} {
 		for _, c := range everything("/reports/" + id.String()) {

@@ -95,7 +95,7 @@ func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
 // to the storage as they arrive; the worker checks whether they are a picture.
 func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := caller(r)
-	// What the client calls its photo is the client's own matter.
+	// Clients name their photos as they like.
 	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
 	wanted, err := contentDigest(r)
 	if err != nil {

@@ -114,7 +114,7 @@ func TestPutPhoto(t *testing.T) {
 	}
 }
 
-// What breaks off on its way leaves nothing, and what is sent again arrives.
+// An upload that breaks off leaves nothing, and arrives when it is sent again.
 func TestPutPhotoThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	dir, set := withFiles(t)

@@ -105,8 +105,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// What is assigned, and who did it, is known to officials. The same assignment
-// again is none.
+// Officials can see assignments and who made them. A repeated assignment changes
+// nothing.
 func TestAssignment(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -128,7 +128,7 @@ func TestBadReports(t *testing.T) {
 	}
 }
 
-// What is at the limit is welcome.
+// Values at the limits are accepted.
 func TestReportsAtTheLimits(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Whatever arrives, the answer is no 5xx, and it keeps to the document.
+// Whatever arrives, the answer is not a 5xx, and it keeps to the document.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{newReport, `{}`, `{"title":"\ud800"}`, with("category_id", "1e2"), with("latitude", "-0"),
 		with("title", `"\u2028\ufeff"`), with("extra", `[[[[{"a":"\u0000"}]]]]`)} {

@@ -205,7 +205,7 @@ type Act struct {
 	// Status To which it was moved.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, that of a note internal; why it was hidden is told to whoever filed the report, or wrote the comment.
+	// Text The note, or why it was done. That of a move is public, that of a note internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 

@@ -122,8 +122,8 @@ func TestPutGetDelete(t *testing.T) {
 	})
 }
 
-// What breaks off leaves nothing: neither under its key, in whose place what was
-// there before stays, nor anywhere else.
+// A transfer that breaks off leaves nothing: neither under its key, where the earlier
+// content stays, nor anywhere else.
 func TestPutIsWholeOrNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s blob.Store) {

@@ -75,8 +75,8 @@ func TestClamd(t *testing.T) {
 	}
 }
 
-// What is no answer is no verdict: neither is a file clean that clamd could not
-// read, nor is one infected.
+// A wrong answer is not a verdict: a file that clamd could not read is neither clean
+// nor infected.
 func TestNoVerdict(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{

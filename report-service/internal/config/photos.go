@@ -32,7 +32,7 @@ func (p Photos) Blob() blob.Config {
 func (p Photos) validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(p.PhotoStore == "" || blob.ValidURL(p.PhotoStore), "PHOTO_STORE", blob.Example)
-	faults.Check((p.PhotoAccessKey == "") == (p.PhotoSecretKey == ""), "PHOTO_S3_SECRET_KEY", "a value beside PHOTO_S3_ACCESS_KEY, or neither")
+	faults.Check((p.PhotoAccessKey == "") == (p.PhotoSecretKey == ""), "PHOTO_S3_SECRET_KEY", "set together with PHOTO_S3_ACCESS_KEY, or not at all")
 	return faults
 }
 
@@ -91,7 +91,7 @@ func (w *Worker) validate() []config.Fault {
 	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")
 	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors but one", maxPhotoWorkers))
 	if w.Memory >= minMemory && w.Workers <= maxPhotoWorkers {
-		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, or a larger PHOTO_MEMORY", w.mostWorkers()))
+		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, unless PHOTO_MEMORY is raised", w.mostWorkers()))
 	}
 	faults.Check(w.Share >= 0.05 && w.Share <= 1, "PHOTO_PROCESSOR_SHARE", "0.05 to 1, such as 0.1")
 	faults.Check(w.Timeout >= 5*time.Second && w.Timeout <= 5*time.Minute, "PHOTO_TIMEOUT", "5s to 5m, such as 1m")

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// What operators do to failed rows changes them, and only them, and is audited.
+// Operators' acts on failed rows change them, and only them, and are audited.
 func TestMending(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)

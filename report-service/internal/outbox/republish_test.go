@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// What was published since a time is published again, under its ids and in its
-// order; what was published before, failed, or waits stays as it is.
+// Rows that were published since a time are published again, under their ids and in
+// their order; those published before, failed or pending stay as they are.
 func TestRepublish(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
@@ -89,7 +89,7 @@ func TestRepublishWithinItsWindow(t *testing.T) {
 	}
 }
 
-// What a broker has lost goes before what waits: it keeps its place.
+// Rows that a broker has lost go before pending ones: they keep their place.
 func TestPutBack(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)

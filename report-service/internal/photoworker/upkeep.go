@@ -103,7 +103,7 @@ func (w *Worker) Rename(ctx context.Context, before time.Time) error {
 }
 
 // rename copies the pictures before it renames the photo, and deletes them under
-// the earlier id afterwards. What is left after a crash belongs to no photo.
+// the earlier id afterwards. Pictures left by a crash belong to no photo.
 func (w *Worker) rename(ctx context.Context, r postgres.Renaming) error {
 	for _, size := range picture.Sizes {
 		if !r.Pictures {

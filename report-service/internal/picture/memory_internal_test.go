@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// What decoding allocates is no more than what is counted for it before, so
-// that the worker keeps within its memory. No other test runs at the same time:
-// it counts what the process allocates. Interlaced PNG files are not among
-// these: they leave more behind than they hold at a time.
+// Decoding allocates no more than is counted for it before, so that the worker keeps
+// within its memory. No other test runs at the same time: it counts what the process
+// allocates. Interlaced PNG files are not among these: they leave more behind than
+// they hold at a time.
 func TestMemoryIsCounted(t *testing.T) {
 	const width, height = 800, 600
 	bounds := image.Rect(0, 0, width, height)

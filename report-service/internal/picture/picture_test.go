@@ -222,7 +222,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What Go's encoders do not make, ImageMagick has.
+// Files that Go's encoders cannot make, made by ImageMagick.
 func TestFilesOfOthers(t *testing.T) {
 	t.Parallel()
 	lossy, lossless, transparent := testdata(t, "lossy.webp"), testdata(t, "lossless.webp"), testdata(t, "transparent.webp")
@@ -241,7 +241,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 		check(t, name, p, dataWidth, dataHeight)
 	}
-	// What shines through is white.
+	// Transparent parts become white.
 	for name, file := range map[string][]byte{"transparent webp": transparent, "animated transparent webp": animatedWebP(transparent, lossy)} {
 		p, err := newMaker().Make(t.Context(), file)
 		if err != nil || p.Width != dataWidth || p.Height != dataHeight {
@@ -331,7 +331,7 @@ func animatedGIF(t testing.TB, m image.Image, others int) []byte {
 	return file.Bytes()
 }
 
-// Of an animation the first picture is made, and those behind it take no
+// The first picture of an animation is used, and those behind it take no
 // memory, however many there are. No other test runs at the same time: it
 // counts what the process allocates.
 func TestAnimations(t *testing.T) {
@@ -444,7 +444,8 @@ func realBomb(t testing.TB) []byte {
 	return slices.Concat([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(header, 1, 0, 0, 0, 0)), chunk("IDAT", content.Bytes()), chunk("IEND", nil))
 }
 
-// What is no picture, or none that is taken, is refused with its reason.
+// A file that is not a picture, or of a type that is not taken, is refused with its
+// reason.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	whole := encodeJPEG(t, scene(640, 480))

@@ -194,7 +194,7 @@ func (f *fixture) scans() (whole, byIndex int) {
 	return whole, byIndex
 }
 
-// Whoever votes several times at once has one vote, and it counts once.
+// A resident who votes several times at once has one vote, and it counts once.
 func TestSameVoterTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, votes := range map[string][]report.Vote{
@@ -395,7 +395,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// What was taken before the end is written; what comes later is refused.
+// Requests taken before the end are written; later ones are refused.
 func TestRunEndsAfterWhatItHas(t *testing.T) {
 	t.Parallel()
 	f := openFixture(t, pgtest.Report(t).Config().ConnString())

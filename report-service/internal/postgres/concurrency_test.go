@@ -75,7 +75,7 @@ func (f *fixture) checkOrder() {
 	}
 }
 
-// Of officials who saw the same version, one may act on it.
+// When several officials saw the same version, one may act on it.
 func TestIfMatchLetsOneWin(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -171,7 +171,7 @@ func TestErasure(t *testing.T) {
 		}
 	}
 
-	// What comes later is for nobody, and the report goes on.
+	// Later events are for nobody, and the report goes on.
 	last := len(f.outbox())
 	if _, err := f.Vote(t.Context(), public.ID, ann.ID, report.Upvote); err != nil {
 		t.Fatal(err)

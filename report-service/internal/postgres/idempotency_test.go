@@ -61,8 +61,8 @@ func TestRepetitionGetsTheSameResponse(t *testing.T) {
 	}
 }
 
-// Whoever reads the table, and knows the users and how keys are hashed, learns
-// from no row who sent the request.
+// A reader of the table who knows the users and how keys are hashed learns from no
+// row who sent the request.
 func TestKeysNameNobody(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -33,7 +33,7 @@ func (f *fixture) judge(photo uuid.UUID, v report.Verdict) (seen, kept bool) {
 	return false, false
 }
 
-// A verdict is written once, with the version and whoever is told.
+// A verdict is written once, with the version and the recipient.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -102,7 +102,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What was removed while the worker looked at it stays removed, and its pictures go.
+// A photo that was removed while the worker looked at it stays removed, and its
+// pictures are deleted.
 func TestJudgeWhatWasRemoved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -66,7 +66,7 @@ func TestPhotoIDIsNotTheUploads(t *testing.T) {
 			t.Errorf("%s has the client's id in %d rows, error %v", table, found, err)
 		}
 	}
-	// Who knows a photo's id does not learn by sending it whether it is there.
+	// A client that knows a photo's id cannot tell by sending it whether it is there.
 	elsewhere := upload(f.file(bob, draft(report.Public)), "x")
 	elsewhere.ID = p.ID
 	f.add(elsewhere, bobUploads)

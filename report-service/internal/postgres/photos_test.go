@@ -106,7 +106,7 @@ func TestAddPhoto(t *testing.T) {
 	}
 }
 
-// Of many that are sent at once under one id, one counts.
+// When many are sent at once under one id, one counts.
 func TestAddPhotoAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

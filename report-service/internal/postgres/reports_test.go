@@ -118,7 +118,7 @@ func TestPagesAreCompleteUnderInserts(t *testing.T) {
 	}
 }
 
-// What a reader sees depends on who they are, and never reveals more.
+// A report's fields depend on its reader, and never reveal more.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

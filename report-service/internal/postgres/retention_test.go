@@ -16,8 +16,8 @@ import (
 
 const day = 24 * time.Hour
 
-// Of a report that was closed long ago the way between its filing and its end
-// goes, and who made it; reports that are open, or were closed lately, keep all.
+// A report that was closed long ago loses the history between its filing and its end,
+// and who made it; reports that are open, or were closed lately, keep all.
 func TestRetentionOfHistories(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -89,7 +89,7 @@ func TestRetentionOfHistories(t *testing.T) {
 	}
 }
 
-// What is kept for ever is not looked for.
+// Data that is kept for ever is not searched for.
 func TestRetentionNever(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

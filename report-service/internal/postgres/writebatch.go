@@ -65,7 +65,7 @@ type actRow struct {
 	kind     report.ActKind
 	text     string
 
-	// What the act is about; zero for nothing.
+	// The subject of the act; zero for none.
 	assignee                 string
 	department               int32
 	original, photo, comment uuid.UUID

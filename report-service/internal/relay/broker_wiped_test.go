@@ -93,7 +93,7 @@ func TestReplicasMeetANewBroker(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `update outbox_messages set status = 'published', published_at = now()`); err != nil {
 		t.Fatal(err)
 	}
-	// What the other replica does, in one moment of the one that is started here.
+	// The acts of the other replica, in one moment of the one that is started here.
 	tx, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -112,8 +112,8 @@ func bindQueue(t testing.TB, url string, keys ...event.Key) {
 
 // bindQueues waits for each answer as long as the broker takes. A declaration
 // that is given up goes on in the broker, which deletes a quorum queue that has
-// no leader after 5 s: also from under whoever asked again and was told that
-// the queue exists.
+// no leader after 5 s: even if a later declaration was answered that the queue
+// exists.
 func bindQueues(ctx context.Context, url string, keys []event.Key) error {
 	conn, err := rabbit.Dial(ctx, rabbit.Config{URL: url, Name: "test"})
 	if err != nil {

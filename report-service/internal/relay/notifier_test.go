@@ -38,8 +38,8 @@ func TestWakeupsAreMerged(t *testing.T) {
 	}
 }
 
-// What other replicas commit in our shards is read, and what they commit
-// elsewhere is not.
+// Rows that other replicas commit in our shards are read, and those in other shards
+// are not.
 func TestWakeupsOfOwnShards(t *testing.T) {
 	t.Parallel()
 	n := testNotifier(false)

@@ -26,7 +26,7 @@ func retryQuickly(c *relay.Config) {
 // oversizeHeaders cannot be published.
 var oversizeHeaders = fmt.Sprintf(`{%q: %q}`, event.RecipientHeader, strings.Repeat("x", rabbit.MaxHeaders))
 
-// What can never be published fails alone, after its attempts; the rest flows,
+// A row that can never be published fails alone, after its attempts; the rest flows,
 // the later rows of its report included.
 func TestPoisonFailsAlone(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,8 @@ func neverPolling(c *relay.Config) {
 	c.Lease = 6 * time.Hour
 }
 
-// What commits through a replica that does not own its shard is published by
-// the owner at once, although neither of them polls; also after one of them had
+// A row that is committed through a replica that does not own its shard is published
+// by the owner at once, although neither of them polls; also after one of them had
 // to connect again.
 func TestWakeAcrossReplicas(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ const (
 //
 //  1. Note S, the highest seq seen so far, and then X, the id that the next
 //     transaction will get. This is the barrier.
-//  2. Whoever took a seq up to S had locked the report before. So that
-//     transaction already had an id, and the id is below X.
+//  2. Every transaction that took a seq up to S had locked the report before. So it
+//     already had an id, and the id is below X.
 //  3. Once a snapshot shows that every transaction below X has ended, no row up
 //     to S can appear later: the watermark rises to S.
 //  4. A transaction that stays open does not hold the watermark back for

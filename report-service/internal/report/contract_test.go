@@ -27,7 +27,7 @@ const (
 	page = "notification-service/internal/web/app/src"
 )
 
-// Whoever adds a status, a privacy level or a vote finds here every other
+// A developer who adds a status, a privacy level or a vote finds here every other
 // place that has to know it.
 func TestStatusIsKnownEverywhere(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func TestNewDropsTheNameOfAnAnonymousReporter(t *testing.T) {
 	}
 }
 
-// What JSON Schema's \S takes for text, and what is nothing but white space.
+// JSON Schema's \S takes these for text, or for nothing but white space.
 func TestNewWantsATitle(t *testing.T) {
 	t.Parallel()
 	for title, want := range map[string]fault.Kind{" a ": "", "": fault.Invalid, " \n": fault.Invalid, "\u2028\u00a0": fault.Invalid} {

@@ -63,8 +63,8 @@ func TestEvenShares(t *testing.T) {
 	}
 }
 
-// What a stopping replica releases, another acquires without waiting for its
-// own renewal, which is not due within this test.
+// A shard that a stopping replica releases is acquired by another one without waiting
+// for its own renewal, which is not due within this test.
 func TestStopIsSucceededAtOnce(t *testing.T) {
 	t.Parallel()
 	const lease = 6 * time.Hour

@@ -31,7 +31,7 @@ func TestReleaseWaitsForRows(t *testing.T) {
 	}
 }
 
-// A renewal that changes nothing is no occasion to read.
+// A renewal that changes nothing wakes no reader.
 func TestChangedIsSilentWithoutChange(t *testing.T) {
 	t.Parallel()
 	l := NewLeases()

@@ -1,7 +1,7 @@
 // Command city measures how report-service answers in a city with many reports:
 // the map of any area, the officials' queue by filter and order with its counts,
-// and the export of all, through the real binary. The broker is away: nothing is
-// published meanwhile.
+// and the export of all, through the real binary. The broker is away, so that nothing
+// is published at the same time.
 //
 // The last line has the figures as name=value. Times are in milliseconds, from
 // request to the last byte, one request at a time.

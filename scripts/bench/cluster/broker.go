@@ -89,7 +89,7 @@ func (b *broker) start(cmd *exec.Cmd, err error) error {
 	return nil
 }
 
-// await asks until the answer is no error.
+// await asks until the answer is not an error.
 func await(ctx context.Context, ready func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ func (f *floor) close() {
 	}
 }
 
-// What both sides file.
+// Both sides file these.
 const (
 	title       = "Streetlight is dark at the crossing"
 	description = "Since Monday the whole crossing is dark after sunset."

@@ -1,5 +1,5 @@
 // Command photos measures uploads: how long a photo of a telephone takes from
-// its 202 until its uploader is told live that it is ready, how many of them are
+// its 202 until its uploader's stream says that it is ready, how many of them are
 // made in a second, what the worker's memory comes to with the largest photos at
 // once, and what those cost the requests of others: in rounds of one pass without
 // uploads, one with, and one beside a loop that does nothing but take a processor,

@@ -88,7 +88,7 @@ func forward(ctx context.Context, subscriber message.Subscriber, publisher messa
 	return took, errors.Join(f.Close(), <-ended)
 }
 
-// addEnvelopes fills Watermill's outbox anew, through its own publisher.
+// addEnvelopes fills Watermill's outbox again, through its own publisher.
 func addEnvelopes(ctx context.Context, db *stdsql.DB, n int) error {
 	if _, err := db.ExecContext(ctx, `drop table if exists watermill_events, watermill_offsets_events`); err != nil {
 		return err

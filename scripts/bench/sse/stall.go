@@ -8,8 +8,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-// What a server does with a client that does not read, and how the others
-// fare meanwhile.
+// How a server treats a client that does not read, and how the others fare in the
+// same time.
 const (
 	stallClients = 1000
 	stallRate    = 50

@@ -20,7 +20,7 @@ const (
 	opening = 256
 	// slotLength is how exactly clients come back.
 	slotLength = 10 * time.Millisecond
-	// firstRetry is for clients that were told nothing yet.
+	// firstRetry is for clients that have received no time yet.
 	firstRetry = time.Second
 	// control is where the command asks, in the place of a client's number.
 	control = -1
@@ -39,7 +39,7 @@ type crowd struct {
 	clients []client
 	due     map[int64][]int32 // by slot, who comes back
 	slot    int64             // the last that was looked at
-	next    int               // who opens his stream next
+	next    int               // who opens a stream next
 	pending int               // who have begun to
 	status  status
 	buffer  []byte

@@ -6,8 +6,8 @@
 //
 //	cd scripts/bench && GOWORK=off go run ./streams -streams 20000
 //
-// Each stream is an official's: his own, in which nothing happens, and that of all
-// officials, in which the events come. The hub runs alone, with what was published
+// Each connection is an official's and carries two streams: the official's own, in
+// which nothing happens, and that of all officials, in which the events come. The hub runs alone, with what was published
 // in a file that outlives a kill. A process cannot hold more streams than files
 // (ulimit -n): where that is too few, as many replicas as it takes share them, and
 // the output says so.
@@ -33,7 +33,7 @@ const (
 	// settleTime is what memory and sockets need to come to rest.
 	settleTime = 2 * time.Second
 	// heartbeatsDone is when every stream has had a heartbeat since the last event,
-	// and with it was told anew when to come back.
+	// and with it a new time to come back.
 	heartbeatsDone = 25 * time.Second
 	// openPatience and stormPatience are more than anything measured may take.
 	openPatience, eventPatience, stormPatience = 5 * time.Minute, time.Minute, 2 * time.Minute

@@ -43,7 +43,7 @@ func main() {
 
 func run(ctx context.Context, args []string, getenv func(string) string) error {
 	if len(args) < 2 {
-		return errors.New("want a command and a virtual host: make, put, purge or remove")
+		return errors.New("the arguments must begin with a command and a virtual host: make, put, purge or remove")
 	}
 	address, err := url.Parse(getenv("TEST_RABBITMQ_URL"))
 	if err != nil {
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 	case command == "put" && len(rest) == 2:
 		n, err := strconv.Atoi(rest[1])
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q messages: want a number", rest[1])
+			return fmt.Errorf("%q messages: must be a number", rest[1])
 		}
 		return put(ctx, address.String(), rest[0], n)
 	case command == "purge" && len(rest) == 0:

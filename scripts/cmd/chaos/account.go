@@ -136,7 +136,7 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	deadline := time.Now().Add(settleWithin)
 	for s := t.sum(versions); ; s = t.sum(versions) {
 		if s.lost == 0 || time.Now().After(deadline) {
-			// What comes twice may come late.
+			// A second copy may come late.
 			err := sleep(ctx, 2*calm)
 			s = t.sum(versions)
 			s.photos = photos

@@ -39,7 +39,7 @@ func cutConnections(pid int, sockets map[string]bool) (n int, err error) {
 func takeSockets(pid int, sockets map[string]bool) (taken []int, err error) {
 	process, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
-		return nil, nil // a backend may have ended meanwhile
+		return nil, nil // a backend may have ended by itself
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open process: %w", err)
@@ -54,7 +54,7 @@ func takeSockets(pid int, sockets map[string]bool) (taken []int, err error) {
 	for _, fd := range wanted {
 		socket, err := unix.PidfdGetfd(process, fd, 0)
 		if errors.Is(err, unix.EBADF) || errors.Is(err, unix.ESRCH) {
-			continue // it was closed meanwhile
+			continue // it was closed by its owner
 		}
 		if err != nil {
 			return taken, fmt.Errorf("take a socket: %w", err)

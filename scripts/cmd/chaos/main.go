@@ -98,7 +98,7 @@ func parse(args []string) (options, error) {
 		o.faults = len(o.kinds)
 	}
 	if o.faults < 0 || o.rate <= 0 {
-		return o, errors.New("want -faults of at least 0, and a -rate above it")
+		return o, errors.New("-faults must be at least 0, and -rate more than 0")
 	}
 	return o, nil
 }
@@ -116,7 +116,7 @@ func parseKinds(text string, known []string) (kinds []string, err error) {
 			n, err = strconv.Atoi(times)
 		}
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-kinds %q: want a number of at least 1 behind the asterisk", field)
+			return nil, fmt.Errorf("-kinds %q: must have a number of at least 1 behind the asterisk", field)
 		}
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("-kinds %q: this stack has %s", name, strings.Join(known, ", "))

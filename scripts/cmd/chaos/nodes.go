@@ -170,7 +170,7 @@ func (n node) kill(ctx context.Context) error {
 		return err
 	}
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 	}
 	// One that was just started ends by itself: the main process is gone.
 	return errors.Join(awaitEnd(ctx, pids), (&devserver.Postgres{Dir: n.dir}).AwaitEnd(ctx, recoverWithin))

@@ -158,7 +158,7 @@ func TestClustered(t *testing.T) {
 		{"one does not see the other", [2]string{both, apart}, copies, false, "b"},
 		{"one does not see the other, which does not answer", [2]string{"", apart}, copies, false, "a"},
 		{"none answers", [2]string{"", ""}, copies, false, ""},
-		{"one is no member", [2]string{both, `{"name": "b", "running": true}`}, copies, false, ""},
+		{"one is not a member", [2]string{both, `{"name": "b", "running": true}`}, copies, false, ""},
 		{"a copy is behind", [2]string{both, both}, `{"type": "quorum", "members": ["a", "b"], "online": ["a"]}`, false, ""},
 		{"a copy is missing", [2]string{both, both}, `{"type": "quorum", "members": ["a"], "online": ["a"]}`, false, ""},
 	} {

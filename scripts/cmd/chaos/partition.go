@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A partition is a network that is cut between one process and its peers: what one
-// sends to the other never arrives, and nobody is told.
+// A partition is a network that is cut between one process and its peers: packets
+// from one never arrive at the other, and neither side gets an error.
 type partition struct {
 	dropping []int // descriptors of the sockets at which everything is dropped
 }
@@ -28,7 +28,7 @@ func separate(away int, peers []int, ports []int) (*partition, error) {
 }
 
 func (p *partition) separate(away int, peers []int, ports []int) error {
-	// The listeners first, so that no connection is made meanwhile.
+	// The listeners first, so that no connection is made in between.
 	all, err := connections(away)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 const moment = 300 * time.Millisecond
 
 // While a process is separated, nothing arrives at it over the connections to its
-// peers, nobody connects to them, and other connections go on. Once healed, what
-// was sent meanwhile arrives.
+// peers, nobody connects to them, and other connections go on. Once healed, the data
+// sent during the cut arrive.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	peer, client := listen(t), listen(t)
@@ -69,7 +69,7 @@ func TestPartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !answers(eventually.Patience) {
-		t.Error("what was sent meanwhile does not arrive")
+		t.Error("data sent during the cut do not arrive")
 	}
 	if !connects(eventually.Patience) {
 		t.Error("there is no new connection")

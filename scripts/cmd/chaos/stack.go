@@ -174,7 +174,7 @@ func freeze(ctx context.Context, pids []int, length time.Duration) error {
 		err = sleep(ctx, length)
 	}
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended by itself
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func kill(what target) fault {
 }
 
 // cut ends all connections of the processes, in the middle of what they carry.
-// Whoever opened them has to open others.
+// Their owners have to open others.
 func cut(what target) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
 		for began := time.Now(); ; {

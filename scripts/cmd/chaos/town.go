@@ -144,7 +144,7 @@ func (t *town) watch(ctx context.Context, p *person) error {
 			t.ended <- fmt.Errorf("a notification is not JSON: %w", err)
 			return
 		}
-		if n.Type != string(event.PhotoRefusedKey) { // which is no change of the report, and has no version of its own
+		if n.Type != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
 			t.show(shown{p, n.ReportID, n.ReportVersion})
 		}
 	}}
@@ -279,9 +279,9 @@ func (t *town) vote(ctx context.Context, r *report) {
 	t.accept(r, asked, result.Version, once)
 }
 
-// addPhoto adds a photo to r, by its reporter or, beyond what he may send in a
-// day, by the official. One in ten is no picture. The upload's id is the client's, so
-// that it can be repeated.
+// addPhoto adds a photo to r, by its reporter or, beyond what a reporter may send in
+// a day, by the official. One file in ten is not a picture. The upload's id is the
+// client's, so that it can be repeated.
 func (t *town) addPhoto(ctx context.Context, r *report) {
 	t.mu.Lock()
 	if r.photos == photosOfReport {

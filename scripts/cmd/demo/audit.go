@@ -81,8 +81,8 @@ func (a *audit) missing() []sight {
 	return missing
 }
 
-// A result is the audit's sum. What else happens on the same stack, such as
-// reports that other people file meanwhile, is not in it.
+// A result is the audit's sum. Other events on the same stack, such as reports that
+// other people file during the demo, are not in it.
 type result struct {
 	expected, once, lost, doubled int
 	mails, digests                int           // of those that came once

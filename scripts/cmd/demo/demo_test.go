@@ -122,7 +122,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// A newcomer who forgot to start the stack is told how.
+// A newcomer who forgot to start the stack reads how to do it.
 func TestRunWithoutAStack(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -2,7 +2,7 @@
 // vote, an official works, and everybody's notifications arrive live. It
 // holds the streams open like browsers do and counts what arrived.
 //
-// Another system of the city is told of every change by a webhook, and counts as
+// Another system of the city gets every change by a webhook, and counts as
 // one more screen. So does a mailbox, if the stack has one: a resident asks for mails
 // about new statuses. With -digest the demo also waits for the resident's digest,
 // which is due at a full minute.
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
-	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
+	fmt.Fprintln(out, "Another system of the city gets every change by a signed webhook.")
 	if *mailbox != "" {
 		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, *digest, a); err != nil {
 			return errors.Join(err, other.close())

@@ -87,7 +87,7 @@ func (p *play) checkPhotos(ctx context.Context) error {
 // between the start and the end of the picture only tables, frames and scans.
 func bare(file []byte) error {
 	if len(file) < 4 || !bytes.HasPrefix(file, []byte{0xFF, 0xD8}) || !bytes.HasSuffix(file, []byte{0xFF, 0xD9}) {
-		return errors.New("it is no JPEG file, or has something behind the picture")
+		return errors.New("it is not a JPEG file, or has something behind the picture")
 	}
 	if bytes.Contains(file, []byte(camera)) {
 		return errors.New("it has the camera's name")

@@ -23,10 +23,9 @@ const receiverName = "the other system"
 // maxEvent is more than any event has.
 const maxEvent = 1 << 20
 
-// A receiver is another system of the city, which is told of every change. It
-// does what docs/webhooks.md asks of one: it verifies each request with the
-// library of Standard Webhooks, which is not ours, and knows a repetition by its
-// id.
+// A receiver is another system of the city, which gets every change. It does what
+// docs/webhooks.md asks of one: it verifies each request with the library of Standard
+// Webhooks, which is not ours, and recognises a repetition by its id.
 type receiver struct {
 	operator *client.Client
 	server   *http.Server

@@ -99,7 +99,7 @@ func (w *walk) confirms(ctx context.Context) error {
 	return w.told(ctx, l, 1)
 }
 
-// told waits until the officials were told n times of l.
+// told waits until the officials have n notifications of l.
 func (w *walk) told(ctx context.Context, l letter, n int) error {
 	return until(ctx, "notification", func(ctx context.Context) (bool, error) {
 		got, err := w.count(ctx, l)
@@ -118,8 +118,8 @@ func (w *walk) count(ctx context.Context, l letter) (int, error) {
 	return n, err
 }
 
-// markers are sent after what is not to be told twice. The broker deals them
-// out in turn, so that each worker has one behind whatever copy it got.
+// markers are sent after messages that must not be notified twice. The broker deals
+// them out in turn, so that each worker has one behind whatever copy it got.
 const markers = 16
 
 // idempotency sends a message three times.
@@ -143,7 +143,7 @@ func (w *walk) idempotency(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.say("message %s was published 3 times: the officials were told %d time(s)", l.id, n)
+	w.say("message %s was published 3 times: the officials were notified %d time(s)", l.id, n)
 	if n != 1 {
 		return fmt.Errorf("%d effects of one message", n)
 	}

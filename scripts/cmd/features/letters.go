@@ -85,7 +85,7 @@ func (w *walk) replay(ctx context.Context, id int64, l letter) error {
 			return false, err
 		}
 		if now.State == "resolved" {
-			w.say("the officials were told, and dead letter %d is %s in the same transaction", id, now.State)
+			w.say("the officials were notified, and dead letter %d is %s in the same transaction", id, now.State)
 		}
 		return now.State == "resolved", nil
 	})

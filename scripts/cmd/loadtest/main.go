@@ -70,7 +70,7 @@ func write(dir string, r *result.Result) error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report is no secret
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report is not a secret
 		return fmt.Errorf("make the report's folder: %w", err)
 	}
 	for name, form := range map[string]func(io.Writer) error{

@@ -64,7 +64,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	names := strings.Join(slices.Sorted(maps.Keys(drive.Profiles)), ", ")
 	flags.Func("profile", "`name` of the settings to begin with ("+names+"); stands first", func(name string) error {
 		if _, ok := drive.Profiles[name]; !ok {
-			return errors.New("want one of " + names)
+			return errors.New("must be one of " + names)
 		}
 		o.use(name)
 		return nil

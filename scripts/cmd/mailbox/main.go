@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// run takes and shows mails until it is told to stop.
+// run takes and shows mails until it is stopped.
 func run(ctx context.Context, smtpAddr, httpAddr string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

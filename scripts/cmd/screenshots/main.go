@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 		return photographer{b, "", *out}.shootMails(ctx)
 	}
 	if flags.NArg() != 1 {
-		return fmt.Errorf("want the address of a running stack, such as http://127.0.0.1:8080")
+		return fmt.Errorf("the argument must be the address of a running stack, such as http://127.0.0.1:8080")
 	}
 	base := flags.Arg(0)
 	town, err := found(ctx, client.New(base))

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if n := len(s.patroni.Cluster); (server == "etcd" || server == "patroni") && (s.patroni.Number < 1 || s.patroni.Number > n) {
-		return fmt.Errorf("-number %d: want one of the %d nodes of -cluster, from 1", s.patroni.Number, n)
+		return fmt.Errorf("-number %d: must be one of the %d nodes of -cluster, from 1", s.patroni.Number, n)
 	}
 	switch verb + " " + server {
 	case "ready postgres":

@@ -17,7 +17,7 @@ func TestStackRefuses(t *testing.T) {
 		environment []string
 		args        []string
 		wants       []string
-		before      string // what the last up was told of its nodes
+		before      string // what the last up said of its nodes
 	}{
 		{"Patroni 3", []string{"STACK=native", "POSTGRES_NODES=3"}, []string{"up"},
 			[]string{"patroni is refused: Patroni 3.0.2 is below 4", "lost acknowledged writes", "POSTGRES_NODES=3 needs Patroni 4 or newer"}, ""},
@@ -37,7 +37,7 @@ func TestStackRefuses(t *testing.T) {
 			for name, script := range map[string]string{
 				"patroni": "#!/bin/sh\necho patroni 3.0.2\n",
 				"apt-get": "#!/bin/sh\nexit 1\n", // Debian's servers are not reached
-				// What is not refused ends at the build.
+				// A value that is not refused ends at the build.
 				"go": "#!/bin/sh\ncase $* in *GOVERSION*) echo go1.99 ;; *GOCACHE*) echo /tmp ;; *) exit 1 ;; esac\n",
 			} {
 				if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o700); err != nil { //nolint:gosec // they are run
@@ -67,7 +67,7 @@ func TestStackRefuses(t *testing.T) {
 	}
 }
 
-// A node that is not in the list of ports is no node.
+// A node that is not in the list of ports is refused.
 func TestNumberOfANode(t *testing.T) {
 	t.Parallel()
 	password := filepath.Join(t.TempDir(), "password")
@@ -76,7 +76,7 @@ func TestNumberOfANode(t *testing.T) {
 	}
 	for _, number := range []string{"0", "3", "-1"} {
 		err := run(t.Context(), []string{"ready", "patroni", "-password", password, "-cluster", "1,2,3,4 5,6,7,8", "-number", number}, nil)
-		if err == nil || !strings.Contains(err.Error(), "-number "+number+": want one of the 2 nodes") {
+		if err == nil || !strings.Contains(err.Error(), "-number "+number+": must be one of the 2 nodes") {
 			t.Errorf("-number %s: %v, want it to be refused", number, err)
 		}
 	}

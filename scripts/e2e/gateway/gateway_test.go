@@ -47,7 +47,7 @@ func TestRoutes(t *testing.T) {
 		"/notifications/unread-count": "notifications /notifications/unread-count",
 		"/":                           "notifications /",
 	} {
-		// What a client claims about its address is replaced, and its trace dropped.
+		// A client's claim about its address is replaced, and its trace dropped.
 		_, got := g.do(t, "GET", g.URL+path, nil, "X-Forwarded-For", "192.0.2.1",
 			"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		if want += " 127.0.0.1"; got != want {

@@ -74,7 +74,7 @@ func (g gateway) repeat(t *testing.T, method string, n int, address string) (ser
 	return int(passed.Load())
 }
 
-// Of IPv6 somebody has a whole network; however its addresses are written.
+// A whole network counts as one client for IPv6, however its addresses are written.
 func TestNetworksOfIPv6AreOneAddress(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

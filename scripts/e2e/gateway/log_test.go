@@ -48,7 +48,7 @@ func TestLogsSayNothingOfPeople(t *testing.T) {
 			}
 		}
 	}
-	// The path is told, also where the gateway answered by itself, but for one that
+	// The path is logged, also where the gateway answered by itself, but for one that
 	// it cannot read.
 	log := read(t, g.AccessLog)
 	for path, want := range map[string]int{"/reports": 10, "/reports/1/photos/-": 1, "/notifications": 1, "/notifications/stream": 1, "": 1} {
@@ -58,8 +58,8 @@ func TestLogsSayNothingOfPeople(t *testing.T) {
 	}
 }
 
-// What the error log may not say, the access log does: which replica failed,
-// and whether it could be reached.
+// The access log says what the error log may not: which replica failed, and whether it
+// could be reached.
 func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 	t.Parallel()
 	ok := serve(t, answer("reports"))
@@ -81,7 +81,7 @@ func TestAccessLogTellsWhichReplicaFailed(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if _, err := time.Parse("2006-01-02T15:04:05.000Z07:00", l.Time); err != nil {
-			t.Errorf("%q is no time with milliseconds: %v", l.Time, err)
+			t.Errorf("%q is not a time with milliseconds: %v", l.Time, err)
 		}
 		if l.Upstream == want && l.Status == "502, 200" && connected.MatchString(l.Connect) {
 			return

@@ -78,7 +78,7 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 	}
 }
 
-// What the template says of a problem is what the services and the manual say.
+// The template's problems are those of the services and the manual.
 func TestGatewayProblemsAreDocumented(t *testing.T) {
 	t.Parallel()
 	template := read(t, filepath.Join(gatewaytest.Folder(), "templates", "gateway.conf.template"))

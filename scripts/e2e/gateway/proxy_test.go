@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a client claims about itself is replaced, unless the gateway's setting
-// says that a proxy in that network stands before it.
+// A client's claims about itself are replaced, unless the gateway's setting says that
+// a proxy in that network stands before it.
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	replica := serve(t, func(w http.ResponseWriter, r *http.Request) {

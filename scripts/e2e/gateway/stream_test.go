@@ -40,7 +40,7 @@ func TestStreamsComeBackTogether(t *testing.T) {
 	g := start(t, []string{away}, replicas)
 	for range 4 {
 		if _, got := g.do(t, "GET", g.URL+"/notifications/stream", nil); !strings.HasPrefix(got, "retry:") {
-			t.Fatalf("got %q, want to be told when to come back", got)
+			t.Fatalf("got %q, want a time to come back", got)
 		}
 	}
 	for _, addr := range replicas {

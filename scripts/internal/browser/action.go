@@ -40,7 +40,7 @@ func quote(s string) string {
 	return string(data)
 }
 
-// Go goes to a URL, which is loaded anew unless it differs from the present one in
+// Go goes to a URL, which is loaded again unless it differs from the present one in
 // its fragment alone.
 func Go(url string) Action { return Action{"go to " + url, chromedp.Navigate(url)} }
 
@@ -62,7 +62,7 @@ func Click(selector, name string) Action {
 		if (!element) return false;
 		globalThis.missed = element;
 		document.addEventListener('click', ({ target }) => {
-			// What lies above it may be another one of its kind.
+			// The element above it may be another one of its kind.
 			if (element.contains(target) || target.closest('a, button, label, input, select, summary')) globalThis.missed = undefined;
 		}, { once: true, capture: true });
 		return true;
@@ -200,7 +200,7 @@ func Freeze(frozen bool) Action {
 	return Command(page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
-// Permission sets what the reader has answered to a question of his browser:
+// Permission sets what the reader has answered to a question of their browser:
 // granted, denied or prompt, to one about notifications, for instance.
 func Permission(name, setting string) Action {
 	return Action{name + " " + setting, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {

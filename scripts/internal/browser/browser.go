@@ -64,7 +64,7 @@ func start(ctx context.Context, more ...chromedp.ExecAllocatorOption) (*Browser,
 	return &Browser{ctx}, end, nil
 }
 
-// A Person has cookies and storage of his own.
+// A Person has their own cookies and storage.
 type Person struct {
 	ctx  context.Context
 	base string

@@ -161,9 +161,9 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if method == http.MethodPut || method == http.MethodDelete || strings.HasSuffix(path, "/vote") {
-		// What has its effect once, however often it is sent, net/http sends again
-		// when the server has closed the kept connection meanwhile. This key, which
-		// is not sent, tells it so (http.Transport).
+		// net/http may repeat a request that has its effect once, however often it
+		// is sent, if the server has just closed the kept connection. This key, which
+		// is not sent, allows that (http.Transport).
 		req.Header["Idempotency-Key"] = nil
 	}
 	for i := 0; i < len(header); i += 2 {

@@ -204,7 +204,7 @@ spec:
       volumes:
         - name: secrets
           secret:
-            secretName: {{ required (printf "%s.existingSecret: want the name of a secret with %s" .secretOf (join ", " $files | lower)) .secret }}
+            secretName: {{ required (printf "%s.existingSecret: must be the name of a secret with %s" .secretOf (join ", " $files | lower)) .secret }}
             defaultMode: 0440
             items:
               {{- range $files }}

@@ -181,7 +181,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.note(nil)
 		return
 	case !known:
-		s.t.Errorf("a push to %s, which is no device", r.URL)
+		s.t.Errorf("a push to %s, which is not a device", r.URL)
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
@@ -272,7 +272,7 @@ func (d device) open(coding string, body []byte) ([]byte, error) {
 	salt, size := body[:16], binary.BigEndian.Uint32(body[16:20])
 	sender, sealed := body[header:header+int(body[header-1])], body[header+int(body[header-1]):]
 	if int(size) < len(sealed) {
-		return nil, fmt.Errorf("a record of %d bytes, want %d at most", len(sealed), size)
+		return nil, fmt.Errorf("a record of %d bytes, must have %d at most", len(sealed), size)
 	}
 	public, err := ecdh.P256().NewPublicKey(sender)
 	if err != nil {

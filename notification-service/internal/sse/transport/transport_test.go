@@ -235,7 +235,7 @@ func TestClientLeaves(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{}}
 		get(t, client, server.URL).Body.Close()
 		if err := s.wait(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("the source failed with %v, want an error that is no timeout", err)
+			t.Errorf("the source failed with %v, want an error other than a timeout", err)
 		}
 	})
 }

@@ -37,7 +37,7 @@ type Sight struct {
 	Seen    time.Time
 }
 
-// Officials is the owner of what all officials are told.
+// Officials is the owner of notifications to all officials.
 const Officials = -1
 
 // A Delivery is how long one notification took, from the planned request.
@@ -94,7 +94,7 @@ func (a *Audit) Accept(e Event) {
 	defer a.mu.Unlock()
 	h := a.historyLocked(e.Report)
 	if h.accepted(e.Version) != nil {
-		return // a request that changed nothing was told of an earlier event
+		return // a request that changed nothing was answered with an earlier event
 	}
 	r := h.at(e.Version)
 	r.planned, r.want, r.owner = e.Planned.UnixMicro(), e.Screens, int32(e.Owner) //nolint:gosec // users are counted in thousands

@@ -114,7 +114,7 @@ func (c *City) add(row []string, at map[string]int) error {
 // coordinate returns nil for what the log leaves out.
 func coordinate(s string) (*float64, error) {
 	if s == "" {
-		return nil, nil //nolint:nilnil // no position is no error
+		return nil, nil //nolint:nilnil // a missing position is not an error
 	}
 	degrees, err := strconv.ParseFloat(s, 64)
 	return &degrees, err

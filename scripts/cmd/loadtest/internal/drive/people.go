@@ -24,11 +24,11 @@ const entering = 32
 // A person takes part, most with a screen, which is an open stream.
 type person struct {
 	*client.Client
-	owner  int // as the audit knows him: his number, or audit.Officials
+	owner  int // as the audit names people: their number, or audit.Officials
 	screen int // among those of the same owner
 	ledger ssetest.Ledger
 	stream *client.Stream
-	behind atomic.Bool // was told to read the list instead of the stream
+	behind atomic.Bool // was asked to read the list instead of the stream
 	blind  bool        // has no screen at all
 }
 
@@ -138,7 +138,7 @@ func (who *person) handle(e ssetest.Event, a *audit.Audit) {
 	}
 }
 
-// sight of a user is of his one screen, whichever of his streams it came by.
+// sight returns that the user's one screen showed n, whichever stream it came by.
 func (who *person) sight(n note, seen time.Time) audit.Sight {
 	return audit.Sight{
 		Report: n.ReportID, Version: n.ReportVersion, Owner: who.owner, Screen: who.screen,

@@ -62,7 +62,7 @@ func TestRunNotices(t *testing.T) {
 	}
 }
 
-// Who has no screen is asked for what is in his list.
+// The list of a user without a screen is read in the end.
 func TestRunReadsTheListsOfThoseWithoutAScreen(t *testing.T) {
 	t.Parallel()
 	cfg := small(newFakeCity(t, whole))
@@ -85,7 +85,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	err := (&Config{Users: 1, Subscribers: 2, VotesPerReport: -1, ChangesPerReport: -1, Hot: 101}).Check()
 	for _, flag := range []string{"users", "subscribers", "officials", "reports-per-user", "votes-per-report", "status-changes", "rate", "workers", "hot", "shape"} {
-		if !strings.Contains(err.Error(), flag+": want") {
+		if !strings.Contains(err.Error(), flag+": must be") {
 			t.Errorf("%v does not tell about %s", err, flag)
 		}
 	}

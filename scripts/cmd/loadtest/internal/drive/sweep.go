@@ -15,8 +15,8 @@ import (
 // sweepPage is how many notifications are read at a time.
 const sweepPage = 100
 
-// sweep reads the lists of those without a screen, and of those whose screen
-// was told to do so, as the page does.
+// sweep reads the lists of those without a screen, and of those whose stream asked
+// them to do so, as the page does.
 func (p *people) sweep(ctx context.Context, a *audit.Audit) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(entering)

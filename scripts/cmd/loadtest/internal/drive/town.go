@@ -108,7 +108,7 @@ func (t *town) taskLocked(k kind) (task, bool) {
 	}
 }
 
-// voteLocked has each vote cast by another user, and by all of them anew with
+// voteLocked has each vote cast by another user, and by all of them again with
 // the opposite vote once all have voted: every one of them changes something.
 func (t *town) voteLocked() (task, bool) {
 	if len(t.open) == 0 {

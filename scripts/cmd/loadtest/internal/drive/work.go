@@ -127,7 +127,7 @@ func (w *work) request(ctx context.Context, next task) (audit.Event, error) {
 	}
 }
 
-// event is one that the report's owner is told of.
+// event returns one that the report's owner is notified of.
 func (r *report) event(id uuid.UUID, version int64) audit.Event {
 	return audit.Event{Report: id, Version: version, Owner: r.owner, Screens: 1}
 }

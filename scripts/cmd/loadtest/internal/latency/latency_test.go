@@ -15,7 +15,7 @@ func TestRecorder(t *testing.T) {
 		r.Record(time.Duration(ms+1) * time.Millisecond)
 	}
 	first := r.Interval()
-	r.Record(-time.Second) // a clock that was set back is no time travel
+	r.Record(-time.Second) // a clock that was set back does not count as negative
 	r.Record(time.Hour)
 	second, whole := r.Interval(), r.Whole()
 	near := func(got, want float64) bool { return math.Abs(got/want-1) < 0.002 }

@@ -61,7 +61,7 @@ func readPID(file string) int {
 		return 0
 	}
 	line, _, _ := strings.Cut(string(data), "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 is no process of ours
+	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 is none of our processes
 	return pid
 }
 
@@ -79,7 +79,7 @@ func ReadTable() *Table {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has ended
 		}
 		if parent, cpu, ok := parseStat(string(data)); ok {
 			t.cpu[pid] = cpu

@@ -71,7 +71,7 @@ type Usage struct {
 // Screens is what the screens saw in the numbers of their streams.
 type Screens struct {
 	Open        int   `json:"open"`
-	Connections int64 `json:"connections"` // those that were opened anew included
+	Connections int64 `json:"connections"` // those that were opened again included
 	Received    int64 `json:"received"`
 	Missing     int64 `json:"missing"` // numbers that were left out
 	Doubled     int64 `json:"doubled"`

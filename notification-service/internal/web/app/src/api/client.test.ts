@@ -39,8 +39,8 @@ describe('a failure', () => {
   });
 
   test('says what is wrong with a field', async () => {
-    const error = await failure(Promise.resolve(refused(400, 'invalid-input', [{ pointer: '/title', detail: 'want at most 200' }])));
-    expect(error.fault('/title')).toBe('want at most 200');
+    const error = await failure(Promise.resolve(refused(400, 'invalid-input', [{ pointer: '/title', detail: 'must be at most 200' }])));
+    expect(error.fault('/title')).toBe('must be at most 200');
     expect(error.fault('/description')).toBeUndefined();
   });
 });

@@ -92,7 +92,7 @@ test('what was changed is another comment', () => {
   expect(commentOn('r1').key).not.toBe(key);
 });
 
-test('who filed anonymously is told that his name shows him', async () => {
+test('a reporter who filed anonymously is warned that a name would give them away', async () => {
   signIn('resident');
   serve(reportService, 'GET', () => list());
   await open(report({ mine: true, privacy_level: 'anonymous' }));

@@ -100,7 +100,7 @@ async function wantMails(reportId: string): Promise<void> {
     await must(notificationService.PUT('/me/mail-consents', { body: { report_id: reportId, mail: true } }));
   } catch (error) {
     if (error instanceof Failure && error.uncertain) throw error;
-    // It is filed all the same, and he is not written to.
+    // The report is filed all the same, and gets no mails.
   }
 }
 

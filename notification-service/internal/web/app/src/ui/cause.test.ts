@@ -20,11 +20,13 @@ describe('in Indonesian', () => {
 
   test.each([
     ['recipient header is missing', 'Header penerima tidak ada'],
-    ['body breaks the contract: new_score: want a number', 'Isi melanggar kontrak: new_score: harus sebuah bilangan'],
+    ['body breaks the contract: new_score: must be a number', 'Isi melanggar kontrak: new_score: harus sebuah bilangan'],
     [
-      'body breaks the contract: vote_type: want one of upvote, downvote',
+      'body breaks the contract: vote_type: must be one of upvote, downvote',
       'Isi melanggar kontrak: vote_type: harus salah satu dari upvote, downvote',
     ],
+    ['body breaks the contract: voter_id: want the id of a user', 'Isi melanggar kontrak: voter_id: harus id seorang pengguna'],
+    ['body breaks the contract: report_title: want some text', 'Isi melanggar kontrak: report_title: harus teks yang tidak kosong'],
     ['body is not valid JSON at byte 14', 'Isi bukan JSON yang sah pada bita 14'],
     ['x-not-before is more than 365 days ahead', 'x-not-before lebih dari 365 hari ke depan'],
     ['SQLSTATE 23505, table streams', 'SQLSTATE 23505, table streams'],
@@ -44,11 +46,11 @@ describe('in Indonesian', () => {
     );
     expect(reasons.length).toBeGreaterThan(10);
     expect(reasons.filter((text) => !isWord(`cause.${text}`))).toEqual([]);
-    const wants = [...go.matchAll(/(?:&FieldError\{"\w+", |Want: )"([^"]+)"/g)]
-      .map(([, want]) => want ?? '')
-      .filter((want) => !want.startsWith('one of'));
-    expect(wants.length).toBeGreaterThan(10);
-    expect(wants.filter((want) => !isWord(`want.${want}`))).toEqual([]);
+    const requirements = [...go.matchAll(/(?:&FieldError\{"\w+", |Must: )"([^"]+)"/g)]
+      .map(([, must]) => must ?? '')
+      .filter((must) => !must.startsWith('one of'));
+    expect(requirements.length).toBeGreaterThan(10);
+    expect(requirements.filter((must) => !isWord(`must.${must}`))).toEqual([]);
     const classes = [...(files['../../../../../../platform/failure/failure.go'] ?? '').matchAll(/Class = "(\w+)"/g)].map(
       ([, name]) => name ?? '',
     );
@@ -58,5 +60,11 @@ describe('in Indonesian', () => {
 });
 
 test('in English a reason is as it was written', () => {
-  expect(cause('body breaks the contract: new_score: want a number')).toBe('body breaks the contract: new_score: want a number');
+  expect(cause('body breaks the contract: new_score: must be a number')).toBe('body breaks the contract: new_score: must be a number');
+});
+
+test('a reason that an earlier version wrote reads as those of today', () => {
+  expect(cause('body breaks the contract: body: want another type of value')).toBe(
+    'body breaks the contract: body: must be of another type',
+  );
 });

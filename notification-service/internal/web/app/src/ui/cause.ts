@@ -16,16 +16,23 @@ export function cause(text: string): string {
 }
 
 const patterns: [RegExp, (parts: string[]) => string][] = [
-  [/^body breaks the contract: (.+?): want (.+)$/, ([field = '', want = '']) => t('cause.contract', { field, want: wanted(want) })],
+  [
+    /^body breaks the contract: (.+?): (?:must be|want) (.+)$/,
+    ([field = '', must = '']) => t('cause.contract', { field, must: requirement(must) }),
+  ],
   [/^body is not valid JSON at byte (\S+)$/, ([byte = '']) => t('cause.json', { byte })],
   [/^(\S+) is more than (\S+) days ahead$/, ([field = '', days = '']) => t('cause.ahead', { field, days })],
-  [/^(\S+) is not a time: want Unix milliseconds$/, ([field = '']) => t('cause.contract', { field, want: wanted('Unix milliseconds') })],
+  [
+    /^(\S+) is not a time: (?:must be|want) Unix milliseconds$/,
+    ([field = '']) => t('cause.contract', { field, must: requirement('Unix milliseconds') }),
+  ],
   [/^panic of type (.+) at (.+)$/, ([type = '', place = '']) => t('cause.panic', { type, place })],
 ];
 
-function wanted(want: string): string {
-  const among = /^one of (.+)$/.exec(want);
-  return among ? t('want.one-of', { names: among[1] ?? '' }) : (word(`want.${want}`) ?? want);
+/** What the value must be. Messages of earlier versions said it in other words, and have keys of their own. */
+function requirement(must: string): string {
+  const among = /^one of (.+)$/.exec(must);
+  return among ? t('must.one-of', { names: among[1] ?? '' }) : (word(`must.${must}`) ?? must);
 }
 
 /** The class of a failure: what helps against it. */

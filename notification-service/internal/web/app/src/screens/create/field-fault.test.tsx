@@ -11,7 +11,7 @@ const faults = new Failure({
   title: 'invalid',
   status: 400,
   errors: [
-    { pointer: '/title', detail: 'want more than white space' },
+    { pointer: '/title', detail: 'must not be blank' },
     { pointer: '/photo', detail: 'not a picture' },
   ],
 });
@@ -32,7 +32,7 @@ afterEach(() => setLanguage('en'));
 
 test('each fault is shown beside its field, and no fault is shown nowhere', () => {
   draftError.value = faults;
-  expect(draw()).toBe('want more than white space/photo: not a picture');
+  expect(draw()).toBe('must not be blank/photo: not a picture');
 });
 
 test('a field explains itself in the reader’s language', async () => {

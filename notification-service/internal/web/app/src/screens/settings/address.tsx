@@ -14,7 +14,7 @@ interface Props {
 
 /**
  * Where the reader is written to. An address is proven by a code that is typed
- * here, where he is signed in: what scans mails on the way cannot do that.
+ * here, while signed in, as no program that scans mails on the way can do.
  */
 export function Address({ contact, onChange }: Props) {
   const [replacing, setReplacing] = useState(false);
@@ -274,7 +274,7 @@ function asLanguage(tag: string): MailLanguage {
   return tag === 'id' ? 'id' : 'en';
 }
 
-/** The reader's time zone, as his browser knows it. */
+/** The reader's time zone, as the browser knows it. */
 function ownZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

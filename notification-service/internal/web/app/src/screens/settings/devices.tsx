@@ -13,7 +13,7 @@ interface Props {
   onChange(devices: Device[]): void;
 }
 
-/** The browsers that the reader is notified on. The browser asks for permission when he asks to be notified, and not before. */
+/** The browsers that the reader is notified on. The browser asks for permission when the reader turns notifications on, and not before. */
 export function Devices({ devices, onChange }: Props) {
   const [can, setCan] = useState(canBeNotified);
   const [error, setError] = useState<unknown>();

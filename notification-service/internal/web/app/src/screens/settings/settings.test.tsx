@@ -88,7 +88,7 @@ test('an address is proven by a code before anything else is asked', async () =>
 });
 
 test('says what is wrong with an address, and with a code', async () => {
-  serve(notificationService, 'PUT', () => refused(400, 'invalid-input', [{ pointer: '/address', detail: 'want an address' }]));
+  serve(notificationService, 'PUT', () => refused(400, 'invalid-input', [{ pointer: '/address', detail: 'must be an address' }]));
   await show();
   await type(root.querySelector<HTMLInputElement>('input[type=email]')!, 'ann@example.org');
   await submit('input[type=email]');

@@ -90,7 +90,7 @@ func TestPageWorkbenchAccessible(t *testing.T) {
 		look{"queue", olga, "queue", []browser.Action{browser.See(".task", "Another one")}},
 		look{"queue, a report", olga, "queue?status=all&report=" + report.ID.String(), []browser.Action{browser.See(".acts", "A crew is on its way."), browser.See(".chip", "Resolved")}},
 		look{"queue, filters", olga, "queue?from=2026-01-01", []browser.Action{browser.See("label", "Filed until")}},
-		look{"queue, moving", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button.primary", "Move"), browser.See(".chip", "Resolved")}},
+		look{"queue, moving", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button.primary", "Change status"), browser.See(".chip", "Resolved")}},
 		look{"queue, assigning", olga, "queue", []browser.Action{browser.Click(".task-select input", "Another one"), browser.Click("button", "Assign"), browser.See(".picker button", "Me (")}},
 		look{"queue, keys", olga, "queue", []browser.Action{browser.See(".task", "Another one"), browser.Press("?"), browser.See("kbd", "Esc")}},
 		look{"numbers", olga, "queue/numbers", []browser.Action{browser.See(".sums", "Filed")}},
@@ -122,6 +122,7 @@ func (c *stack) checkScreens(screens ...look) {
 		page.do(browser.Theme("dark"), browser.Width(360, 740))
 		page.checkAccessible(s.name + ", dark, on a phone")
 		page.checkNarrow(s.name)
+		page.checkLargeText(s.name)
 		page.checkFaults()
 		page.Close()
 	}
@@ -173,6 +174,26 @@ func (p tab) checkAccessible(name string) {
 	}
 	if len(found) > 0 {
 		p.t.Errorf("%s:\n%s", name, strings.Join(found, "\n"))
+	}
+}
+
+// checkLargeText fails the test if text of twice the size, as WCAG 1.4.4 asks for,
+// makes the page wider than a phone.
+func (p tab) checkLargeText(name string) {
+	p.t.Helper()
+	p.do(browser.Width(390, 844))
+	wide, err := browser.Ask[[]string](p.Tab, `(() => {
+		document.documentElement.style.fontSize = '200%'
+		const wide = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')].filter((e) =>
+			e.getBoundingClientRect().right > innerWidth + 1 && getComputedStyle(e).position !== 'fixed').slice(0, 5).map((e) => e.outerHTML.slice(0, 200))
+		document.documentElement.style.fontSize = ''
+		return wide
+	})()`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(wide) > 0 {
+		p.t.Errorf("%s is wider than a phone with text of 200 %%:\n%s", name, strings.Join(wide, "\n"))
 	}
 }
 

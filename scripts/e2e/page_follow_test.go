@@ -46,7 +46,7 @@ func TestPageOnlyOwn(t *testing.T) {
 	page := c.reader(olga).open("reports/"+first.ID.String(), browser.Width(360, 740))
 	page.do(
 		browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"),
-		browser.Click(".bell", ""), browser.Click("dialog label", "Only what concerns me"),
+		browser.Click(".bell", ""), browser.Click("dialog label", "Only about me"),
 		browser.See("dialog .empty", "Nothing yet"), browser.Click("dialog button", "Close"), allRead,
 		browser.Go(c.gateway.URL), live, // where nothing is marked as read by being looked at
 	)
@@ -58,7 +58,7 @@ func TestPageOnlyOwn(t *testing.T) {
 	other := c.reader(olga).open("")
 	other.do(unread("1"), browser.Click(".bell", ""), browser.See(".group", "Seen."),
 		browser.Until(`document.querySelectorAll('dialog .group').length === 1`),
-		browser.Click("dialog label", "Only what concerns me"), browser.See("dialog .group", "Another one"),
+		browser.Click("dialog label", "Only about me"), browser.See("dialog .group", "Another one"),
 		// Notifications that came in between count as read.
 		unread("1"))
 	page.checkFaults()

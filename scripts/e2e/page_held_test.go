@@ -46,10 +46,10 @@ func TestPageHeldPhotos(t *testing.T) {
 	images := func(count string) browser.Action {
 		return browser.Until(`[...document.querySelectorAll('.held img')].filter((i) => i.complete && i.naturalWidth > 0 && i.alt === 'A lamp').length === ` + count)
 	}
-	page.do(browser.See("[role=status]", "2 photos wait"), images("2"))
+	page.do(browser.See("[role=status]", "2 photos to review"), images("2"))
 	page.checkAccessible("photos that wait")
 	page.do(
-		browser.Click(".held button", "Make parts black"),
+		browser.Click(".held button", "Black out"),
 		browser.Until(`((i) => i?.complete && i.naturalWidth > 0)(document.querySelector('.redact img'))`),
 	)
 	// One part by the mouse, nearly the left upper quarter, another one by keys.
@@ -65,14 +65,14 @@ func TestPageHeldPhotos(t *testing.T) {
 	}
 	page.checkAccessible("parts of a photo")
 	page.do(
-		browser.Click("dialog button.primary", "Make black"),
+		browser.Click("dialog button.primary", "Black out"),
 		browser.Until(`!document.querySelector('dialog')`),
 		browser.Until(`[...document.querySelectorAll('.held img')].every((i) => !i.src.includes('`+covered.String()+`'))`),
 		images("2"),
 		browser.Click(".held button", "Show"), // the oldest, which is the covered one
 		browser.See("[role=status]", "1 photo waits"),
 		browser.Click(".held button", "Do not show"),
-		browser.See("[role=status]", "0 photos wait"),
+		browser.See("[role=status]", "0 photos to review"),
 	)
 	page.checkFaults()
 

@@ -23,7 +23,7 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 		browser.Go(c.gateway.URL+"/reports/"+known.ID.String()),
 		browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"),
 		browser.Go(c.gateway.URL+"/new"),
-		next,
+		placeless,
 		browser.Click(".categories label", "Other"),
 		next,
 		browser.Fill("What is wrong?", secretTitle),
@@ -59,7 +59,7 @@ func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 	maria := c.reader(c.signIn("Maria", "resident"))
 	page := maria.open("new")
 	page.do(
-		next,
+		placeless,
 		browser.Click(".categories label", "Other"),
 		next,
 		browser.Fill("What is wrong?", secretTitle),

@@ -94,13 +94,13 @@ func TestPagePhotos(t *testing.T) {
 	cuts := c.cutUploads(2)
 	ana := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(360, 740))
 	ana.do(
-		next,
+		placeless,
 		browser.Click(".categories label", "Street lights"),
 		next,
 		browser.Fill("What is wrong?", "Dark crossing"),
 		choosePhotos,
 		browser.Until(`document.querySelectorAll('.chosen img').length === 2`),
-		browser.Fill("What does it show", "A lamp without light"),
+		browser.Fill("Describe the photo", "A lamp without light"),
 		browser.Click("button", "Rotate: Photo 2"),
 		browser.Until(`document.querySelector('.chosen [data-quarters="1"]')`),
 	)
@@ -207,12 +207,12 @@ func TestPageThumbnails(t *testing.T) {
 	resident := c.reader(ana).open("", browser.Width(360, 740))
 	resident.do(in(".card"), browser.Click("button", "Map"), mapShown, dotShown, browser.Click(".map-canvas .dot", ""), in(".popup"))
 	resident.do(
-		browser.Width(1280, 800), browser.Go(c.gateway.URL+"/new"), mapShown, browser.Click("button", "Use the map’s centre"), next,
+		browser.Width(1280, 800), browser.Go(c.gateway.URL+"/new"), mapShown, pinned,
 		browser.Click(".categories label", "Street lights"), in("section li"),
 	)
 	resident.checkFaults()
 	official := c.reader(olga).open("queue", browser.Width(1280, 800))
-	official.do(in(".task"), browser.Click(".task a", "Lamp is out"), browser.Click("button", "It is a duplicate of"), in(".picker button"))
+	official.do(in(".task"), browser.Click(".task a", "Lamp is out"), browser.Click("button", "Mark as duplicate"), in(".picker button"))
 	official.checkAccessible("thumbnails of a queue")
 	official.do(browser.Click(".picker button", "Dark crossing"), browser.Until(`!document.querySelector('dialog')`),
 		browser.Go(c.gateway.URL+"/queue?status=all&report="+original.ID.String()), in(".desk-detail li"))

@@ -16,9 +16,7 @@ func TestPageReportAndVote(t *testing.T) {
 	ana := enter(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	ana.do(
 		mapShown,
-		browser.Click("button", "Use the map’s centre"),
-		browser.See("[role=status]", "Chosen:"),
-		next,
+		pinned,
 		browser.Click(".categories label", "Street lights"),
 		next,
 		browser.Fill("What is wrong?", "Lamp is dark"),
@@ -38,10 +36,10 @@ func TestPageReportAndVote(t *testing.T) {
 		browser.See("output", "1"),
 	)
 	ana.do(browser.See("output", "1"))
-	ben.do(browser.Click("button", "Less urgent"), browser.See("output", "-1"))
+	ben.do(browser.Click("button", "Not urgent"), browser.See("output", "-1"))
 	ana.do(browser.See("output", "-1"))
 	ben.do(
-		browser.Click("button", "Less urgent"), // again: withdraws
+		browser.Click("button", "Not urgent"), // again: withdraws
 		browser.Until(`document.querySelector('output').textContent === '0'`),
 		browser.Until(`!document.querySelector('.votes [aria-pressed=true]')`),
 	)
@@ -56,7 +54,7 @@ func TestPageDraftSurvives(t *testing.T) {
 	c := startStack(t)
 	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	page.do(
-		next,
+		placeless,
 		browser.Click(".categories label", "Graffiti"),
 		next,
 		browser.Fill("What is wrong?", "Paint on the bridge"),
@@ -90,8 +88,7 @@ func TestPageDuplicates(t *testing.T) {
 	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	page.do(
 		mapShown,
-		browser.Click("button", "Use the map’s centre"),
-		next,
+		pinned,
 		browser.Click(".categories label", "Street lights"),
 		browser.See("section li", known.Title),
 		browser.See("section li", "Jl. Asia Afrika 8"),
@@ -113,7 +110,7 @@ func TestPageAnonymous(t *testing.T) {
 	const name = "Canary-7f3a91"
 	author := enter(c.signIn(name, "resident")).open("new", browser.Width(1280, 800))
 	author.do(
-		next,
+		placeless,
 		browser.Click(".categories label", "Animals"),
 		next,
 		browser.Fill("What is wrong?", "Dogs at the gate"),

@@ -169,7 +169,7 @@ func TestPagePrints(t *testing.T) {
 	page.checkPrinted("Dark crossing", "Since Monday.", "Jl. Asia Afrika 8")
 	desk := c.reader(olga).open("queue?report="+report.ID.String(), browser.Width(1280, 800))
 	desk.do(browser.See(".task", "Another one"), browser.See(".desk-detail .story", "Since Monday."))
-	desk.checkPrinted("Dark crossing", "Another one", "Since Monday.", "Jl. Asia Afrika 8", "Pending")
+	desk.checkPrinted("Dark crossing", "Another one", "Since Monday.", "Jl. Asia Afrika 8", "Received")
 }
 
 // checkPrinted fails the test if these words are not on paper, or anything is that
@@ -207,7 +207,7 @@ func TestPageCardsAndFilters(t *testing.T) {
 			return must(browser.Ask[float64](page.Tab, `document.querySelector('.split').getBoundingClientRect().top + scrollY`))
 		}
 		before := top()
-		page.do(browser.Click(".filters .chip", "Pending"), browser.Until(`location.search.includes('status=pending')`),
+		page.do(browser.Click(".filters .chip", "Received"), browser.Until(`location.search.includes('status=pending')`),
 			browser.Until(`!document.querySelector('.clear').disabled`))
 		if after := top(); after != before {
 			t.Errorf("%d px: the list is at %.0f with a filter and at %.0f without", width, after, before)
@@ -255,7 +255,7 @@ func TestPageDialogsFocus(t *testing.T) {
 	page := c.reader(c.signIn("Olga", "official")).open("queue")
 	page.do(
 		browser.Click(".task-select input", "Dark crossing"),
-		browser.Click("button.primary", "Move"),
+		browser.Click("button.primary", "Change status"),
 		browser.Until(`document.activeElement.matches('dialog input[type=radio]')`),
 		browser.Press("\x1b"),
 		browser.Click(".tools button", "Menu"),
@@ -298,8 +298,10 @@ func TestPageIdentityComesLast(t *testing.T) {
 
 	second := c.reader(nil).open("new")
 	second.do(
-		mapShown, next, browser.Click(".categories label", "Graffiti"), next,
-		browser.Fill("What is wrong?", "Paint on the bridge"), next,
+		mapShown, placeless, browser.Click(".categories label", "Graffiti"), next,
+		browser.Fill("What is wrong?", "Paint on the bridge"),
+		browser.Reload(), // as a phone that puts the tab away
+		browser.Until(`document.querySelector('input[required]')?.value === 'Paint on the bridge'`), next,
 		browser.Click("label.option", "Anonymous"),
 		browser.Click("button.primary", "Sign in to send"), browser.See("h1", "Sign in"),
 	)

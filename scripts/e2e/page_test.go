@@ -95,6 +95,18 @@ func (p tab) do(actions ...browser.Action) {
 // before that would meet what has moved there.
 var next = browser.Click("button.primary", "Next").Then(browser.Until(`document.activeElement.tagName === 'H2'`))
 
+// pinned goes on from the first step with the place under the pin of a map that
+// nobody has moved, and placeless without a place.
+var (
+	pinned    = answered("Use the place under the pin")
+	placeless = answered("Go on without a place")
+)
+
+func answered(button string) browser.Action {
+	return browser.Click("button.primary", "Next").Then(browser.Click("dialog button", button)).
+		Then(browser.Until(`!document.querySelector('dialog[open]') && document.activeElement.tagName === 'H2'`))
+}
+
 // unread waits until the bell counts as many.
 func unread(count string) browser.Action {
 	return browser.Until(`document.querySelector('.bell .count')?.textContent === '` + count + `'`)

@@ -84,7 +84,7 @@ func TestPageWorkbenchAnsweredLate(t *testing.T) {
 		browser.Until(`!document.querySelector('.desk-list').textContent.includes('Report 0')`),
 		browser.Until(`!document.activeElement.closest('.desk-list')`),
 		browser.Press("j"), focusOn("Report 1"), browser.Press("m"), inForm,
-		browser.Until(`globalThis.answer() || true`), browser.See(".desk-detail [role=status]", "Moved: Report 0"), inForm,
+		browser.Until(`globalThis.answer() || true`), browser.See(".desk-detail [role=status]", "Status changed: Report 0"), inForm,
 		browser.See(".desk-detail h2", "Report 1"),
 		browser.Press(" "), browser.Enter(), focusOn("Report 2"),
 	)
@@ -115,7 +115,7 @@ func TestPageMovesMany(t *testing.T) {
 	page.do(browser.Until(`document.activeElement.matches('dialog input[type=radio]')`), browser.Click("dialog .chip", "In progress"))
 	page.press(kb.Enter)
 	page.do(
-		browser.See("dialog [role=status]", "19 reports were moved"),
+		browser.See("dialog [role=status]", "The status of 19 reports was changed"),
 		browser.See("dialog li", "Report 07"),
 		browser.See("dialog li", "cannot be moved"),
 		browser.Until(`document.activeElement.matches('dialog button')`),
@@ -127,7 +127,7 @@ func TestPageMovesMany(t *testing.T) {
 		browser.Until(`document.activeElement !== document.body`),
 	)
 	c.checkStatuses("in_progress", reports-1)
-	page.do(browser.Click(".tabs a", "Bulk moves"), browser.See(".rows li", "20 reports. 1 was not moved."))
+	page.do(browser.Click(".tabs a", "Bulk changes"), browser.See(".rows li", "20 reports. 1 was not changed."))
 	page.checkFaults()
 }
 
@@ -254,12 +254,12 @@ func TestPageInternalWork(t *testing.T) {
 		browser.Click("dialog button.primary", "Wait for the resident"),
 		browser.See(".task", "Waits for the resident"),
 		browser.See(".acts .internal", "Which of the two lamps?"),
-		browser.Click("button", "Wait no more"),
+		browser.Click("button", "Stop waiting"),
 		browser.See(".acts li", "waits no more"),
-		browser.Click("button", "It is a duplicate of"),
+		browser.Click("button", "Mark as duplicate"),
 		browser.Click(".picker button", "Dark crossing"),
 		browser.See(".acts li", "called it a duplicate"),
-		browser.Choose("With", "Me (Olga)"),
+		browser.Choose("Assigned to", "Me (Olga)"),
 		browser.Until(`document.querySelectorAll('.task').length === 1`),
 	)
 	page.do(browser.Go(c.gateway.URL+"/queue?report="+original.ID.String()), browser.See(".desk-detail a", "Duplicate 1"))
@@ -316,7 +316,7 @@ func TestPageExportAndNumbers(t *testing.T) {
 		browser.Until(`globalThis.saved?.includes('Another one') && !globalThis.saved.includes('Dark crossing')`),
 		browser.Reload(),
 		live,
-		browser.Click(".tabs a", "Numbers"),
+		browser.Click(".tabs a", "Statistics"),
 		browser.Until(`[...document.querySelectorAll('.sums tbody tr')].some((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent).join() === '2,1,0')`),
 	)
 	page.checkFaults()
@@ -333,12 +333,12 @@ func TestPageKeysCanBeOff(t *testing.T) {
 		browser.See(".task", "Dark crossing"),
 		browser.Press("?"),
 		browser.See("dialog dd", "Write an internal note"),
-		browser.Click("label.check", "Keys of a single letter"),
+		browser.Click("label.check", "Single-letter"),
 		browser.Press(kb.Escape),
 		browser.Until(`!document.querySelector('dialog')`),
 		browser.Press("j"),
 		browser.Press("?"),
-		browser.Click("button", "Keys"),
+		browser.Click("button", "Shortcuts"),
 		browser.See("dialog dd", "Write an internal note"),
 		browser.Press(kb.Escape),
 		browser.Until(`!document.querySelector('dialog') && !document.querySelector('.task[data-current=true]')`),

@@ -13,8 +13,8 @@ func scenes(t *town) []scene {
 	detail := []browser.Action{browser.See("h1", t.lamp.Title), browser.See(".timeline", "In progress"), drawn}
 	create := []browser.Action{
 		browser.Until(`document.querySelector('.map-canvas[data-drawn]')`),
-		browser.Click("button", "Use the map’s centre"),
-		browser.See("[role=status]", "Chosen:"),
+		browser.Click(".maplibregl-canvas", ""),
+		browser.See("[role=status]", "✓"),
 	}
 	privacy := []browser.Action{
 		browser.Click("label.option", "Anonymous"),

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import shared from 'virtual:maplibre-shared';
 
@@ -11,6 +12,10 @@ interface Props extends PlotOptions {
   clusters?: Cluster[];
   /** Called with the plot, for what properties cannot do. */
   onReady?(plot: Plot): void;
+  /** Whether the place under the pin is the chosen one; the pin is pale until then. */
+  chosen?: boolean;
+  /** What lies over the map. */
+  children?: ComponentChildren;
 }
 
 /** After this time the map is loaded, however busy the page is. */
@@ -25,7 +30,7 @@ function whenIdle(task: () => void): void {
 const NOTHING: never[] = [];
 
 /** A map, once it is visible and its code is loaded. */
-export function Map({ points = NOTHING, clusters = NOTHING, onReady, ...options }: Props) {
+export function Map({ points = NOTHING, clusters = NOTHING, onReady, chosen, children, ...options }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<Plot>();
   const [failed, setFailed] = useState(false);
@@ -72,8 +77,9 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, ...options 
   useEffect(() => void plot?.recolour(), [preferences.theme.value]);
 
   return (
-    <div class="map">
+    <div class="map" data-chosen={chosen}>
       <div ref={element} class="map-canvas" />
+      {!failed && children}
       {failed && <p class="empty">{t('map.failed')}</p>}
       {!failed && !config.map.tiles && <p class="map-note">{t('map.no-tiles')}</p>}
     </div>

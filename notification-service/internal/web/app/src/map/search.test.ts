@@ -44,3 +44,10 @@ test('no more than six are offered', () => {
   const many = Array.from({ length: 20 }, (_, i) => street(`Gang Mawar ${i}`, i / 1000));
   expect(findPlaces('mawar', near, many, []).map(({ name }) => name)).toEqual([0, 1, 2, 3, 4, 5].map((i) => `Gang Mawar ${i}`));
 });
+
+test('a house number does not spoil the street', () => {
+  expect(found('Jalan Malabar 77')).toEqual(['Jalan Malabar, Babakan']);
+  expect(found('jl malabar no. 12b')).toEqual(['Jalan Malabar, Babakan']);
+  expect(found('77')).toEqual([]);
+  expect(findPlaces('gang mawar 3', near, [street('Gang Mawar 3', 0), street('Gang Mawar 4', 0.001)], [])).toHaveLength(1);
+});

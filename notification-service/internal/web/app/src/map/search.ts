@@ -15,6 +15,9 @@ const SAME_M = 1_500;
 /** What signs and people shorten. */
 const SHORT: Record<string, string> = { jl: 'jalan', jln: 'jalan', gg: 'gang', st: 'street', rd: 'road', ave: 'avenue', kp: 'kampung' };
 
+/** Such as 77, 77a, or the word before it. */
+const HOUSE_NUMBER = /^(\d+\p{L}?|no|nomor|number|rt|rw|blok|block)$/u;
+
 /** The words of a name or a search, however they were written. */
 function words(text: string): string[] {
   const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
@@ -27,6 +30,14 @@ function words(text: string): string[] {
  */
 export function findPlaces(text: string, near: Position, streets: Named[], quarters: Named[]): Found[] {
   const wanted = words(text);
+  const found = findAll(wanted, near, streets, quarters);
+  if (found.length > 0) return found;
+  // The map has no house numbers: the street is as near as it comes.
+  const street = wanted.filter((word) => !HOUSE_NUMBER.test(word));
+  return street.length < wanted.length ? findAll(street, near, streets, quarters) : [];
+}
+
+function findAll(wanted: string[], near: Position, streets: Named[], quarters: Named[]): Found[] {
   if (wanted.join('').length < 2) return [];
   const nearest: (Found & { metres: number })[] = [];
   const matches = (name: string) => {

@@ -14,10 +14,11 @@ async function begin(user?: string) {
 }
 
 /** Everything that the browser keeps, as who looks into it would see it. */
-const stored = () => JSON.stringify({ ...localStorage });
+const stored = () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]);
 
 beforeEach(() => {
   localStorage.clear();
+  sessionStorage.clear();
   stubDigest();
 });
 
@@ -68,8 +69,7 @@ describe('what a user wrote', () => {
     page.draft.value = 'My neighbour';
     page.closeUserData();
     expect(page.draft.value).toBe('');
-    page.draft.value = 'of nobody';
-    expect((await begin()).draft.value).toBe('');
+    expect(JSON.stringify({ ...sessionStorage })).not.toContain('neighbour');
     expect((await begin('maria')).draft.value).toBe('My neighbour');
   });
 
@@ -90,7 +90,28 @@ describe('what a user wrote', () => {
     vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) });
     const page = await begin('maria');
     page.draft.value = 'My neighbour';
-    expect([page.draft.value, localStorage.length]).toEqual(['My neighbour', 0]);
+    expect(page.draft.value).toBe('My neighbour');
+    expect(stored()).not.toContain('neighbour');
+    page.closeUserData();
+    expect(page.draft.value).toBe('');
+  });
+});
+
+describe('what somebody wrote who is not signed in', () => {
+  test('survives a reload of the tab', async () => {
+    (await begin()).draft.value = 'A lamp is dark';
+    expect((await begin()).draft.value).toBe('A lamp is dark');
+    expect(JSON.stringify({ ...localStorage })).not.toContain('lamp');
+  });
+
+  test.each(['sign-in', 'sign-out'])('ends at the %s of somebody', async (when) => {
+    (await begin()).draft.value = 'A lamp is dark';
+    const page = await begin(when === 'sign-in' ? 'james' : undefined);
+    if (when === 'sign-out') page.removeUserData();
+    expect(page.draft.value).toBe('');
+    expect(stored()).not.toContain('lamp');
+    page.closeUserData();
+    expect(page.draft.value).toBe('');
   });
 });
 

@@ -3,6 +3,9 @@
  * user wrote or follows belongs to that user: nobody else is shown it, also
  * not the next one at a shared computer.
  *
+ * Without a user it belongs to the tab: a reload, and a phone that puts the tab
+ * away while its camera is open, cost nothing either.
+ *
  *     nobody ──signs in──▶ a user ──signs out, or another signs in──▶ removed
  *                             │
  *                             └──session ends by itself──▶ kept, not shown,
@@ -14,6 +17,8 @@ const SETTING = 'cityconnect.';
 /** Whose data is kept: a hash of the user's id. */
 const OWNER = 'cityconnect.owner';
 const USER_DATA = 'cityconnect.user.';
+/** What somebody wrote who is not signed in: of this tab alone, and gone at the next sign-in. */
+const NOBODY = 'cityconnect.nobody.';
 /** Written by earlier versions of the page, which did not say whose they are. */
 const OWNERLESS = ['cityconnect.draft', 'cityconnect.followed'];
 
@@ -30,16 +35,19 @@ interface UserData {
 }
 
 const allUserData: UserData[] = [];
-/** The hash of the user whose data is shown; absent while nobody is signed in. */
+/** The hash of the user whose data is shown, empty if it cannot be made; absent while nobody is signed in. */
 let owner: string | undefined;
 
-/** A signal that survives a reload for the user who is signed in, and for no one else. */
+/** A signal that survives a reload for the user who is signed in, and for no one else; in this tab if nobody is. */
 export function userData<T>(name: string, initial: () => T): Signal<T> {
-  const key = () => `${USER_DATA}${owner}.${name}`;
+  const read = () => {
+    if (owner === undefined) return load(NOBODY + name, 'session');
+    return owner === '' ? null : load(`${USER_DATA}${owner}.${name}`);
+  };
   const value = signal(initial());
   const data = {
     load() {
-      const text = owner && load(key());
+      const text = read();
       value.value = text ? parse(text, initial) : initial();
     },
   };
@@ -47,8 +55,9 @@ export function userData<T>(name: string, initial: () => T): Signal<T> {
   data.load();
   effect(() => {
     const text = JSON.stringify(value.value);
+    if (owner === undefined) save(NOBODY + name, text, 'session');
     // Another tab may have signed out, and this one not know it yet.
-    if (owner && load(OWNER) === owner) save(key(), text);
+    else if (owner && load(OWNER) === owner) save(`${USER_DATA}${owner}.${name}`, text);
   });
   return value;
 }
@@ -57,11 +66,12 @@ export function userData<T>(name: string, initial: () => T): Signal<T> {
 export async function openUserData(id: string): Promise<void> {
   const hash = await hashOf(id);
   remove((key) => OWNERLESS.includes(key) || (key.startsWith(USER_DATA) && !key.startsWith(`${USER_DATA}${hash}.`)));
+  remove((key) => key.startsWith(NOBODY), 'session');
   if (hash) save(OWNER, hash);
-  show(hash);
+  show(hash ?? '');
 }
 
-/** Shows nobody's data any more, and keeps it for its owner. */
+/** Hides the user's data, and keeps it for them. */
 export function closeUserData(): void {
   show(undefined);
 }
@@ -69,6 +79,7 @@ export function closeUserData(): void {
 /** Removes the user's data from this browser. */
 export function removeUserData(): void {
   remove((key) => key === OWNER || key.startsWith(USER_DATA));
+  remove((key) => key.startsWith(NOBODY), 'session');
   show(undefined);
 }
 
@@ -97,25 +108,28 @@ function parse<T>(text: string, initial: () => T): T {
 
 // Storage may be full or forbidden: values then last until the page is closed.
 
-function load(key: string): string | null {
+/** Of the browser, or of this tab alone. Naming one that is forbidden throws. */
+const storage = (of: 'local' | 'session') => (of === 'local' ? localStorage : sessionStorage);
+
+function load(key: string, of: 'local' | 'session' = 'local'): string | null {
   try {
-    return localStorage.getItem(key);
+    return storage(of).getItem(key);
   } catch {
     return null;
   }
 }
 
-function save(key: string, text: string): void {
+function save(key: string, text: string, of: 'local' | 'session' = 'local'): void {
   try {
-    localStorage.setItem(key, text);
+    storage(of).setItem(key, text);
   } catch {
     // See above.
   }
 }
 
-function remove(which: (key: string) => boolean): void {
+function remove(which: (key: string) => boolean, of: 'local' | 'session' = 'local'): void {
   try {
-    for (const key of Object.keys(localStorage).filter(which)) localStorage.removeItem(key);
+    for (const key of Object.keys(storage(of)).filter(which)) storage(of).removeItem(key);
   } catch {
     // See above.
   }

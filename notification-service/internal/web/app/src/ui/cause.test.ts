@@ -27,7 +27,7 @@ describe('in Indonesian', () => {
     ],
     ['body breaks the contract: voter_id: want the id of a user', 'Isi melanggar kontrak: voter_id: harus id seorang pengguna'],
     ['body breaks the contract: report_title: want some text', 'Isi melanggar kontrak: report_title: harus teks yang tidak kosong'],
-    ['body is not valid JSON at byte 14', 'Isi bukan JSON yang sah pada bita 14'],
+    ['body is not valid JSON at byte 14', 'Isi bukan JSON yang sah pada byte 14'],
     ['x-not-before is more than 365 days ahead', 'x-not-before lebih dari 365 hari ke depan'],
     ['SQLSTATE 23505, table streams', 'SQLSTATE 23505, table streams'],
   ])('%s', (text, want) => expect(cause(text)).toBe(want));

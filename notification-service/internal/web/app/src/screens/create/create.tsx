@@ -15,7 +15,7 @@ import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
 import { FieldFault, OtherFaults } from './field-fault';
 import { PickCategory } from './category';
-import { Place } from './place';
+import { hasPlace, Place } from './place';
 import { Privacy } from './privacy';
 
 const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates);
@@ -46,10 +46,10 @@ export function CreateScreen() {
   // What was sent shows its outcome, which is on the last step.
   const at = sending ? steps.length - 1 : Math.min(Math.max(Number(route.value.query.get('step') ?? 1) - 1, 0), steps.length - 1) || 0;
   const last = at === steps.length - 1;
-  const show = (step: number) => setQuery({ step: step > 0 ? String(step + 1) : '' });
+  const [asking, setAsking] = useState(false);
   useEffect(() => {
     const wrong = steps.findIndex(({ fields }) => fields.some((field) => error instanceof Failure && error.fault(field)));
-    if (wrong >= 0) show(wrong);
+    if (wrong >= 0) setQuery({ step: stepName(wrong) });
   }, [error]);
   const heading = useRef<HTMLHeadingElement>(null);
   const [moved, setMoved] = useState(false);
@@ -58,12 +58,14 @@ export function CreateScreen() {
     window.scrollTo(0, 0);
     heading.current?.focus({ preventScroll: true });
   }, [at]);
+  // Each step is one of the history: Back leads to the one before.
   const move = (step: number) => {
     setMoved(true);
-    show(step);
+    go('new', step > 0 ? { step: stepName(step) } : {});
   };
   const submit = (event: Event) => {
     event.preventDefault();
+    if (at === 0 && !hasPlace()) return setAsking(true);
     if (!last) return move(at + 1);
     if (session.value) return void send();
     handOver({ draft: draft.value });
@@ -93,7 +95,15 @@ export function CreateScreen() {
           <h2 ref={heading} tabIndex={-1}>
             {t(`new.ask.${steps[at]!.name}`)}
           </h2>
-          {at === 0 && <Place />}
+          {at === 0 && (
+            <Place
+              asking={asking}
+              onAnswer={(goOn) => {
+                setAsking(false);
+                if (goOn) move(1);
+              }}
+            />
+          )}
           {at === 1 && (
             <>
               <PickCategory />
@@ -131,6 +141,8 @@ export function CreateScreen() {
     </div>
   );
 }
+
+const stepName = (step: number) => (step > 0 ? String(step + 1) : '');
 
 function startOver(): void {
   discardDraft();

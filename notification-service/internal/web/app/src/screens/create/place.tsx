@@ -8,6 +8,7 @@ import type { Plot } from '../../map/plot';
 import { canSearch, inCity } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
 import { Icon } from '../../ui/icons';
+import { Modal } from '../../ui/modal';
 import { FieldFault } from './field-fault';
 
 /** A device that has no position by then will not get one. */
@@ -15,8 +16,21 @@ const LOCATE_MS = 15_000;
 
 type Position = { latitude: number; longitude: number };
 
-/** The place of the problem: under the pin in the map's middle, by keyboard, by the device or in words. */
-export function Place() {
+interface Props {
+  /** Whether to ask what to do about a report that has no place yet. */
+  asking: boolean;
+  /** The answer; with `goOn` the next step follows. */
+  onAnswer(goOn: boolean): void;
+}
+
+/** Whether the report says where the problem is, on the map or in words. */
+export const hasPlace = () => draft.value.position !== undefined || draft.value.address.trim() !== '';
+
+/**
+ * The place of the problem: under the pin in the map's middle once the reader has
+ * moved the map, by keyboard, by the device or in words.
+ */
+export function Place({ asking, onAnswer }: Props) {
   const plot = useRef<Plot | null>(null);
   const [problem, setProblem] = useState<'failed' | 'outside'>();
   /** What the map called the place: it may be replaced, what somebody wrote may not. */
@@ -74,29 +88,23 @@ export function Place() {
           }}
         />
       )}
-      <Map label={t('map.pick')} onCenter={(position) => pick(position)} onReady={ready} />
-      <div class="bar">
+      <Map label={t('map.pick')} chosen={position !== undefined} onCenter={(position) => pick(position)} onReady={ready}>
         {'geolocation' in navigator && (
-          <button type="button" onClick={locate}>
+          <button type="button" class="map-locate" onClick={locate}>
             <Icon name="here" /> {t('place.locate')}
           </button>
         )}
-        <button type="button" onClick={() => plot.current && pick(plot.current.center())}>
-          {t('place.centre')}
-        </button>
+      </Map>
+      <div class="bar spread">
+        <p class={problem ? 'fault' : 'quiet'} role="status">
+          {problem ? t(`place.${problem}`) : position ? `✓ ${address || t('place.pinned')}` : t('place.none')}
+        </p>
         {position && (
           <button type="button" class="link" onClick={forget}>
             {t('place.forget')}
           </button>
         )}
       </div>
-      <p class={problem ? 'fault' : 'quiet'} role="status">
-        {problem
-          ? t(`place.${problem}`)
-          : position
-            ? t('place.at', { at: `${position.latitude}, ${position.longitude}` })
-            : t('place.none')}
-      </p>
       <FieldFault pointers={['/latitude', '/longitude']} />
       <label class="field">
         <span>{t('place.address')}</span>
@@ -108,6 +116,29 @@ export function Place() {
         />
         <FieldFault pointers={['/address']} />
       </label>
+      {asking && (
+        <Modal title={t('place.ask')} onClose={() => onAnswer(false)}>
+          <p>{t('place.ask.hint')}</p>
+          <div class="bar">
+            {plot.current && (
+              <button
+                type="button"
+                class="primary"
+                data-first
+                onClick={() => {
+                  pick(plot.current!.center());
+                  onAnswer(hasPlace());
+                }}
+              >
+                {t('place.ask.pin')}
+              </button>
+            )}
+            <button type="button" onClick={() => onAnswer(true)}>
+              {t('place.ask.without')}
+            </button>
+          </div>
+        </Modal>
+      )}
     </>
   );
 }

@@ -29,7 +29,7 @@ test('offers what report-service allows, in its order', async () => {
   await show();
   expect(choices()).toEqual(['In progress', 'Resolved', 'Rejected']);
   await show({ transitions: [{ status: 'pending', note_required: true }] });
-  expect(choices()).toEqual(['Pending']);
+  expect(choices()).toEqual(['Received']);
 });
 
 test('asks for a note where report-service requires one', async () => {

@@ -104,7 +104,7 @@ test('says what is wrong with an address, and with a code', async () => {
   await show();
   await type(root.querySelector<HTMLInputElement>('input[inputmode=numeric]')!, '123456');
   await submit('input[inputmode=numeric]');
-  expect(root.querySelector('[role=alert]')?.textContent).toContain('not the last code');
+  expect(root.querySelector('[role=alert]')?.textContent).toContain('wrong or has expired');
   await press('Send a new code');
   expect(root.textContent).toContain('five a day');
   expect(root.textContent).not.toContain('on its way');

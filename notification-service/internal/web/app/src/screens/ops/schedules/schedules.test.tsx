@@ -5,7 +5,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { notificationService, reportService, type Schedule } from '../../../api/client';
 import { ok, serve } from '../../../testing/api';
 import { settled } from '../../../testing/browser';
-import { Schedules } from './schedules';
+import { Schedules, timesOf } from './schedules';
 
 function job(part: Partial<Schedule> = {}): Schedule {
   return {
@@ -139,3 +139,13 @@ test('shows the runs of a job, and how long each took', async () => {
   expect(rows[1]).toContain('40 done');
   expect(rows[1]).toContain('took 2.5 s');
 });
+
+test.each([
+  ['every 24h0m0s', 'every day'],
+  ['every 1m0s', 'every minute'],
+  ['every 1h30m0s', 'every 90 minutes'],
+  ['every 12h0m0s', 'every 12 hours'],
+  ['every 45s', 'every 45 seconds'],
+  ['every day at 07:00, Asia/Jakarta', 'every day at 07:00, Asia/Jakarta'],
+  ['Monday, Friday at 07:00, Asia/Jakarta', 'Monday, Friday at 07:00, Asia/Jakarta'],
+])('%s is %s', (times, words) => expect(timesOf(times)).toBe(words));

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, reportService, type Schedule, type ScheduleRun } from '../../../api/client';
-import { number, t } from '../../../lang/console';
+import { isWord, language, number, t } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { Time, exactTime } from '../../../ui/time';
@@ -54,15 +54,17 @@ export function Schedules() {
 function Row({ job, onDone }: { job: Job; onDone(): void }) {
   const { schedule } = job;
   const { latest } = schedule;
+  const purpose = `schedules.job.${schedule.name}`;
   const [asked, setAsked] = useState<Act>();
   const toggle: Act = schedule.paused ? 'resume' : 'pause';
   return (
     <li>
       <div>
         <strong>{schedule.name}</strong>
+        {isWord(purpose) && <p>{t(purpose)}</p>}
         <p class="meta">
           <span>{t(`schedules.${job.service}`)}</span>
-          <span>{schedule.times}</span>
+          <span>{timesOf(schedule.times)}</span>
           <span>
             {schedule.paused ? (
               t('schedules.paused')
@@ -160,4 +162,26 @@ function Runs({ job: { service, schedule } }: { job: Job }) {
 
 function secondsBetween(from: string, to: string): string {
   return number(Math.round((Date.parse(to) - Date.parse(from)) / 100) / 10);
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** The times of a job in words: the API has those of Go, such as every 24h0m0s. */
+export function timesOf(times: string): string {
+  const daily = /^every day at (\S+), (.+)$/.exec(times);
+  if (daily) return t('schedules.daily', { time: daily[1]!, zone: daily[2]! });
+  const every = /^every (?:(\d+)h)?(?:(\d+)m)?(\d+)s$/.exec(times);
+  if (!every) return times;
+  const [, hours = 0, minutes = 0, rest] = every;
+  const seconds = Number(hours) * 3_600 + Number(minutes) * 60 + Number(rest);
+  const [unit, size] = UNITS.find(([, size]) => seconds % size === 0)!;
+  if (seconds === size) return t(`schedules.every.${unit}`);
+  return t('schedules.every', {
+    time: new Intl.NumberFormat(language.value, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size),
+  });
 }

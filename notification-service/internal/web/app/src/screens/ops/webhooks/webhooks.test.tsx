@@ -148,7 +148,9 @@ test('registers an endpoint, shows its secret once, and tries it out', async () 
 });
 
 test('says what is wrong beside the field', async () => {
-  serve(notificationService, 'POST', () => refused(400, 'invalid-input', [{ pointer: '/url', detail: 'must have the full name of a host' }]));
+  serve(notificationService, 'POST', () =>
+    refused(400, 'invalid-input', [{ pointer: '/url', detail: 'must have the full name of a host' }]),
+  );
   await show(<EndpointForm onClose={() => {}} />);
   await fill('Address', 'https://localhost');
   await submit();
@@ -213,7 +215,7 @@ test('a disabled endpoint says why, and asks what becomes of what is held', asyn
 test('says when the endpoint is gone', async () => {
   serve(notificationService, 'GET', () => refused(404, 'not-found'));
   await show(<EndpointDetail id={ID} />);
-  expect(root.querySelector('.empty')?.textContent).toBe('There is no such endpoint any more.');
+  expect(root.querySelector('.empty')?.textContent).toBe('This endpoint was deleted.');
 });
 
 test('shows request and answer of each attempt as text, and sends again', async () => {

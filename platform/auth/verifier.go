@@ -120,8 +120,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	return known.Principal, nil
 }
 
-// check is Verify for a token that was not seen before, except that it knows of
-// nobody who was erased.
+// check is Verify for a token that was not seen before, except that it does not
+// check for erased users.
 func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 	claims := jwt.MapClaims{}
 	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {

@@ -96,7 +96,7 @@ func Load(dst any, getenv func(string) string, validate func() []Fault) error {
 		faults = append(faults, fault)
 		delete(environment, fault.Variable)
 	}
-	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // what it finds wrong is among the faults
+	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // its errors are among the faults
 	if validate != nil {
 		faults = append(faults, validate()...)
 	}

@@ -14,7 +14,7 @@ import (
 
 // WarnWithoutTLS logs a warning for each variable that leads to a server on
 // another machine without TLS, or with a TLS that takes anybody for the server:
-// whoever is in between reads and changes all that is sent, passwords first.
+// anybody in between can read and change all that is sent, passwords first.
 // urls has the values by their variables; empty ones are left out.
 func WarnWithoutTLS(log zerolog.Logger, urls map[string]string) {
 	for variable, address := range urls {

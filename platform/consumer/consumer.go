@@ -84,7 +84,7 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 	return c, nil
 }
 
-// Run consumes until ctx ends, then finishes and settles what is in hand.
+// Run consumes until ctx ends, then finishes and settles the messages in hand.
 func (c *Consumer) Run(ctx context.Context) error {
 	c.refreshPools(ctx)
 	g, ctx := errgroup.WithContext(ctx)

@@ -20,7 +20,7 @@ const masked = "•••"
 // personal are the fields that name a person, in the spelling of foldName.
 var personal = map[string]bool{"REPORTERID": true, "REPORTERNAME": true, "VOTERID": true}
 
-// foldName makes of a field's name what is equal for all of its spellings:
+// foldName returns a form of a field's name that is equal for all of its spellings:
 // those that encoding/json takes for the same, and those of other programs,
 // such as voterId.
 func foldName(name string) string {

@@ -45,8 +45,8 @@ type Replay struct {
 	Progress
 }
 
-// Progress counts what became of the dead letters of a replay. What is
-// neither pending, in flight, resolved nor failed was taken out by hand.
+// Progress counts the dead letters of a replay by state. Those that are neither
+// pending, in flight, resolved nor failed were taken out by hand.
 type Progress struct {
 	Pending  int // not sent yet
 	InFlight int // sent, and neither resolved nor failed yet

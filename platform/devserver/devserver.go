@@ -3,7 +3,7 @@
 // they never meet a server that the machine already runs. The native stack and
 // the tests that break a server are built on it.
 //
-// It prepares folders and commands. Whoever starts a command owns its process.
+// It prepares folders and commands. The caller that starts a command owns its process.
 package devserver
 
 import (

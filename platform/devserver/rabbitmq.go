@@ -33,11 +33,11 @@ type RabbitMQ struct {
 	// StatisticsInterval is how old the counts of the management API can be.
 	StatisticsInterval time.Duration
 	// LogFile is the size in bytes at which a file of the quorum queues' log is full,
-	// 64 MiB if it is 0. What is in the file under way is in memory, too.
+	// 64 MiB if it is 0. The contents of the present file are in memory, too.
 	LogFile int64
 	// Node is the node's name, "cityconnect" if it is empty. Nodes has the names of
-	// all nodes of its cluster; without any it stays alone. Cookie is what they know
-	// each other by; a node alone makes its own.
+	// all nodes of its cluster; without any it stays alone. They recognise each other
+	// by Cookie; a node alone makes its own.
 	Node   string
 	Nodes  []string
 	Cookie string

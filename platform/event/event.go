@@ -115,7 +115,7 @@ const (
 	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
 )
 
-// Moderation says what an official did to what others see of a report.
+// Moderation is an official's decision about the public parts of a report.
 type Moderation string
 
 // The moderations.
@@ -181,10 +181,10 @@ type VoteReceived struct {
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
-// ReportModerated tells that an official has hidden a report, shown it again or
-// redacted words of it. What messages of lower versions say of the report is to
-// be shown to nobody any more, whenever they come. It has the whole state, so that
-// the one with the highest version is enough.
+// ReportModerated says that an official has hidden a report, shown it again or
+// redacted words of it. The contents of messages of lower versions must no longer be
+// shown to anybody, whenever they come. It has the whole state, so that the one with
+// the highest version is enough.
 type ReportModerated struct {
 	// The title is the present one; that of a hidden report is its reference
 	// number, which is made of its id.
@@ -195,7 +195,7 @@ type ReportModerated struct {
 	// RedactedNotes are the versions of the report at which it was moved with a
 	// note that is another now, or none.
 	RedactedNotes []int64 `json:"redacted_notes"`
-	Note          string  `json:"note,omitempty"` // why it is hidden, for whoever filed it alone
+	Note          string  `json:"note,omitempty"` // why it is hidden, for its reporter alone
 }
 
 // ReportCommented tells that the comments on a report are others: a resident has
@@ -236,7 +236,7 @@ type PhotoRefused struct {
 	Reason  PhotoReason `json:"reason"`
 }
 
-// PhotoUploaded asks the photo worker to look at what was uploaded. Nobody sees
+// PhotoUploaded asks the photo worker to process an upload. Nobody sees
 // the photo yet, so that ReportVersion is the present one.
 type PhotoUploaded struct {
 	Subject

@@ -47,9 +47,9 @@ const (
 	// recipientSize is what the id of a user is padded to: the 255 bytes that
 	// package auth lets pass, and the mark behind them.
 	recipientSize = 255 + 1
-	// padded and unpadded are the forms of what is sealed. Nothing is written
-	// without padding any more, but queues, dead letters and outbox rows of
-	// earlier versions hold it.
+	// padded and unpadded are the forms of a sealed recipient. New ones are always
+	// padded, but queues, dead letters and outbox rows of earlier versions hold
+	// unpadded ones.
 	padded, unpadded = "v2", "v1"
 )
 

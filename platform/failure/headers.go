@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// The headers of a message that failed. docs/recoverability.md explains them
-// to whoever reads them in the broker.
+// The headers of a message that failed. docs/recoverability.md explains them to
+// readers of the broker's queues.
 const (
 	RetriesHeader            = "x-retries"              // how often it was put off, an integer
 	RetryReasonHeader        = "x-retry-reason"         // why, the last time: "class: text"

@@ -26,7 +26,7 @@ const (
 type Error struct {
 	Kind  Kind
 	Msg   string // for the client
-	Field string // what is wrong, for Invalid: a JSON pointer into the body, or a parameter's name
+	Field string // the value at fault, for Invalid: a JSON pointer into the body, or a parameter's name
 	Err   error  // for the log alone, may be nil
 }
 

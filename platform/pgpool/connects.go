@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// turnTimeout is how long a connection may wait until it is tried. Whoever needs
-	// it learns then that the server is away.
+	// turnTimeout is how long a connection may wait until it is tried. After that its
+	// caller gets the error that the server is away.
 	turnTimeout = time.Second
 	// The pauses after attempts that failed.
 	firstPause, maxPause = 50 * time.Millisecond, time.Second
@@ -113,7 +113,7 @@ func (c *connects) end(err error) {
 	c.changed = make(chan struct{})
 }
 
-// An attempt learns how the making of a connection has ended.
+// An attempt records how the making of a connection has ended.
 type attempt struct{ connects *connects }
 
 // TraceConnectStart implements pgx.ConnectTracer.

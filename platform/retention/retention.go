@@ -33,7 +33,7 @@ const (
 // A Task removes one kind of thing.
 type Task struct {
 	Kind string // the label of the metric, such as "notifications"
-	Keep Period // what is younger stays; everything does if it is zero
+	Keep Period // younger rows stay; all do if it is zero
 	// Remove works on up to limit rows of tx that lie after a place, which is 0
 	// at first, and returns where to go on; 0 says that nothing is left.
 	Remove func(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error)

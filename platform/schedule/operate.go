@@ -52,7 +52,7 @@ type Act struct {
 	Reason string
 }
 
-// An Audit writes an act in the transaction of what it did.
+// An Audit writes an act in the transaction of its effect.
 type Audit func(ctx context.Context, tx pgx.Tx, act Act) error
 
 // ErrNotFound is the failure that there is no such job.

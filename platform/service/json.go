@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Encode answers with body as JSON. What is answered depends on who asks, so
-// that no cache may keep it.
+// Encode answers with body as JSON. The answer depends on the caller, so that no
+// cache may keep it.
 func Encode(w http.ResponseWriter, status int, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {

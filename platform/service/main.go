@@ -13,7 +13,7 @@ import (
 )
 
 // A Command is another thing that a service's program does, with the same
-// environment. It reads in and writes what it has done to out.
+// environment. It reads in and reports to out.
 type Command func(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error
 
 // Main is the main function of the service called name. It runs run, whose

@@ -20,13 +20,12 @@ const (
 	blockNanoseconds = 100_000_000
 )
 
-// NewOperations returns the handler of what operators alone may see: metrics,
-// the state of all dependencies, and profiles, which have the names of functions
-// and no data. It asks nobody who they are, so it needs an address that only
-// operators reach: counters that move with each delivery tell whoever can cause
-// one, by a vote say, whether the recipient is listening. It has the health
-// checks, too, because nobody else asks a worker anything. No operation takes a
-// body.
+// NewOperations returns the handler for operators alone: metrics, the state of all
+// dependencies, and profiles, which have the names of functions and no data. It has no
+// sign-in, so it needs an address that only operators reach: counters that move with
+// each delivery would show anybody who can cause one, by a vote say, whether the
+// recipient is listening. It has the health checks, too, because nobody else asks a
+// worker anything. No operation takes a body.
 func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	runtime.SetMutexProfileFraction(mutexFraction)
 	runtime.SetBlockProfileRate(blockNanoseconds)

@@ -24,7 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// A Hub gets what was committed, by this replica or by another.
+// A Hub gets committed notifications, of this replica or of another.
 type Hub interface {
 	// Deliver passes a batch on. It must not block.
 	Deliver(b notification.Batch, committed time.Time)
@@ -88,7 +88,7 @@ func New(cfg Config) *Bus {
 	}
 }
 
-// Announce passes on what was just committed: to this replica's hub at once,
+// Announce passes on a batch that was just committed: to this replica's hub at once,
 // to the others soon. It never blocks.
 func (b *Bus) Announce(batch notification.Batch) {
 	now := time.Now()

@@ -33,7 +33,7 @@ const bounceUser = "bounce+"
 type Bounce struct {
 	Delivery int64
 	Code     string // an enhanced status code (RFC 3463) such as 5.1.1, or "complaint"
-	Hard     bool   // the address takes nothing any more
+	Hard     bool   // the address accepts no more mail
 }
 
 // Complaint reports whether the reader called the mail spam.

@@ -18,9 +18,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// Keys hide addresses, codes and tokens from whoever reads the database, and the
-// ids of deliveries from whoever reads a mail. They are derived from those of the
-// recipients (RECIPIENT_KEY), which the database does not have.
+// Keys hide addresses, codes and tokens from readers of the database, and the ids of
+// deliveries from readers of a mail. They are derived from those of the recipients
+// (RECIPIENT_KEY), which the database does not have.
 type Keys struct {
 	ring   *event.Keyring
 	macs   [][]byte       // in the order of the ring, the first is in use
@@ -63,7 +63,7 @@ func (k *Keys) SealToken(contact uuid.UUID, token string) string {
 	return k.ring.SealPadded(contact, token, tokenSize)
 }
 
-// Open returns what was sealed for a contact.
+// Open returns the text that was sealed for a contact.
 func (k *Keys) Open(contact uuid.UUID, sealed string) (string, error) {
 	text, err := k.ring.Open(contact, sealed)
 	if err != nil {
@@ -151,7 +151,7 @@ func (k *Keys) Delivery(token string) (id int64, ok bool) {
 	return 0, false
 }
 
-// encoding survives mail servers that change the case of what is before an @.
+// encoding survives mail servers that change the case of the part before an @.
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func encode(data []byte) string { return strings.ToLower(encoding.EncodeToString(data)) }

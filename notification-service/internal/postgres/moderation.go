@@ -37,7 +37,7 @@ update deliveries d set body = ` + moderatedBody + `,
 from moderated_reports m
 where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version and d.channel = 'webhook'`
 
-// moderate takes from what is stored the words that officials have taken from
+// moderate removes from stored data the words that officials have removed from
 // reports, if the batch says so of any. It comes before the effect of the messages
 // is noted: if the process dies in between, the next one does it once more.
 //

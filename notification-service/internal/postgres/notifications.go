@@ -139,7 +139,7 @@ func (s *Streams) MarkAll(ctx context.Context, reader notification.Reader, curso
 			upTo[i] = min(upTo[i], cursor[i].Seq)
 		}
 	}
-	// Marks go up, never down, and replace what was marked one by one below them.
+	// Marks go up, never down, and replace the single marks below them.
 	_, err = s.pool.Exec(ctx, `
 		with raised as (
 		  update read_marks m set seq = greatest(m.seq, want.seq)

@@ -72,7 +72,7 @@ type Draft struct {
 	Zone   string        // likewise
 }
 
-// Reasons not to send what waits, beside those of package ledger.
+// Reasons not to send a push that waits, beside those of package ledger.
 var (
 	// ErrNoDevice: the device is removed.
 	ErrNoDevice = errors.New("the device has been removed")

@@ -86,7 +86,7 @@ const (
 	maxBehind = 1000
 	// pageRows is how many notifications are read at once for a client.
 	pageRows = 100
-	// openTimeout bounds what it takes to open a stream. A client that cannot
+	// openTimeout bounds the opening of a stream. A client that cannot
 	// be served within it comes back later.
 	openTimeout = 10 * time.Second
 	// unusedTopicTTL is how long a topic without clients is kept, so that those

@@ -16,7 +16,7 @@ import (
 // ServeNotifications answers with the streams of reader, from the request's
 // Last-Event-ID or its parameter last_event_id on. The stream ends before
 // expires. A client that cannot be served gets a time after which to come
-// back: any other status would end a browser's EventSource for good.
+// back: any other status would end a browser's EventSource permanently.
 func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time) {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	if err == nil && c.kind == kindFeed { // events offered since then wait: it counts as scheduled
 		err = conn.Write(h.feedReady())
 	}
-	if errors.Is(err, errLost) { // what follows its cursor is gone, so it is reset first
+	if errors.Is(err, errLost) { // the notifications after its cursor are gone, so it is reset first
 		if err = h.reset(ctx, c); err == nil {
 			err = h.join(ctx, c)
 		}

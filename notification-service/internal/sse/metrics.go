@@ -77,7 +77,7 @@ func (m *metrics) closed(kind string, why reason) {
 	}
 }
 
-// sent counts what was just written and is not one reader's alone.
+// sent counts written frames other than those of one reader alone.
 func (m *metrics) sent(b *transport.Buffer) {
 	if len(b.CommittedAt) == 0 {
 		return

@@ -47,8 +47,8 @@ func resolveCursor(view notification.View, lastEventID string) resumePoint {
 // firstFrames returns the first bytes of a stream. A reset comes before ready,
 // so that a client knows why the id is not its own before it takes it over.
 //
-// The id of ready is where the stream goes on. Its data has the present and
-// what is unread there, so that what follows up to it is counted already.
+// The id of ready is where the stream goes on. Its data has the present and the
+// unread count there, so that events up to it are counted already.
 func (p resumePoint) firstFrames(retry durationRange) []byte {
 	b := appendRetry(nil, retry.random())
 	if p.problem != "" {

@@ -32,7 +32,7 @@ const (
 // NewClient returns the client that sends webhooks. It connects to public
 // addresses only, and to those that rules allow. The address is checked when
 // the connection is made, after every name was resolved, so that a name which
-// changes what it means leads nowhere else. It follows no redirect and takes no
+// changes its address leads nowhere else. It follows no redirect and takes no
 // proxy from the environment.
 //
 // With a proxy, which the operators run, all goes there: which addresses may be
@@ -47,7 +47,7 @@ func newClient(rules Rules, proxy *url.URL, roots *x509.CertPool, resolver *net.
 	transport := &http.Transport{
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTimeout,
-		DisableCompression:     true, // what is small on the wire may be gigabytes
+		DisableCompression:     true, // a body that is small on the wire may be gigabytes
 		MaxIdleConnsPerHost:    MaxInFlight,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeader,

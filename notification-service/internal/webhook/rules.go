@@ -119,7 +119,8 @@ type Registration struct {
 	InFlight    int
 }
 
-// Host returns where the events go, without what may be secret in the address.
+// Host returns where the events go, without the parts of the address that may be
+// secret.
 func (r Registration) Host() string {
 	u, err := url.Parse(r.URL)
 	if err != nil {

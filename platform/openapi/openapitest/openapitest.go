@@ -165,8 +165,8 @@ func (d *Document) CheckRules(t testing.TB) {
 	}
 }
 
-// faultsOf returns what an answer breaks. Whether a service is ready is said in
-// the same words in both cases; and who has a picture already is sent nothing.
+// faultsOf returns the faults of an answer. Health is said in the same words whether
+// or not the service is ready; and a client that has a picture already is sent nothing.
 func faultsOf(path, status string, answer *openapi3.Response) (faults []string) {
 	switch {
 	case strings.HasPrefix(status, "2"):

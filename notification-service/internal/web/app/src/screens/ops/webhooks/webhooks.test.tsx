@@ -148,7 +148,9 @@ test('registers an endpoint, shows its secret once, and tries it out', async () 
 });
 
 test('says what is wrong beside the field', async () => {
-  serve(notificationService, 'POST', () => refused(400, 'invalid-input', [{ pointer: '/url', detail: 'must have the full name of a host' }]));
+  serve(notificationService, 'POST', () =>
+    refused(400, 'invalid-input', [{ pointer: '/url', detail: 'must have the full name of a host' }]),
+  );
   await show(<EndpointForm onClose={() => {}} />);
   await fill('Address', 'https://localhost');
   await submit();

@@ -224,7 +224,7 @@ func (i *issuer) fetch(ctx context.Context) ([]publicKey, error) {
 		if key, ok := usable(jwk); ok {
 			keys = append(keys, key)
 		} else {
-			i.log.Info().Str("key_id", jwk.Marshal().KID).Msg("a key of the issuer is not for signatures of ours, will not be used")
+			i.log.Info().Str("key_id", jwk.Marshal().KID).Msg("ignoring an issuer key that is unsuitable for verifying signatures")
 		}
 	}
 	return keys, nil

@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	v.parser = jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer),
 		jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
 	if cfg.Mode == Dev {
-		log.Warn().Msg("AUTH_MODE=dev: whoever reaches this service can sign in as anyone")
+		log.Warn().Msg("AUTH_MODE=dev: any client of this service can sign in as anyone")
 	}
 	return v, nil
 }

@@ -20,7 +20,7 @@ func WarnWithoutTLS(log zerolog.Logger, urls map[string]string) {
 	for variable, address := range urls {
 		if host, ok := unprotected(address); ok {
 			log.Warn().Str("variable", variable).Str("host", host).
-				Msg("no TLS that checks the server: whoever is in between can read and change what is sent; see docs/production.md")
+				Msg("no TLS that checks the server: anyone in between can read and change the traffic; see docs/production.md")
 		}
 	}
 }

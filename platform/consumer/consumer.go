@@ -120,7 +120,7 @@ func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 // Healthy returns nil while messages are taken, and otherwise why not.
 func (c *Consumer) Healthy() error {
 	if !c.breaker.isClosed() {
-		return errors.New("the database, or what else the messages need, is away")
+		return errors.New("the database, or another dependency of the messages, is away")
 	}
 	return nil
 }

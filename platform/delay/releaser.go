@@ -94,7 +94,7 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 		}),
 		released: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "delay_messages_released_total", Help: "Messages that were published when their time had come.",
+			Name: "delay_messages_released_total", Help: "Delayed messages published when due.",
 		}, []string{"queue"}),
 	}
 }

@@ -52,7 +52,7 @@ func (w *Watch) Await(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil {
-			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("asking whether the database was restored failed, will retry before anything is written")
+			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("checking whether the database was restored failed, will retry before anything is written")
 		}
 		if err := backoff.Sleep(ctx, delays.Next()); err != nil {
 			return err

@@ -66,7 +66,7 @@ func Job(tasks []Task, metrics prometheus.Registerer) schedule.Job {
 	factory := promauto.With(metrics)
 	s := &sweeper{
 		removed: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "retention_removed_total", Help: "Rows that were kept for long enough and are removed.",
+			Name: "retention_removed_total", Help: "Rows removed after their retention.",
 		}, []string{"kind"}),
 		ended: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "retention_completed_timestamp_seconds", Help: "When this replica last found nothing left to remove, in Unix seconds.",

@@ -168,7 +168,7 @@ func New(d Dependencies, jobs ...Job) (*Scheduler, error) {
 		pool: d.Pool, audit: d.Audit, jobs: make(map[string]Job, len(jobs)), log: d.Log,
 		lease: lease, lookEvery: lookEvery,
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "schedule_runs_total", Help: "Runs of scheduled jobs that ended here, by how.",
+			Name: "schedule_runs_total", Help: "Runs of scheduled jobs that ended here, by state.",
 		}, []string{"schedule", "state"}),
 		failed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "schedule_step_failures_total", Help: "Steps of scheduled jobs that failed here, and are tried again.",
@@ -227,7 +227,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		due, wait, err := s.look(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("looking for what is due failed, will retry")
+				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("looking for due runs failed, will retry")
 			}
 			wait = pauses.Next()
 		} else {

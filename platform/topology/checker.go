@@ -153,7 +153,7 @@ func (c *Checker) Check(ctx context.Context) {
 	missing, differing, err := c.compare(ctx)
 	if err == nil && len(missing) > 0 {
 		for _, f := range missing {
-			c.log.Warn().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology is incomplete, will declare what is missing")
+			c.log.Warn().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology is incomplete, will declare the missing parts")
 		}
 		if declareErr := c.declare(ctx); declareErr != nil {
 			c.log.Error().Err(declareErr).Msg("declaring the topology failed, will retry")

@@ -74,7 +74,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if cfg.Mail.Enabled() {
 		if cfg.Mail.Server.TLS == email.NoTLS {
 			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
-				Msg("no TLS: whoever is in between can read and change mails; see docs/mail.md")
+				Msg("no TLS: anyone in between can read and change mails; see docs/mail.md")
 		}
 		relay := email.NewRelay(&cfg.Mail, nil)
 		defer relay.Close()

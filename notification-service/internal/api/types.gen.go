@@ -1554,7 +1554,7 @@ type WorkerPool struct {
 	Elsewhere bool    `json:"elsewhere"`
 	ErrorRate float64 `json:"error_rate"`
 
-	// HandlerP50Ms How long the replica that answers took to give a batch its effect,
+	// HandlerP50Ms How long the replica that answers took to apply a batch,
 	// the median of about the last minute; 0 when it handled none.
 	HandlerP50Ms float64 `json:"handler_p50_ms"`
 

@@ -23,11 +23,11 @@ const (
 
 // Classes of answers, for metrics and the operators' log.
 const (
-	classRelay     = "relay"      // the city's mail server does not let us in
+	classRelay     = "relay"      // the city's mail server refuses the connection
 	classBroken    = "connection" // the connection broke before the mail was whole
 	classThrottled = "throttled"  // the host asks for fewer
-	classDeferred  = "deferred"   // not now
-	classFull      = "full"       // the mailbox is, or the mail is too large for it now
+	classDeferred  = "deferred"   // temporarily, for another reason
+	classFull      = "full"       // mailbox full, or message too large for the space left
 	classPolicy    = "policy"     // the city's mails are not trusted, or its mail server's are not
 	classAddress   = "address"    // there is no such mailbox
 	classRefused   = "refused"    // permanently, for any other reason

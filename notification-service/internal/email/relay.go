@@ -28,7 +28,7 @@ const (
 	quitTimeout = time.Second
 )
 
-// errRelay says that the city's mail server does not let us in. No mail is at
+// errRelay says that the city's mail server refuses the connection. No mail is at
 // fault, and none has left.
 var errRelay = errors.New("the mail server does not take mails now")
 
@@ -60,7 +60,7 @@ func NewRelay(cfg *Config, roots *x509.CertPool) *Relay {
 	}
 }
 
-// Ready returns an error while the server does not let us in. It tries again
+// Ready returns an error while the server refuses the connection. It tries again
 // itself, so that no mail has to.
 func (r *Relay) Ready(ctx context.Context) error {
 	if !r.failing.Load() {

@@ -58,7 +58,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason; counted once those of 20 people or more are.",
 	}, []string{"reason"})
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_refused_total", Help: "Mails that the mail server refused for good, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
+		Name: "mails_refused_total", Help: "Mails that the mail server refused permanently, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
 	}, []string{"class"})
 	for _, reason := range reasons {
 		cancelled.WithLabelValues(reason)

@@ -69,7 +69,7 @@ func (h *Hub) feedReady() []byte {
 
 // retryLost returns after how long a client is to come back if its connection
 // breaks.
-func (h *Hub) retryLost() durationRange { return retryLostAmong(h.clientCount(), h.cfg.ReconnectRate) }
+func (h *Hub) retryLost() durationRange { return retryLostFor(h.clientCount(), h.cfg.ReconnectRate) }
 
 // heartbeat returns the frame of a heartbeat. Where streams are many, it repeats after
 // how long to come back: clients that connected early were given a short time.

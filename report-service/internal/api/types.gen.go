@@ -271,7 +271,7 @@ type BulkMoves struct {
 	Moves []BulkMoveEntry `json:"moves"`
 }
 
-// BulkRetried How many messages were put back.
+// BulkRetried How many messages are pending again.
 type BulkRetried struct {
 	Retried int64 `json:"retried"`
 }

@@ -101,8 +101,8 @@ func (i *issuer) probe(context.Context) error {
 	return nil
 }
 
-// keyOf returns what the signature of token is to be checked with, errUnknownKey,
-// or an error of kind Unavailable if the issuer cannot be asked now.
+// keyOf returns the key that checks the signature of token, errUnknownKey, or an
+// error of kind Unavailable if the issuer cannot be reached now.
 func (i *issuer) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	id, hasID := token.Header["kid"].(string)
 	if !hasID && token.Header["kid"] != nil {

@@ -33,7 +33,7 @@ const (
 	defaultTokenLife = 24 * time.Hour
 )
 
-// ErrToken says that a token is not accepted. Its text tells why and never
+// ErrToken says that a token is not accepted. Its text says why and never
 // shows the token; it may be shown to the client.
 var ErrToken = errors.New("token not accepted")
 
@@ -175,7 +175,7 @@ var (
 // and that of access tokens (RFC 9068).
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
-// checkHeader refuses what the parser does not look at.
+// checkHeader refuses values that the parser does not check.
 func checkHeader(header map[string]any) error {
 	if _, ok := header["crit"]; ok { // RFC 7515, 4.1.11: we understand none
 		return errCritical
@@ -188,10 +188,10 @@ func checkHeader(header map[string]any) error {
 }
 
 // isIDToken reports whether a token shows that it is for signing in at a client
-// and not for an API, or is a refresh token. Nothing tells them apart for sure
+// and not for an API, or is a refresh token. Nothing distinguishes them for sure
 // unless the issuer sets the type at+jwt, and many common ones do not. These
 // are the signs that no access token has: the hashes of OpenID Connect, and the
-// claims in which Keycloak and Cognito say it.
+// claims of Keycloak and Cognito for it.
 func isIDToken(header map[string]any, claims jwt.MapClaims) bool {
 	if typ, _ := header["typ"].(string); strings.HasSuffix(strings.ToLower(typ), "at+jwt") {
 		return false

@@ -52,7 +52,7 @@ func Jitter(d time.Duration) time.Duration {
 // second. The zero Poll is ready. It is not safe for concurrent use.
 type Poll struct{ pause time.Duration }
 
-// Next returns a channel that receives when it is time to ask again.
+// Next returns a channel that receives when it is time for the next check.
 func (p *Poll) Next() <-chan time.Time {
 	const soonest, latest = 5 * time.Millisecond, 500 * time.Millisecond
 	p.pause = min(max(p.pause*6/5, soonest), latest)

@@ -58,13 +58,13 @@ func unprotected(address string) (host string, ok bool) {
 	return "", false
 }
 
-// checks tells whether cfg is of a TLS that checks who answers. sslmode=verify-ca
+// checks reports whether cfg is a TLS that checks the server. sslmode=verify-ca
 // does so by a function of its own.
 func checks(cfg *tls.Config) bool {
 	return cfg != nil && (!cfg.InsecureSkipVerify || cfg.VerifyPeerCertificate != nil)
 }
 
-// isLocal tells whether host is this machine: by name, by address, or as the
+// isLocal reports whether host is this machine: by name, by address, or as the
 // folder of a socket.
 func isLocal(host string) bool {
 	ip := net.ParseIP(host)

@@ -195,7 +195,7 @@ type priority struct {
 	changed chan struct{} // closed when a batch of a rank is done
 }
 
-// progress is what a priority knows of a rank.
+// progress is a priority's record of a rank.
 type progress struct {
 	inHand  int       // deliveries
 	at      time.Time // the last progress

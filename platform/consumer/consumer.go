@@ -138,10 +138,9 @@ const (
 // believed: one that subscribes just now is not counted yet.
 const maxMissing = 3
 
-// watchQueues looks at the queues until ctx ends or the connection does. A
-// broker that does not answer loses the connection, and so does one where a
-// queue has fewer consumers than this process believes to have: a subscription
-// that died in silence.
+// watchQueues checks the queues until ctx or the connection ends. A broker that does
+// not answer loses the connection, and so does one where a queue has fewer consumers
+// than this process believes to have: a subscription died in silence.
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 	w := &queueWatch{conn: conn, missing: make(map[*queueWorkers]int), absent: make(map[string]time.Time)}
 	for backoff.Sleep(ctx, queuePoll) == nil {
@@ -193,7 +192,7 @@ func (c *Consumer) lookAtQueues(w *queueWatch) error {
 	return nil
 }
 
-// A queueWatch looks at queues over one connection, on a channel of its own.
+// A queueWatch checks queues over one connection, on a channel of its own.
 type queueWatch struct {
 	conn    *amqp.Connection
 	ch      *amqp.Channel
@@ -201,8 +200,8 @@ type queueWatch struct {
 	absent  map[string]time.Time  // until when a queue is not looked for
 }
 
-// look asks for the state of a queue. There is false if it is missing; one that
-// another process declares is not asked for again for a while.
+// look reads the state of a queue. There is false if it is missing; one that
+// another process declares is not read again for a while.
 func (w *queueWatch) look(queue string, others bool) (state amqp.Queue, there bool, err error) {
 	if time.Now().Before(w.absent[queue]) {
 		return state, false, nil

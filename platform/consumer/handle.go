@@ -182,8 +182,8 @@ func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) 
 }
 
 // applyIsolated runs a message that was in hand when a process died, or when a
-// connection did. Its neighbours do not share its transaction, and its start
-// is noted, so that the next process knows if this one dies of it.
+// connection did. Its neighbours do not share its transaction, and its start is
+// noted, so that the next process can tell if this one dies of it.
 func (h *handler) applyIsolated(work context.Context, j *job) {
 	var starts int
 	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {

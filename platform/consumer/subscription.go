@@ -121,7 +121,7 @@ func (r reader) read(d *amqp.Delivery) *job {
 // will never be understood.
 func (r reader) message(d *amqp.Delivery) (Message, error) {
 	key := event.Key(d.Type)
-	if key == "" { // of another program; who reads one kind only knows it
+	if key == "" { // of another program; a queue with one type of messages has it
 		key = r.keys[0]
 	}
 	switch {

@@ -138,7 +138,7 @@ var errMasked = errors.New("a masked value was moved or copied")
 func unmask(edited, original any) (any, error) { return restore(edited, mask(original, 0), original) }
 
 // restore is unmask for a part of which the editor was shown the given one. It
-// looks at each value once, so that depth costs no more than length.
+// visits each value once, so that depth costs no more than length.
 func restore(edited, shown, original any) (any, error) {
 	switch e := edited.(type) {
 	case map[string]any:

@@ -63,8 +63,8 @@ func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
 // wrong.
 const settleTimeout = 10 * time.Minute
 
-// maxPage bounds how many dead letters are sent between two looks at the
-// replay's state, and so how soon a pause holds.
+// maxPage bounds how many dead letters are sent between two checks of the
+// replay's state, and so how soon a pause takes effect.
 const maxPage = 500
 
 // A step is what a replay does next.

@@ -211,7 +211,7 @@ func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, 
 	if err != nil && !errors.Is(err, ErrEnded) {
 		return Replay{}, err
 	}
-	replay, readErr := s.Replay(ctx, id) // tells an ended one from none at all
+	replay, readErr := s.Replay(ctx, id) // distinguishes an ended one from a missing one
 	if readErr != nil {
 		return Replay{}, readErr
 	}

@@ -68,7 +68,7 @@ type Releaser struct {
 	max        int
 	limiter    *rate.Limiter
 	log        zerolog.Logger
-	wake       chan struct{} // holds one request to look again
+	wake       chan struct{} // holds one request to check again
 
 	waiting  *prometheus.GaugeVec
 	lateness prometheus.Histogram
@@ -207,7 +207,7 @@ func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 }
 
 // publish publishes messages, the oldest first, and returns which the broker
-// has confirmed, and which no queue takes. Of the others the error tells why.
+// has confirmed, and which no queue takes. The error has the reason for the others.
 func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, refused []claimed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package devserver knows how PostgreSQL and RabbitMQ run as private servers:
+// Package devserver runs PostgreSQL and RabbitMQ as private servers:
 // with a folder, ports, an account and a configuration of their own, so that
 // they never meet a server that the machine already runs. The native stack and
 // the tests that break a server are built on it.

@@ -246,8 +246,8 @@ func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*e
 func nodeName(node string) string { return cmp.Or(node, "cityconnect") + "@localhost" }
 
 // AddVhost makes a virtual host whose queues have a copy on each node of the
-// cluster, dead-letter queues as well, unless it is there. Only rabbitmqctl
-// knows how to in versions before 4; it takes seconds of a processor to start.
+// cluster, dead-letter queues as well, unless it is there. Only rabbitmqctl can
+// do that in versions before 4; it takes seconds of a processor to start.
 func (r *RabbitMQ) AddVhost(ctx context.Context, name string) error {
 	client, err := r.management()
 	if err != nil {

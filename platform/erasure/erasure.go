@@ -1,7 +1,7 @@
 // Package erasure removes a person from a database permanently.
 //
 // Each service erases from its own database what it knows of the person. The
-// package promises that an erasure which was asked for comes to its end: it is
+// package promises that a requested erasure comes to its end: it is
 // a row, worked on in short transactions that note how far they are, so that
 // another replica goes on where one died, and asking again changes nothing. It
 // also promises that nothing that was on its way at the time, be it a token, a
@@ -117,7 +117,7 @@ func (e *Eraser) Hashes(userID string) [][]byte {
 }
 
 // Erased reports whether userID was erased within Life, as far as this replica
-// knows: it asks every two seconds. It costs nothing while nobody is.
+// knows: it reads the list every two seconds. It costs nothing while the list is empty.
 func (e *Eraser) Erased(userID string) bool {
 	erased := *e.erased.Load()
 	if len(erased) == 0 {
@@ -214,7 +214,7 @@ func (e *Eraser) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			e.log.Warn().Str("error", pgpool.LogText(err)).Msg("erasing a person failed, will retry")
 		}
-		_ = backoff.Sleep(ctx, refreshEvery) // the loop asks ctx
+		_ = backoff.Sleep(ctx, refreshEvery) // the loop checks ctx
 	}
 	return nil
 }
@@ -320,8 +320,8 @@ func Tasks(keep retention.Period) []retention.Task {
 	}
 }
 
-// Finish works until the erasure is done, here or at a replica of the service,
-// and tells after each look how far it is.
+// Finish works until the erasure is done, here or at a replica of the service, and
+// passes its progress to tell.
 func (e *Eraser) Finish(ctx context.Context, id uuid.UUID, tell func(Erasure)) error {
 	for {
 		worked, err := e.Step(ctx)

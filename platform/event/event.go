@@ -154,15 +154,15 @@ type Subject struct {
 // About returns s. The messages embed a Subject and have it from there.
 func (s *Subject) About() *Subject { return s }
 
-// StatusUpdate tells that an official moved a report to another status.
+// StatusUpdate says that an official moved a report to another status.
 type StatusUpdate struct {
 	Subject
 	NewStatus  Status `json:"new_status"`
 	Note       string `json:"note,omitempty"`        // the official's explanation
-	CategoryID int32  `json:"category_id,omitempty"` // 0 is that of a writer that does not tell it
+	CategoryID int32  `json:"category_id,omitempty"` // 0 from a writer that does not send it
 }
 
-// ReportCreated tells that a resident filed a report.
+// ReportCreated says that a resident filed a report.
 type ReportCreated struct {
 	Subject
 	CategoryID   int32   `json:"category_id"`
@@ -171,13 +171,13 @@ type ReportCreated struct {
 	PrivacyLevel Privacy `json:"privacy_level"`
 }
 
-// VoteReceived tells that a resident voted on a report, or changed the vote.
+// VoteReceived says that a resident voted on a report, or changed the vote.
 type VoteReceived struct {
 	Subject
 	VoterID  string   `json:"voter_id"`
 	VoteType VoteType `json:"vote_type"`
 	NewScore *int64   `json:"new_score"` // upvotes less downvotes; never nil in a valid message
-	// CategoryID is 0 in what a writer sends that does not tell it.
+	// CategoryID is 0 from a writer that does not send it.
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
@@ -198,9 +198,9 @@ type ReportModerated struct {
 	Note          string  `json:"note,omitempty"` // why it is hidden, for its reporter alone
 }
 
-// ReportCommented tells that the comments on a report are others: a resident has
-// written one, or officials have hidden one or shown it again. It says neither who
-// did nor what: readers fetch the comments that they may see. The version is that
+// ReportCommented says that the comments on a report have changed: a resident has
+// written one, or officials have hidden one or shown it again. It has neither the
+// author nor the text: readers fetch the comments that they may see. The version is that
 // of the report, which does not change by it. report-service never names the
 // reporter in it.
 type ReportCommented struct {
@@ -208,7 +208,7 @@ type ReportCommented struct {
 	CategoryID int32 `json:"category_id"`
 }
 
-// ReportOverdue tells that the city has not finished its work on a report in the
+// ReportOverdue says that the city has not finished its work on a report in the
 // time that it set itself. It is for officials, and report-service never names the
 // reporter in it. The version is that of the report, which does not change by it.
 type ReportOverdue struct {
@@ -220,16 +220,16 @@ type ReportOverdue struct {
 	Level int32 `json:"level"`
 }
 
-// PhotoReady tells that everybody may see a photo of a report. It does not say
-// who uploaded it.
+// PhotoReady says that everybody may see a photo of a report. It does not name the
+// uploader.
 type PhotoReady struct {
 	Subject
 	PhotoID    uuid.UUID `json:"photo_id"`
 	CategoryID int32     `json:"category_id,omitempty"`
 }
 
-// PhotoRefused tells the reporter that a photo of the report is not shown. It changes nothing that others see, so that ReportVersion is the
-// present one.
+// PhotoRefused says to the reporter that a photo of the report is not shown. It
+// changes nothing that others see, so that ReportVersion is the present one.
 type PhotoRefused struct {
 	Subject
 	PhotoID uuid.UUID   `json:"photo_id"`
@@ -270,9 +270,8 @@ func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
 // Key returns PhotoUploadedKey.
 func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
 
-// A FieldError says which field of a message breaks the contract, and what the
-// contract asks for. It never shows the value: errors reach logs and dead
-// letters.
+// A FieldError says which field of a message breaks the contract, and what it must
+// be. It never shows the value: errors reach logs and dead letters.
 type FieldError struct {
 	Field string // as it is named in JSON
 	Must  string // follows "must be", such as "a positive number"
@@ -291,7 +290,7 @@ func Decode(key Key, body []byte) (Message, error) {
 	if m == nil {
 		return nil, fmt.Errorf("unknown message type %q", key)
 	}
-	// Unmarshal takes a bare null for "no change"; the contract asks for an object.
+	// Unmarshal takes a bare null for "no change"; the contract requires an object.
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, fmt.Errorf("%s: body is not a JSON object", key)
 	}

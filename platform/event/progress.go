@@ -17,7 +17,7 @@ const (
 	PhotoResizing PhotoStage = "resizing" // the pictures are made that are served
 )
 
-// PhotoProgress tells the uploader of a photo how far the worker is with it. It
+// PhotoProgress shows the uploader of a photo how far the worker is with it. It
 // travels over the ProgressExchange without confirms, is kept nowhere and may get
 // lost: only the verdict counts, and comes as a Message.
 type PhotoProgress struct {

@@ -36,8 +36,8 @@ func (t Topology) DeadLetterExchange() string { return t.prefix + "cityconnect.n
 // announce their commits to each other.
 func (t Topology) LiveExchange() string { return t.prefix + "cityconnect.live" }
 
-// ProgressExchange is the fanout exchange on which the photo worker tells the
-// replicas of notification-service how far it is.
+// ProgressExchange is the fanout exchange on which the photo worker sends its
+// progress to the replicas of notification-service.
 func (t Topology) ProgressExchange() string { return t.prefix + "cityconnect.progress" }
 
 // WakeExchange is the fanout exchange on which the replicas of the relay tell

@@ -86,7 +86,7 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 func decode(body []byte) (value any, err error) {
 	if value, err = onejson.Decode(body); err != nil {
 		detail := "not JSON"
-		var whole json.RawMessage // a Decoder knows less of where it is
+		var whole json.RawMessage // a Decoder says less about its position
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
 			detail = fmt.Sprintf("not JSON, or nested too deep, at byte %d", syntax.Offset)
 		}

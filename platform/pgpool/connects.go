@@ -24,9 +24,9 @@ const (
 // that failed, and twice as many after each that did not.
 //
 // A server that comes back starts a process for each connection, in the order in
-// which they came. If all that need one ask, and ask again when they have waited
-// long enough, then those that it starts are for clients that have long given up,
-// and a slow machine never gets to the others.
+// which they came. If every caller that needs one connects, and connects again after a
+// timeout, then the server starts processes for clients that have long given up, and
+// a slow machine never gets to the others.
 type connects struct {
 	mu       sync.Mutex
 	underWay int

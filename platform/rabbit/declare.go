@@ -130,8 +130,8 @@ func (d *Declarer) has(kind, name string, lookUp func(*amqp.Channel) error) (boo
 	return false, fmt.Errorf("look up %s %q: %w", kind, name, err)
 }
 
-// ask waits for an answer of the broker, which closes the channel on which it
-// refuses something.
+// ask sends a request to the broker, which closes the channel on which it refuses
+// something.
 func (d *Declarer) ask(question func(*amqp.Channel) error) error {
 	return Ask(d.conn, func() error {
 		if d.ch == nil {

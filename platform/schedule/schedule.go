@@ -8,7 +8,6 @@
 // transaction with its effect and the run's new position. Where a replica dies,
 // another goes on within the lease. Runs that were due while no replica ran are
 // caught up with as the job asks for.
-// there is caught up with as the job asks for.
 //
 //	next_at ──(due)──► running ──(last step)──► done
 //	                   │  ▲  │                   │

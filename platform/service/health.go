@@ -41,7 +41,7 @@ type HealthReport struct {
 	Checks map[string]Status `json:"checks"`
 }
 
-// Health knows whether the service is alive and ready.
+// Health reports whether the service is alive and ready.
 type Health struct {
 	log      zerolog.Logger
 	checks   []Check

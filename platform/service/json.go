@@ -74,9 +74,9 @@ func typeOf(e *json.UnmarshalTypeError) string {
 	return "of another type"
 }
 
-// NextLink tells the client where the next page begins, in the header Link
-// (RFC 8288). It repeats the request's query, which holds no parameter that the
-// document does not know.
+// NextLink sets the header Link to the address of the next page (RFC 8288). It
+// repeats the request's query, which holds no parameter that the document does not
+// know.
 func NextLink(w http.ResponseWriter, r *http.Request, cursor string) {
 	query := r.URL.Query()
 	query.Set("cursor", cursor)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// mutexFraction and blockNanoseconds are how rarely contention is noted: so
-	// that it costs nothing that could be measured, and is there when asked for.
+	// mutexFraction and blockNanoseconds are how rarely contention is recorded: so
+	// rarely that its cost cannot be measured, and profiles still show it.
 	mutexFraction    = 100
 	blockNanoseconds = 100_000_000
 )

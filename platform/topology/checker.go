@@ -22,7 +22,7 @@ const (
 	// firstCheck is how long after the consumer has declared everything the broker
 	// is checked first: its management API shows new things a little later.
 	firstCheck = 15 * time.Second
-	// redeclareEvery spaces the declarations that unroutable messages ask for.
+	// redeclareEvery spaces the declarations caused by unroutable messages.
 	redeclareEvery = 2 * time.Second
 )
 

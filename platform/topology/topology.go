@@ -108,7 +108,7 @@ type groupQueue struct {
 	dead      bindingSpec   // by which its dead-letter queue does
 
 	wanted   func(ctx context.Context) (bool, error) // nil is always
-	known    atomic.Bool                             // it was wanted when that was asked last
+	known    atomic.Bool                             // it was wanted at the last check
 	demanded atomic.Bool                             // somebody is about to want it
 }
 

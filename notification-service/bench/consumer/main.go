@@ -130,7 +130,7 @@ func (s *stopwatch) write(ctx context.Context, queue string, batch []consumer.Me
 	return 0, nil
 }
 
-// sick tells whether a message in batch is in its first second.
+// sick reports whether a message in batch is in its first second.
 func (s *stopwatch) sick(batch []consumer.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

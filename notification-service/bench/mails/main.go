@@ -196,7 +196,7 @@ func (b *bench) register(ctx context.Context) error {
 	return err
 }
 
-// tell tells a reader of a new status, and returns the number of the mail, which
+// tell notifies a reader of a new status, and returns the number of the mail, which
 // is due at once.
 func (b *bench) tell(ctx context.Context, i int) (id int64, err error) {
 	user := reader(i).UserID

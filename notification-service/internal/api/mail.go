@@ -225,7 +225,7 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 		return errNoMail
 	}
 	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.Mail.BounceSecret))
-	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time tells no length either
+	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time does not reveal the length either
 		return service.Unauthenticated.New("send the secret in " + bounceHeader)
 	}
 	bounce, err := s.Mail.Keys.ParseBounce(r.Body)

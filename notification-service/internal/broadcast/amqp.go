@@ -135,8 +135,8 @@ func (b *Bus) openChannel(conn *amqp.Connection) (*amqp.Channel, error) {
 	return rabbit.OpenChannel(conn)
 }
 
-// onDelivery passes an announcement on to the hub. One that cannot be read
-// makes the hub look into the database, which has whatever it said.
+// onDelivery passes an announcement on to the hub. One that cannot be read makes the
+// hub compare with the database, which has the same notifications.
 func (b *Bus) onDelivery(d amqp.Delivery) {
 	if d.Exchange == b.progress {
 		b.onProgress(d)

@@ -1,6 +1,6 @@
-// Package broadcast tells the replicas of notification-service what one of
-// them has committed, over a fanout exchange. Over another one come the stages
-// of photos, from the photo worker.
+// Package broadcast announces the commits of one replica of notification-service to
+// the others, over a fanout exchange. The stages of photos come over another one, from
+// the photo worker.
 //
 // An announcement may get lost: nothing is confirmed or stored, a full queue
 // drops, and a broken connection loses what it carried. The numbers of the
@@ -54,7 +54,7 @@ type Bus struct {
 	exchange string
 	progress string // the exchange of the stages
 	rabbit   rabbit.Config
-	replica  string // so that a replica knows its own announcements when they come back
+	replica  string // so that a replica recognises its own announcements
 	queue    chan announcement
 	lost     atomic.Bool // an announcement was dropped, and the others do not know
 

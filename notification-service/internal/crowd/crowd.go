@@ -12,9 +12,9 @@
 // shown, and the boundaries between shown figures lie where nobody can know:
 //
 //   - A Rounding is for figures that are read from the database. Its boundaries
-//     depend on a key, and are others for each figure and each period.
-//   - A Gate is for counters and for lines of the log, which tell of events. It
-//     opens after as many people as chance says.
+//     depend on a key, and differ for each figure and each period.
+//   - A Gate is for counters and for log lines about events. It opens after a
+//     random number of people.
 //
 // Either way one person more or less changes what one reading shows, or whether a
 // gate opens at one event, with a probability of 1/Size at most, whatever else is
@@ -40,7 +40,8 @@ import (
 const Size = 20
 
 // A Rounding rounds figures about people. It is the same at all replicas, and a
-// repeated question has the same answer: a mean over many answers tells no more.
+// repeated question has the same answer, so that a mean over many answers reveals
+// no more.
 type Rounding struct{ key []byte }
 
 // NewRounding returns the Rounding of a ring.

@@ -74,7 +74,7 @@ const (
 	maxConnections         = 64
 	maxRate                = 10_000
 	minRetryDelay          = time.Second
-	maxSpread              = 6 * time.Hour // who asks for the morning gets it in the morning
+	maxSpread              = 6 * time.Hour // a digest for the morning comes in the morning
 	maxReadFirst           = time.Hour
 )
 

@@ -42,10 +42,10 @@ const (
 	Digest = "digest"
 	// Code has the code that proves an address. Its body is a SealedCode.
 	Code = "code"
-	// Overdue tells officials of reports that are overdue three times over. Its
+	// Overdue notifies officials of reports that are overdue three times over. Its
 	// body is a Window of their stream.
 	Overdue = "overdue"
-	// EndpointDisabled tells operators that an endpoint of webhooks failed for too
+	// EndpointDisabled notifies operators that an endpoint of webhooks failed for too
 	// long, or is gone. Its body is a DisabledEndpoint.
 	EndpointDisabled = "endpoint"
 )

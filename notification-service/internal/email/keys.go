@@ -41,7 +41,7 @@ func NewKeys(ring *event.Keyring) *Keys {
 }
 
 // Sizes to which texts are padded before they are sealed, so that their lengths
-// tell nothing.
+// reveal nothing.
 const (
 	addressSize = maxAddress + 2
 	codeSize    = 16
@@ -123,7 +123,7 @@ func TokenHash(token string) []byte {
 }
 
 // DeliveryToken returns the name of a delivery in its mail: in its Message-ID and
-// in the address that bounces go to. It is the same at each try, tells nothing,
+// in the address that bounces go to. It is the same at each try, reveals nothing,
 // and cannot be made by others: one block of AES over the id and eight zeros. The
 // key is the oldest, so that a mail which was tried before a new key came has the
 // same name afterwards.

@@ -216,7 +216,7 @@ func (r *Relay) dial(ctx context.Context) (*connection, error) {
 		options = append(options, gomail.WithUsername(r.config.Server.User), gomail.WithPassword(r.config.Server.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
-	if r.config.MailBounceDomain != "" { // headers are enough to know the mail by, and who reads a bounce need not read the mail
+	if r.config.MailBounceDomain != "" { // headers are enough to recognise the mail, and readers of a bounce need not see the mail
 		options = append(options, gomail.WithDSNMailReturnType(gomail.DSNMailReturnHeadersOnly),
 			gomail.WithDSNRcptNotifyType(gomail.DSNRcptNotifyFailure))
 	}

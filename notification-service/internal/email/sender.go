@@ -23,7 +23,7 @@ import (
 // a sealed text does not open with the configured keys.
 const localPause = time.Minute
 
-// A DraftStore is what a Sender asks of the database.
+// A DraftStore is the part of the database that a Sender needs.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
 	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.

@@ -1,4 +1,4 @@
-// Package geocoder asks a city's geocoder for addresses, by their names and by
+// Package geocoder searches a city's geocoder for addresses, by their names and by
 // their positions.
 //
 // Browsers ask us, and we ask it: the geocoder never receives who searches for a
@@ -49,7 +49,7 @@ const (
 
 // Why there is no answer.
 var (
-	// ErrBusy says that the geocoder is asked as often as it may be.
+	// ErrBusy says that the geocoder gets as many requests as it may.
 	ErrBusy = errors.New("the geocoder is asked too often")
 	// ErrAway says that the geocoder gave no answer that can be used.
 	ErrAway = errors.New("the geocoder does not answer")
@@ -131,7 +131,7 @@ func (a *Address) with(reverse bool, parameters url.Values) string {
 	return u.String()
 }
 
-// A Client asks a geocoder. It is safe for concurrent use.
+// A Client searches a geocoder. It is safe for concurrent use.
 type Client struct {
 	address Address
 	city    *Box // nil is everywhere

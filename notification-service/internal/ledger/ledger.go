@@ -32,7 +32,7 @@ type Delivery struct {
 	ID        int64
 	Lane      string
 	Target    string // the channel's name of the receiver
-	MessageID string // of the event: the receiver knows a repetition by it
+	MessageID string // of the event: the receiver recognises a repetition by it
 	Kind      string
 	Body      []byte // the bytes to send
 	Attempts  int    // how often it was sent before
@@ -85,7 +85,7 @@ const ClassUncertain = "uncertain"
 // An Answer is how one attempt went.
 type Answer struct {
 	Verdict  Verdict
-	After    time.Duration // what the target asks to wait; 0 is nothing
+	After    time.Duration // the pause that the target asks for; 0 means none
 	Status   int           // of HTTP, or of SMTP; 0 without an answer
 	Class    string        // a word for metrics and logs, such as "timeout"
 	Error    string        // for operators; neither a person nor an address in it
@@ -113,12 +113,12 @@ type Lane struct {
 	Send func(ctx context.Context, d *Delivery) Answer
 }
 
-// A Channel knows the targets of a kind of deliveries.
+// A Channel has the targets of one kind of deliveries.
 type Channel interface {
 	// Name is the channel's name in the tables.
 	Name() string
 	// Personal reports whether the targets are people's. Metrics and logs then
-	// tell of crowds alone (package crowd), and of no lane.
+	// have figures of crowds alone (package crowd), and no lanes.
 	Personal() bool
 	// Lanes returns what holds now for each of the named lanes. One that is
 	// missing in the result has lost its target.

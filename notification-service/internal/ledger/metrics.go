@@ -7,7 +7,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 )
 
-// metrics are those of a channel. No label tells a lane: there are as many as
+// metrics are those of a channel. No label names a lane: there are as many as
 // there are targets, and their names are the operators'.
 //
 // A channel whose targets are people counts attempts and ends in crowds, and exports

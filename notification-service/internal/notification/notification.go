@@ -1,6 +1,5 @@
-// Package notification decides who gets which notification when something
-// happened to a report. It knows neither the broker, nor the database, nor the
-// browser.
+// Package notification decides who gets which notification of an event. It knows
+// neither the broker, nor the database, nor the browser.
 package notification
 
 import (

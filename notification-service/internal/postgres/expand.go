@@ -125,7 +125,7 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 	return disabled, err
 }
 
-// noticeDisabled writes the mail that tells operators of an endpoint that was
+// noticeDisabled writes the mail that notifies operators of an endpoint that was
 // disabled in tx.
 func noticeDisabled(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	body, err := json.Marshal(email.DisabledEndpoint{ID: id})

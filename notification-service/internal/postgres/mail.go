@@ -200,7 +200,7 @@ func (s *Mails) MailBounced(ctx context.Context, b email.Bounce) error {
 	return nil
 }
 
-// MailFigures returns what operators may know of mails. Hosts where few people
+// MailFigures returns the figures of mails for operators. Hosts where few people
 // have an address are counted together, and so are lanes of codes with those of
 // their hosts.
 func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {
@@ -266,7 +266,7 @@ func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 // bounces counts the people whose mails bounced in the 30 days before today, by
 // host and code, the most frequent first. A bounce is in the figures of 30 days,
 // so that their boundaries stay for a month: if they moved each day, the days
-// together would tell the number.
+// together would reveal the number.
 func (s *Mails) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
 	rows, err := s.pool.Query(ctx, `
 		select coalesce(n.lane, $2), b.code, b.hard, count(distinct coalesce(b.contact_id::text, b.delivery_id::text))

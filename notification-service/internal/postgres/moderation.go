@@ -29,7 +29,7 @@ const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_
     || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
 
 // moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and
-// cancels those that would tell of a report before it was hidden.
+// cancels those about the time before a report was hidden.
 const moderateDeliveries = `
 update deliveries d set body = ` + moderatedBody + `,
   state = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then 'cancelled' else d.state end,

@@ -30,7 +30,7 @@ func (s *Streams) List(ctx context.Context, reader notification.Reader, cursor n
 			before[i] = min(before[i], cursor[i].Seq)
 		}
 	}
-	items, err := s.list(ctx, reader, before, unread, limit+1) // one more tells whether there is a next page
+	items, err := s.list(ctx, reader, before, unread, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return notification.Page{}, err
 	}

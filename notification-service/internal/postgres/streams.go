@@ -42,7 +42,7 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 }
 
 // view omits the heads of new streams, and of all streams for a new reader. It
-// also tells whether the reader is known to have been here today.
+// also reports whether the reader is known to have been here today.
 //
 // The numbers of a stream have no gaps, so the unread are those above the
 // reader's mark, corrected by the single marks. Removed notifications count as

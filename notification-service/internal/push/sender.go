@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// recordSize is what every push is padded to: its length tells nothing, and no
-	// push service refuses it. They take 4,096 bytes (RFC 8030 section 7.2), of
-	// which some count more than others.
+	// recordSize is the length that every push is padded to, so that it reveals
+	// nothing; no push service refuses it. They take 4,096 bytes (RFC 8030 section
+	// 7.2), of which some count more than others.
 	recordSize = 3072
 	// maxTitle and maxBody are how many characters are shown of what people wrote.
 	// Both together fit into a record, whatever the letters are.
@@ -48,7 +48,7 @@ const (
 	classStopped = "stopped" // this process ends
 )
 
-// A Store is what a Sender asks of the database.
+// A Store is the part of the database that a Sender needs.
 type Store interface {
 	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
 	// one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
@@ -106,7 +106,7 @@ var reasons = map[error]string{
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
 
-// Personal returns true: a push service tells the browser of a person.
+// Personal returns true: a device is a person's.
 func (*Sender) Personal() bool { return true }
 
 // Lanes lets every lane send.

@@ -39,7 +39,7 @@ func (h *Hub) compare(ctx context.Context) {
 		h.removeUnusedTopics(time.Now())
 		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn().Str("error", describe(err)).Msg("comparing streams with the database failed, will retry")
-			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop asks ctx, too
+			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop checks ctx, too
 			h.compareSoon()
 		}
 	}

@@ -59,9 +59,9 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 	h.serve(r.Context(), w, r, c, nil) // ready comes once it has joined
 }
 
-// feedReady returns the first bytes of the feed: how long nothing has happened,
+// feedReady returns the first bytes of the feed: for how long nothing has happened,
 // so that a page that was away no longer than that has missed nothing. It is
-// asked when the client has joined, and says too little rather than too much.
+// called once the client has joined, and says too little rather than too much.
 func (h *Hub) feedReady() []byte {
 	quiet := max(0, time.Now().UnixMilli()-h.feedAt.Load())
 	return append(appendEvent(appendRetry(nil, h.retryLost().random()), eventReady, fmt.Appendf(nil, `{"quiet_ms":%d}`, quiet)), '\n')

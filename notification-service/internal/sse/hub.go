@@ -26,7 +26,7 @@ type Store interface {
 	Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error)
 }
 
-// A Hub knows which clients follow which streams.
+// A Hub has the clients of all streams at this replica.
 type Hub struct {
 	cfg        Config
 	store      Store

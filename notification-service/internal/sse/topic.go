@@ -57,7 +57,7 @@ type syncState int
 
 const (
 	inSync     syncState = iota
-	behind               // a number is missing: ask the database
+	behind               // a number is missing: read the database
 	otherEpoch           // the stream started over, and so must the client
 )
 

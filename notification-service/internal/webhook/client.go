@@ -25,7 +25,7 @@ const (
 	idleTimeout      = 90 * time.Second // of a connection that is kept
 	maxHeader        = 32 << 10
 	// pingAfter is the silence after which a connection of HTTP/2, which many
-	// requests share, is asked whether it is alive.
+	// requests share, is probed.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
@@ -67,7 +67,7 @@ func newClient(rules Rules, proxy *url.URL, roots *x509.CertPool, resolver *net.
 }
 
 // guard returns the check of an address that a connection is about to be made
-// to. One text for all that it refuses: the difference would tell what there is
+// to. It has one text for all refusals: the difference would reveal what there is
 // in the city's network.
 func (r Rules) guard() func(network, address string, c syscall.RawConn) error {
 	ports := ssrf.WithPorts(443, 8443)

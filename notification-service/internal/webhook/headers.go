@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// UserAgent is what an endpoint knows our requests by.
+// UserAgent identifies our requests.
 const UserAgent = "CityConnect-Webhooks/1"
 
 // ShownHeaders returns the headers that an attempt carried, for an operator.

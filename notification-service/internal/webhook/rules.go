@@ -201,7 +201,7 @@ func (r Rules) Check(reg Registration, known string) error {
 	return nil
 }
 
-// eventTypes lists what an endpoint may ask for.
+// eventTypes lists the events that an endpoint may ask for.
 func eventTypes() string {
 	keys := Types()
 	names := make([]string, len(keys))

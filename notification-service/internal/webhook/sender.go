@@ -34,7 +34,7 @@ const (
 	keyPause = time.Minute
 )
 
-// EndpointStore is what a Sender asks of the database.
+// EndpointStore is the part of the database that a Sender needs.
 type EndpointStore interface {
 	// Targets returns those of the endpoints that exist. Earlier secrets are
 	// returned only while they still sign.

@@ -60,7 +60,7 @@ type device struct {
 	auth []byte
 }
 
-// A Subscription is what a browser tells the page.
+// A Subscription is the browser's part of a device.
 type Subscription struct{ Endpoint, P256DH, Auth string }
 
 // A Push is one that was taken.

@@ -96,7 +96,7 @@ type sharedConn struct {
 	raw    syscall.RawConn
 	writer *sharedWriter
 	source Source // set by Serve
-	token  uint64 // by which the poller knows it
+	token  uint64 // by which the poller names it
 }
 
 func (c *sharedConn) Write(p []byte) error {

@@ -2,8 +2,8 @@
 // what its client is to get, writes it to the client's connection, and tells
 // the Source when the client leaves or stops reading.
 //
-// It knows HTTP, sockets and which goroutine writes when. It does not know what
-// is written, nor who the client is.
+// It handles HTTP, sockets and which goroutine writes when. It has no notion of the
+// bytes' meaning, or of the client's identity.
 package transport
 
 import (

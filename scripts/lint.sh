@@ -201,7 +201,7 @@ prose() {
   local messages=('*.go' 'deploy/helm/*.yaml' 'deploy/helm/*.tpl' 'notification-service/internal/web/app/src/lang/*.json'
     ':!*_test.go' ':!*test/*.go' ':!*bench/*.go')
   local shapes=(
-    '\b[Hh](e|im|is)\b'                                                      # they, or the noun
+    '\b[Hh](e|im|imself|is)\b'                                                      # they, or the noun
     '\bhas the \w+ (ask|read|take|send|look|write)\b'                        # say what the subject itself does
     '\b([Aa]new|[Mm]eanwhile)\b'                                             # again, while ..., or a tense
     '\b(is|are|was|were|been|being) told\b(?! apart)'                        # gets, reads, is notified

@@ -90,8 +90,8 @@ func open(t testing.TB, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-// ensureTemplate returns the template of db's present schema, made by whoever
-// comes first. Its name carries the schema's hash: another schema is another
+// ensureTemplate returns the template of db's present schema, made by the first
+// process that asks. Its name carries the schema's hash: another schema is another
 // template.
 func ensureTemplate(ctx context.Context, conn *pgx.Conn, admin string, db migrations.Database) (string, error) {
 	hash, err := schemaHash(db)

@@ -87,14 +87,14 @@ func (b *Standby) Waits() (n int) {
 	return n
 }
 
-// GiveUp ends the wait of those commits that wait now: what they wrote becomes
-// visible, though no standby has it.
+// GiveUp ends the wait of those commits that wait now: their rows become visible,
+// though no standby has them.
 func (b *Standby) GiveUp() {
 	b.server.t.Helper()
 	mustExec(b.server.t, b.admin, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
 }
 
-// giveUpUntil gives up until a commit has ended: what waits at first may be
+// giveUpUntil gives up until a commit has ended: the first commit that waits may be
 // another's.
 func (b *Standby) giveUpUntil(committed <-chan error) {
 	b.server.t.Helper()

@@ -26,7 +26,7 @@ type Entry struct {
 	Detail     json.RawMessage // nil is none
 }
 
-// Write writes e in the transaction of what it records.
+// Write writes e in the transaction of the act that it records.
 func Write(ctx context.Context, tx pgx.Tx, e Entry) error {
 	if e.Detail == nil {
 		e.Detail = json.RawMessage("{}")

@@ -22,7 +22,7 @@ const (
 	Dev Mode = "dev"
 )
 
-// minSecret is the length that RFC 7518 (3.2) asks of an HS256 key.
+// minSecret is the length of an HS256 key that RFC 7518 (3.2) requires.
 const minSecret = 32
 
 // A Config says whose tokens are accepted. See docs/configuration.md.

@@ -101,8 +101,8 @@ func (i *issuer) probe(context.Context) error {
 	return nil
 }
 
-// keyOf returns what the signature of token is to be checked with, errUnknownKey,
-// or an error of kind Unavailable if the issuer cannot be asked now.
+// keyOf returns the key that checks the signature of token, errUnknownKey, or an
+// error of kind Unavailable if the issuer cannot be reached now.
 func (i *issuer) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	id, hasID := token.Header["kid"].(string)
 	if !hasID && token.Header["kid"] != nil {
@@ -224,7 +224,7 @@ func (i *issuer) fetch(ctx context.Context) ([]publicKey, error) {
 		if key, ok := usable(jwk); ok {
 			keys = append(keys, key)
 		} else {
-			i.log.Info().Str("key_id", jwk.Marshal().KID).Msg("a key of the issuer is not for signatures of ours, will not be used")
+			i.log.Info().Str("key_id", jwk.Marshal().KID).Msg("ignoring an issuer key that is unsuitable for verifying signatures")
 		}
 	}
 	return keys, nil

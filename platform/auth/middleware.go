@@ -12,7 +12,7 @@ import (
 // challenge is the WWW-Authenticate of every 401.
 const challenge = "Bearer"
 
-// crossOrigin tells requests that another site made a browser send.
+// crossOrigin detects requests that another site made a browser send.
 var crossOrigin = http.NewCrossOriginProtection()
 
 // Middleware puts the principal into the request's context. The Authorization

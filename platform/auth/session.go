@@ -96,10 +96,10 @@ func cookie(r *http.Request, token string, maxAge int) *http.Cookie {
 	return c
 }
 
-// overTLS reports whether the browser speaks TLS, with us or with what is in
+// overTLS reports whether the browser speaks TLS, with us or with a gateway in
 // front of us. A gateway ends TLS and says so in X-Forwarded-Proto, where the
 // first value is the browser's; a browser reaches us through nothing else, and a
-// lie in that header could only hide the liar's own cookie from himself.
+// lie in that header could only hide the liars' own cookies from themselves.
 func overTLS(r *http.Request) bool {
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
 	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https")

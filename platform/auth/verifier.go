@@ -33,7 +33,7 @@ const (
 	defaultTokenLife = 24 * time.Hour
 )
 
-// ErrToken says that a token is not accepted. Its text tells why and never
+// ErrToken says that a token is not accepted. Its text says why and never
 // shows the token; it may be shown to the client.
 var ErrToken = errors.New("token not accepted")
 
@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	v.parser = jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer),
 		jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
 	if cfg.Mode == Dev {
-		log.Warn().Msg("AUTH_MODE=dev: whoever reaches this service can sign in as anyone")
+		log.Warn().Msg("AUTH_MODE=dev: any client of this service can sign in as anyone")
 	}
 	return v, nil
 }
@@ -120,8 +120,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	return known.Principal, nil
 }
 
-// check is Verify for a token that was not seen before, except that it knows of
-// nobody who was erased.
+// check is Verify for a token that was not seen before, except that it does not
+// check for erased users.
 func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 	claims := jwt.MapClaims{}
 	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
@@ -175,7 +175,7 @@ var (
 // and that of access tokens (RFC 9068).
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
-// checkHeader refuses what the parser does not look at.
+// checkHeader refuses values that the parser does not check.
 func checkHeader(header map[string]any) error {
 	if _, ok := header["crit"]; ok { // RFC 7515, 4.1.11: we understand none
 		return errCritical
@@ -188,10 +188,10 @@ func checkHeader(header map[string]any) error {
 }
 
 // isIDToken reports whether a token shows that it is for signing in at a client
-// and not for an API, or is a refresh token. Nothing tells them apart for sure
+// and not for an API, or is a refresh token. Nothing distinguishes them for sure
 // unless the issuer sets the type at+jwt, and many common ones do not. These
 // are the signs that no access token has: the hashes of OpenID Connect, and the
-// claims in which Keycloak and Cognito say it.
+// claims of Keycloak and Cognito for it.
 func isIDToken(header map[string]any, claims jwt.MapClaims) bool {
 	if typ, _ := header["typ"].(string); strings.HasSuffix(strings.ToLower(typ), "at+jwt") {
 		return false

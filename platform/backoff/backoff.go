@@ -46,13 +46,14 @@ func Jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
-// A Poll spaces the checks of something that sends no signal: short pauses at first,
-// then longer ones, so that a long wait leaves the processor to the work that it
-// waits for. The answer comes late by a fifth of the wait and 5 ms, but never by more than half a
-// second. The zero Poll is ready. It is not safe for concurrent use.
+// A Poll spaces the checks of something that sends no signal: short pauses at
+// first, then longer ones, so that a long wait leaves the processor to the work
+// that it waits for. The answer comes late by a fifth of the wait and 5 ms, but
+// never by more than half a second. The zero Poll is ready. It is not safe for
+// concurrent use.
 type Poll struct{ pause time.Duration }
 
-// Next returns a channel that receives when it is time to ask again.
+// Next returns a channel that receives when it is time for the next check.
 func (p *Poll) Next() <-chan time.Time {
 	const soonest, latest = 5 * time.Millisecond, 500 * time.Millisecond
 	p.pause = min(max(p.pause*6/5, soonest), latest)

@@ -1,6 +1,6 @@
 // Package config reads a service's environment into a struct.
 //
-// It promises that a start with a wrong environment tells every fault at
+// It promises that a start with a wrong environment reports every fault at
 // once, names each variable, and shows what a good value looks like.
 package config
 
@@ -96,14 +96,14 @@ func Load(dst any, getenv func(string) string, validate func() []Fault) error {
 		faults = append(faults, fault)
 		delete(environment, fault.Variable)
 	}
-	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // what it finds wrong is among the faults
+	_ = env.ParseWithOptions(dst, env.Options{Environment: environment}) // its errors are among the faults
 	if validate != nil {
 		faults = append(faults, validate()...)
 	}
 	return NewError(faults)
 }
 
-// A field is what faults tell of a struct field.
+// A field is the part of a struct field that faults need.
 type field struct{ variable, kind, example string }
 
 // describe collects the fields of t by their names, which is how caarlos0/env

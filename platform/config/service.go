@@ -26,7 +26,7 @@ type Service struct {
 // Validate reads the values and returns everything that is wrong with them.
 func (s *Service) Validate() []Fault {
 	var faults Faults
-	// The parsers' errors may quote what they read, passwords included.
+	// The parsers' errors may quote their input, passwords included.
 	_, err := pgxpool.ParseConfig(s.DatabaseURL)
 	faults.Check(err == nil, "DATABASE_URL", "a URL such as postgres://user:password@db.example.org:5432/cityconnect")
 	_, err = rabbit.Nodes(s.RabbitURL)

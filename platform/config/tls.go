@@ -14,13 +14,13 @@ import (
 
 // WarnWithoutTLS logs a warning for each variable that leads to a server on
 // another machine without TLS, or with a TLS that takes anybody for the server:
-// whoever is in between reads and changes all that is sent, passwords first.
+// anybody in between can read and change all that is sent, passwords first.
 // urls has the values by their variables; empty ones are left out.
 func WarnWithoutTLS(log zerolog.Logger, urls map[string]string) {
 	for variable, address := range urls {
 		if host, ok := unprotected(address); ok {
 			log.Warn().Str("variable", variable).Str("host", host).
-				Msg("no TLS that checks the server: whoever is in between can read and change what is sent; see docs/production.md")
+				Msg("no TLS that checks the server: anyone in between can read and change the traffic; see docs/production.md")
 		}
 	}
 }
@@ -58,13 +58,13 @@ func unprotected(address string) (host string, ok bool) {
 	return "", false
 }
 
-// checks tells whether cfg is of a TLS that checks who answers. sslmode=verify-ca
+// checks reports whether cfg is a TLS that checks the server. sslmode=verify-ca
 // does so by a function of its own.
 func checks(cfg *tls.Config) bool {
 	return cfg != nil && (!cfg.InsecureSkipVerify || cfg.VerifyPeerCertificate != nil)
 }
 
-// isLocal tells whether host is this machine: by name, by address, or as the
+// isLocal reports whether host is this machine: by name, by address, or as the
 // folder of a socket.
 func isLocal(host string) bool {
 	ip := net.ParseIP(host)

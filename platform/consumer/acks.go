@@ -20,7 +20,7 @@ const ackHold = time.Millisecond
 
 // An ackTracker acknowledges the deliveries of a channel with as few frames as
 // possible. An acknowledgement may cover everything up to a tag, so the tracker
-// knows what is pending below.
+// keeps the pending tags below.
 type ackTracker struct {
 	acknowledger amqp.Acknowledger
 	handled      *stats.Rate

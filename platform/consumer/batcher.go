@@ -10,8 +10,8 @@ import (
 const (
 	// maxFill is for more to come when the broker seems to have it, counted from
 	// the latest delivery. After an acknowledgement the deliveries come one by
-	// one, and whoever takes the first few makes small transactions for as long
-	// as there is a backlog.
+	// one, and a worker that takes the first few makes small transactions for as
+	// long as there is a backlog.
 	maxFill = time.Millisecond
 	// maxTurn is for another worker of the queue that has a batch in hand. Two
 	// small batches cost the database more than one that is as large as both.
@@ -27,7 +27,7 @@ const (
 // maxOvertaken is how many batches of more urgent queues a batch lets go first.
 // On busy processors such a queue nearly always has something in hand, and then
 // the others get their prefetch once for so many batches: they are slowed down,
-// and never fall behind for good.
+// and never fall behind permanently.
 const maxOvertaken = 2
 
 // A batcher makes batches of the deliveries of one subscription. It alone
@@ -104,8 +104,8 @@ func (b *batcher) next(ctx context.Context) []*job {
 	return batch
 }
 
-// gather adds to batch what comes until the batch should begin. With more, the
-// broker seems to have more than what is here.
+// gather adds deliveries to batch until the batch should begin. With more, the
+// broker seems to have more than are here.
 func (b *batcher) gather(ctx context.Context, batch []*job, limit int, more bool) []*job {
 	began := time.Now()
 	latest := began // delivery
@@ -179,7 +179,7 @@ func (b *batcher) done(n int) {
 	b.priority.done(b.rank, n, 2*n >= b.prefetch)
 }
 
-// discard drops what was never in a batch, once no more deliveries come.
+// discard drops the jobs that were never in a batch, once no more deliveries come.
 func (b *batcher) discard() {
 	for range b.intake {
 		b.priority.done(b.rank, 1, false)
@@ -195,7 +195,7 @@ type priority struct {
 	changed chan struct{} // closed when a batch of a rank is done
 }
 
-// progress is what a priority knows of a rank.
+// progress is a priority's record of a rank.
 type progress struct {
 	inHand  int       // deliveries
 	at      time.Time // the last progress
@@ -247,8 +247,8 @@ func (p *priority) finishedLocked(rank int) (n int) {
 	return n
 }
 
-// wait returns for how long at the most to make way for more urgent ranks than
-// rank until so many of their batches are done, and what is closed when that may
+// wait returns how long at most to make way for more urgent ranks than rank until
+// that many of their batches are done, and a channel that is closed when this may
 // have changed.
 func (p *priority) wait(rank, finished int) (wait time.Duration, changed <-chan struct{}) {
 	p.mu.Lock()

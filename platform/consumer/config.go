@@ -45,7 +45,7 @@ const (
 	Linear Backoff = "linear"
 )
 
-// Limits of what can be set.
+// Limits of the settings.
 const (
 	maxPrefetch  = 1000
 	maxWorkers   = 64
@@ -98,7 +98,7 @@ type PoolSettings struct {
 	Paused      bool
 }
 
-// A PoolChange names what is to change; nil leaves as it is. The audit log keeps
+// A PoolChange is a change of a pool; fields that are nil stay. The audit log keeps
 // it as JSON.
 type PoolChange struct {
 	Concurrency *int  `json:"concurrency"`

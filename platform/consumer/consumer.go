@@ -84,7 +84,7 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 	return c, nil
 }
 
-// Run consumes until ctx ends, then finishes and settles what is in hand.
+// Run consumes until ctx ends, then finishes and settles the messages in hand.
 func (c *Consumer) Run(ctx context.Context) error {
 	c.refreshPools(ctx)
 	g, ctx := errgroup.WithContext(ctx)
@@ -120,7 +120,7 @@ func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 // Healthy returns nil while messages are taken, and otherwise why not.
 func (c *Consumer) Healthy() error {
 	if !c.breaker.isClosed() {
-		return errors.New("the database, or what else the messages need, is away")
+		return errors.New("the database, or another dependency of the messages, is away")
 	}
 	return nil
 }
@@ -138,10 +138,9 @@ const (
 // believed: one that subscribes just now is not counted yet.
 const maxMissing = 3
 
-// watchQueues looks at the queues until ctx ends or the connection does. A
-// broker that does not answer loses the connection, and so does one where a
-// queue has fewer consumers than this process believes to have: a subscription
-// that died in silence.
+// watchQueues checks the queues until ctx or the connection ends. A broker that does
+// not answer loses the connection, and so does one where a queue has fewer consumers
+// than this process believes to have: a subscription died in silence.
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 	w := &queueWatch{conn: conn, missing: make(map[*queueWorkers]int), absent: make(map[string]time.Time)}
 	for backoff.Sleep(ctx, queuePoll) == nil {
@@ -193,7 +192,7 @@ func (c *Consumer) lookAtQueues(w *queueWatch) error {
 	return nil
 }
 
-// A queueWatch looks at queues over one connection, on a channel of its own.
+// A queueWatch checks queues over one connection, on a channel of its own.
 type queueWatch struct {
 	conn    *amqp.Connection
 	ch      *amqp.Channel
@@ -201,8 +200,8 @@ type queueWatch struct {
 	absent  map[string]time.Time  // until when a queue is not looked for
 }
 
-// look asks for the state of a queue. There is false if it is missing; one that
-// another process declares is not asked for again for a while.
+// look reads the state of a queue. There is false if it is missing; one that
+// another process declares is not read again for a while.
 func (w *queueWatch) look(queue string, others bool) (state amqp.Queue, there bool, err error) {
 	if time.Now().Before(w.absent[queue]) {
 		return state, false, nil

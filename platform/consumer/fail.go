@@ -21,7 +21,7 @@ type Forwarder interface {
 }
 
 // retriesExceeded is the code of the log line for a message whose attempts are used
-// up. What is broken, and never had another attempt, is logged without it.
+// up. A broken message, which never had another attempt, is logged without it.
 const retriesExceeded = "RABBITMQ_MESSAGE_MAX_RETRIES_EXCEEDED"
 
 // fail moves a job that could not be handled to a retry queue, or to the dead
@@ -61,8 +61,8 @@ func (h *handler) forward(work context.Context, j *job, exchange, key string, ms
 			}
 			h.acks.done(j)
 		case errors.Is(err, forwarder.ErrTooLarge):
-			// The broker moves what is too large to be published: it has the
-			// bytes already. Such a dead letter has none of our headers.
+			// The broker moves a message that is too large to be published: it has
+			// the bytes already. Such a dead letter has none of our headers.
 			if j.d.Reject(false) == nil {
 				h.metrics.nacked.WithLabelValues(h.queue).Inc()
 			}

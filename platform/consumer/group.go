@@ -30,8 +30,7 @@ type Group struct {
 	Bulk bool
 }
 
-// How much more a worker of a bulk group takes, and what it waits for that at
-// least.
+// How much more a worker of a bulk group takes, and its shortest wait for that.
 const (
 	bulkFactor = 10
 	bulkWait   = 50 * time.Millisecond
@@ -60,9 +59,9 @@ type Message struct {
 // failure.Classify sorts the errors. InTx makes one of a function, Typed one of a
 // TypedEffect.
 type Effect interface {
-	// Read checks a message before it enters a batch. What it returns is kept for
-	// Typed. Its error is the end of the message, which becomes a dead letter: the
-	// same bytes will never be understood.
+	// Read checks a message before it enters a batch. Its value is kept for Typed.
+	// Its error is the end of the message, which becomes a dead letter: the same
+	// bytes will never be understood.
 	Read(m Message) (value any, err error)
 	// Apply gives each message of a batch from queue its effect in one
 	// transaction, unless it had it before, and returns how many had. The
@@ -168,7 +167,7 @@ func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh 
 			fresh = append(fresh, m)
 		}
 	}
-	if len(fresh) == 0 { // nothing was written, and what was seen before is acknowledged next
+	if len(fresh) == 0 { // nothing was written, and messages seen before are acknowledged next
 		return nil, pgpool.Barrier(ctx, tx)
 	}
 	return fresh, nil

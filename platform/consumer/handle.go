@@ -79,10 +79,10 @@ type handler struct {
 	forwarding sync.WaitGroup
 }
 
-// handle brings every job of the batch to its outcome, in the order of what
-// happened as far as the batch knows it: what was delivered before goes first,
-// and changes of one report by their version, so that the last one shown is the
-// present one. Between batches of several workers there is no order.
+// handle brings every job of the batch to its outcome, in the order of the events as
+// far as the batch knows it: messages that were delivered before go first, and
+// changes of one report by their version, so that the last one shown is the present
+// one. Between batches of several workers there is no order.
 func (h *handler) handle(work context.Context, batch []*job) {
 	h.acks.track(batch)
 	var first, duplicates, redelivered []*job
@@ -182,8 +182,8 @@ func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) 
 }
 
 // applyIsolated runs a message that was in hand when a process died, or when a
-// connection did. Its neighbours do not share its transaction, and its start
-// is noted, so that the next process knows if this one dies of it.
+// connection did. Its neighbours do not share its transaction, and its start is
+// noted, so that the next process can tell if this one dies of it.
 func (h *handler) applyIsolated(work context.Context, j *job) {
 	var starts int
 	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {

@@ -83,7 +83,7 @@ func waitingQueues(t *topology.Topology) (queues []*waitingQueue) {
 }
 
 // Waiting returns the retry queues and the dead-letter queues, with how many
-// messages waited there when the broker was asked last.
+// messages waited there at the last check.
 func (c *Consumer) Waiting() []WaitingQueue {
 	queues := make([]WaitingQueue, 0, len(c.waiting))
 	for _, q := range c.waiting {

@@ -70,8 +70,8 @@ func (s *store) poolSettings(ctx context.Context) (map[string]PoolSettings, erro
 	return pools, nil
 }
 
-// changePool keeps the settings that change makes of those of queue, or of
-// initial where there are none yet, and notes who did it.
+// changePool applies change to the settings of queue, or to initial where there are
+// none yet, and notes who did it.
 func (s *store) changePool(ctx context.Context, actor, queue string, initial PoolSettings, change PoolChange) (PoolSettings, error) {
 	settings := initial
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {

@@ -21,8 +21,8 @@ import (
 const drainGrace = 5 * time.Second
 
 // A subscription is one consumer on one channel, and the worker's goroutine
-// that handles what comes: tags belong to the channel, so whatever it was given
-// is settled here or not at all.
+// that handles its deliveries: tags belong to the channel, so each delivery is
+// settled here or not at all.
 type subscription struct {
 	ch       *amqp.Channel
 	queue    string
@@ -38,8 +38,8 @@ type subscription struct {
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
 }
 
-// run consumes until ctx ends or the broker ends the subscription. It then
-// finishes what it has in hand; what it cannot finish goes back to the queue.
+// run consumes until ctx ends or the broker ends the subscription. It then finishes
+// the messages in hand; those that it cannot finish go back to the queue.
 func (s *subscription) run(ctx context.Context) error {
 	// Work in hand lives drainGrace longer than ctx.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -57,7 +57,7 @@ func (s *subscription) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("consume: %w", err)
 	}
-	// The broker stops sending, and what it sent before is still handled.
+	// The broker stops sending, and earlier deliveries are still handled.
 	stopCancelling := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
 	defer stopCancelling()
 	go s.pump(deliveries, closed, stop) // ends with the channel; batches.discard waits for it
@@ -70,7 +70,7 @@ func (s *subscription) run(ctx context.Context) error {
 	}
 	s.handler.forwarding.Wait() // ends when work does
 	s.handler.acks.flush()
-	_ = s.ch.Close() // what is unsettled is delivered again; an error says that it is closed already
+	_ = s.ch.Close() // unsettled messages are delivered again; an error says that it is closed already
 	s.batches.discard()
 	if ctx.Err() == nil {
 		return errors.New("the broker ended the subscription")
@@ -80,7 +80,7 @@ func (s *subscription) run(ctx context.Context) error {
 
 // pump reads the messages and passes them to the batcher, while the worker may
 // be waiting for the database. It never waits itself. When the channel is gone,
-// nothing can be settled any more, and channelGone ends the work in hand.
+// nothing more can be settled, and channelGone ends the work in hand.
 func (s *subscription) pump(deliveries <-chan amqp.Delivery, closed <-chan *amqp.Error, channelGone func()) {
 	for d := range deliveries {
 		s.metrics.received(s.queue, &d)
@@ -121,7 +121,7 @@ func (r reader) read(d *amqp.Delivery) *job {
 // will never be understood.
 func (r reader) message(d *amqp.Delivery) (Message, error) {
 	key := event.Key(d.Type)
-	if key == "" { // of another program; who reads one kind only knows it
+	if key == "" { // of another program; a queue with one type of messages has it
 		key = r.keys[0]
 	}
 	switch {

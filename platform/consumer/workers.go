@@ -76,7 +76,7 @@ func (q *queueWorkers) set(s PoolSettings) bool {
 	return true
 }
 
-// current returns the settings, and what is closed when they change.
+// current returns the settings, and a channel that is closed when they change.
 func (q *queueWorkers) current() (PoolSettings, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,7 +172,7 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker
 		if backoff.Sleep(ctx, delay) != nil {
 			return
 		}
-		if err := q.topology.Declare(ctx, conn); err != nil { // the queue may be what is missing
+		if err := q.topology.Declare(ctx, conn); err != nil { // the queue itself may be missing
 			q.log.Error().Err(err).Msg("declaring the topology failed, will retry")
 		}
 	}

@@ -50,7 +50,7 @@ func (a *Archiver) Run(ctx context.Context) error {
 	})
 }
 
-// drain archives what comes into dlq until ctx ends. It declares the queue: at
+// drain archives the messages of dlq until ctx ends. It declares the queue: at
 // a new broker the archiver may be there before the consumer.
 func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq string) error {
 	if err := a.topology.DeclareDeadLetterQueue(conn, dlq); err != nil {
@@ -95,7 +95,7 @@ func subscribe(ctx context.Context, conn *amqp.Connection, dlq string) (<-chan a
 	return deliveries, nil
 }
 
-// gather adds to first what is there already.
+// gather adds to first the deliveries that are there already.
 func gather(first amqp.Delivery, deliveries <-chan amqp.Delivery) []amqp.Delivery {
 	batch := []amqp.Delivery{first}
 	for len(batch) < archiveBatch {

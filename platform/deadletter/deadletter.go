@@ -146,8 +146,8 @@ type Selection struct {
 	Replay    string  `json:"replay_id,omitempty"`
 
 	// Text is part of an error, or all of a number, message id or report id.
-	// Otherwise no content of messages is searched: who is masked in them must
-	// not be found by it.
+	// Otherwise no content of messages is searched: people who are masked in them
+	// must not be found by it.
 	Text string `json:"text,omitempty"`
 	// From and To bound when it failed, To not included; the zero times bound
 	// nothing.

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/failure"
 )
 
-// maxErrorText bounds what is kept of an error that anyone may have written.
+// maxErrorText bounds how much is kept of an error that anyone may have written.
 const maxErrorText = 500
 
 // NewLetter reads what lay in the dead-letter queue of queue. It never
@@ -103,8 +103,8 @@ var (
 	sqlState    = regexp.MustCompile(`SQLSTATE [0-9A-Z]{5}`)
 )
 
-// normalise takes out of an error what differs from message to message, so
-// that what has the same cause falls into one group.
+// normalise takes out of an error everything that differs from message to message,
+// so that errors with the same cause fall into one group.
 func normalise(e string) string {
 	state := sqlState.FindString(e)
 	e = numbers.ReplaceAllString(identifiers.ReplaceAllString(sqlState.ReplaceAllString(e, "SQLSTATE"), "*"), "N")

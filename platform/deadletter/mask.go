@@ -20,7 +20,7 @@ const masked = "•••"
 // personal are the fields that name a person, in the spelling of foldName.
 var personal = map[string]bool{"REPORTERID": true, "REPORTERNAME": true, "VOTERID": true}
 
-// foldName makes of a field's name what is equal for all of its spellings:
+// foldName returns a form of a field's name that is equal for all of its spellings:
 // those that encoding/json takes for the same, and those of other programs,
 // such as voterId.
 func foldName(name string) string {
@@ -138,7 +138,7 @@ var errMasked = errors.New("a masked value was moved or copied")
 func unmask(edited, original any) (any, error) { return restore(edited, mask(original, 0), original) }
 
 // restore is unmask for a part of which the editor was shown the given one. It
-// looks at each value once, so that depth costs no more than length.
+// visits each value once, so that depth costs no more than length.
 func restore(edited, shown, original any) (any, error) {
 	switch e := edited.(type) {
 	case map[string]any:

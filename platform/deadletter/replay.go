@@ -45,8 +45,8 @@ type Replay struct {
 	Progress
 }
 
-// Progress counts what became of the dead letters of a replay. What is
-// neither pending, in flight, resolved nor failed was taken out by hand.
+// Progress counts the dead letters of a replay by state. Those that are neither
+// pending, in flight, resolved nor failed were taken out by hand.
 type Progress struct {
 	Pending  int // not sent yet
 	InFlight int // sent, and neither resolved nor failed yet
@@ -63,8 +63,8 @@ func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
 // wrong.
 const settleTimeout = 10 * time.Minute
 
-// maxPage bounds how many dead letters are sent between two looks at the
-// replay's state, and so how soon a pause holds.
+// maxPage bounds how many dead letters are sent between two checks of the
+// replay's state, and so how soon a pause takes effect.
 const maxPage = 500
 
 // A step is what a replay does next.

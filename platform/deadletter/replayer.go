@@ -43,8 +43,8 @@ type Forwarder interface {
 }
 
 // A Replayer works at the replays that operators asked for, one at a time.
-// Several replicas may run one; they share the replays by lease. What cannot be
-// sent comes back to the archive.
+// Several replicas may run one; they share the replays by lease. A message that
+// cannot be sent comes back to the archive.
 //
 // A message that was sent and not yet noted as sent, because the replayer
 // died in between, is sent twice, under the same id: it has one effect.
@@ -90,7 +90,7 @@ func (r *Replayer) step(ctx context.Context) (busy bool, err error) {
 	case next.send > 0:
 		return true, r.send(ctx, replay, next.send)
 	}
-	// Nothing to do until what was sent succeeds or comes back: others may claim it.
+	// Nothing to do until sent messages succeed or come back: others may claim it.
 	return false, r.store.ReleaseReplay(ctx, replay.ID, r.owner)
 }
 

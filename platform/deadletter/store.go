@@ -98,8 +98,8 @@ func selectionSQL(s Selection, taken int) (string, []any) {
 	}
 	if s.Text != "" {
 		condition := `(strpos(lower(error), lower($%[1]d::text)) > 0 or message_id = $%[1]d or '#' || id = '#' || ltrim($%[1]d, '#')`
-		// Nothing but an id is looked for in bodies: with more of one, such as the
-		// fields up to the voter's, an operator would learn what is masked.
+		// Only an id is searched for in bodies: with a longer text, such as the
+		// fields up to the voter's, an operator could find out masked values.
 		if report, err := uuid.Parse(s.Text); err == nil && strings.EqualFold(report.String(), s.Text) {
 			condition += ` or strpos(encode(body, 'escape'), '"report_id":"' || lower($%[1]d) || '"') > 0`
 		}
@@ -163,7 +163,7 @@ func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
 	return entry, attempts, nil
 }
 
-// Groups returns what is open by its cause, the largest group first.
+// Groups returns the open dead letters by their cause, the largest group first.
 func (s *Store) Groups(ctx context.Context, selection Selection) ([]Group, error) {
 	selection.State = Open
 	where, args := selectionSQL(selection, 0)
@@ -209,8 +209,7 @@ func (s *Store) Count(ctx context.Context, selection Selection) (int, error) {
 	return n, nil
 }
 
-// Discard closes the open dead letters that are selected, for good, and
-// returns how many.
+// Discard closes the selected open dead letters permanently, and returns how many.
 func (s *Store) Discard(ctx context.Context, actor string, selection Selection, reason string) (int, error) {
 	selection.State = Open
 	var n int

@@ -109,8 +109,8 @@ func (s *Store) PendingMessages(ctx context.Context, id uuid.UUID, limit int) ([
 	return messages, nil
 }
 
-// MarkSent notes that the dead letters of the replay were sent. Some may be
-// resolved by now.
+// MarkSent notes that the dead letters of the replay were sent. Some may already be
+// resolved.
 func (s *Store) MarkSent(ctx context.Context, id uuid.UUID, letters []int64) error {
 	_, err := s.pool.Exec(ctx, `
 		update dead_letters set sent_at = now() where replay_id = $1 and id = any($2)`, id, letters)
@@ -120,8 +120,8 @@ func (s *Store) MarkSent(ctx context.Context, id uuid.UUID, letters []int64) err
 	return nil
 }
 
-// EndReplay puts a running replay into an end state. What was not sent is
-// open again.
+// EndReplay puts a running replay into an end state. Dead letters that were not sent
+// are open again.
 func (s *Store) EndReplay(ctx context.Context, id uuid.UUID, state ReplayState, reason string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
@@ -144,8 +144,8 @@ func reopenUnsent(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// replaySQL reads replays with their progress. What came back counts by the
-// attempts, because another replay may have taken it since.
+// replaySQL reads replays with their progress. Returned messages count by the
+// attempts, because another replay may have taken them since.
 const replaySQL = `
 select r.id, r.created_at, r.selection, r.state, r.total, r.rate_per_s, r.canary, r.reason, r.ended_at,
   p.pending, p.in_flight, p.resolved, f.failed, p.last_sent
@@ -189,7 +189,7 @@ func (s *Store) Replays(ctx context.Context, limit int) ([]Replay, error) {
 }
 
 // SetReplayState moves a replay that has not ended into state: paused, running
-// again, or cancelled, which opens what was not sent.
+// again, or cancelled, which opens the dead letters that were not sent.
 func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, state ReplayState) (Replay, error) {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
@@ -211,7 +211,7 @@ func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, 
 	if err != nil && !errors.Is(err, ErrEnded) {
 		return Replay{}, err
 	}
-	replay, readErr := s.Replay(ctx, id) // tells an ended one from none at all
+	replay, readErr := s.Replay(ctx, id) // distinguishes an ended one from a missing one
 	if readErr != nil {
 		return Replay{}, readErr
 	}

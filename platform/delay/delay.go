@@ -25,7 +25,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// Limits of what may be parked.
+// Limits of parked messages.
 const (
 	// slack is how far ahead a time may be and still be taken for now: parking
 	// and releasing would take as long.

@@ -26,19 +26,19 @@ import (
 const (
 	claimLimit     = 500
 	claimLease     = 30 * time.Second // what a dead releaser had is published after it
-	publishTimeout = 10 * time.Second // of what was claimed, below the lease
+	publishTimeout = 10 * time.Second // of the claimed messages, below the lease
 	storeTimeout   = 5 * time.Second
 	// loops claim in turn: while one waits for the confirms of its messages, the
 	// other publishes those that are due next.
 	loops = 2
-	// pause gathers what is due soon after, which costs less together.
+	// pause gathers messages that are due soon after, which cost less together.
 	pause = 5 * time.Millisecond
-	// longestWait is how late another replica may hear of a message that is due
+	// longestWait is how late another replica may notice a message that is due
 	// before all that it knows of.
 	longestWait = time.Second
 	// postponed is how long a message waits that no queue takes.
 	postponed = 30 * time.Second
-	// countEvery is how often what waits is counted at the most; countShare is
+	// countEvery is how often waiting messages are counted at most; countShare is
 	// which part of the time that may take.
 	countEvery = 15 * time.Second
 	countShare = 100
@@ -68,14 +68,14 @@ type Releaser struct {
 	max        int
 	limiter    *rate.Limiter
 	log        zerolog.Logger
-	wake       chan struct{} // holds one request to look again
+	wake       chan struct{} // holds one request to check again
 
 	waiting  *prometheus.GaugeVec
 	lateness prometheus.Histogram
 	released *prometheus.CounterVec
 
 	mu    sync.Mutex
-	count int // messages that wait, as of the last count and what came since
+	count int // messages that wait, as of the last count, and those that came since
 }
 
 // NewReleaser returns a Releaser of what store keeps. The forwarder must be
@@ -94,7 +94,7 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 		}),
 		released: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "delay_messages_released_total", Help: "Messages that were published when their time had come.",
+			Name: "delay_messages_released_total", Help: "Delayed messages published when due.",
 		}, []string{"queue"}),
 	}
 }
@@ -137,7 +137,7 @@ func (r *Releaser) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// loop releases what is due, and rests until the next message is.
+// loop releases due messages, and rests until the next one is due.
 func (r *Releaser) loop(ctx context.Context) {
 	delays := backoff.Backoff{First: 100 * time.Millisecond, Max: 5 * time.Second}
 	for ctx.Err() == nil {
@@ -178,7 +178,7 @@ func (r *Releaser) rest(ctx context.Context) error {
 	return nil
 }
 
-// step claims what is due and publishes it. It reports whether more is likely
+// step claims due messages and publishes them. It reports whether more are likely
 // due at once.
 func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 	claimCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -207,7 +207,7 @@ func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 }
 
 // publish publishes messages, the oldest first, and returns which the broker
-// has confirmed, and which no queue takes. Of the others the error tells why.
+// has confirmed, and which no queue takes. The error has the reason for the others.
 func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, refused []claimed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -268,7 +268,7 @@ func without(messages []claimed, lists ...[]claimed) (rest []claimed) {
 	return rest
 }
 
-// follow counts what waits, until ctx ends.
+// follow counts waiting messages until ctx ends.
 func (r *Releaser) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()

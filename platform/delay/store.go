@@ -228,10 +228,10 @@ func (s *Store) Release(ctx context.Context, actor, queue, messageID string) err
 	})
 }
 
-// Cancel deletes a message that waits, for good, and notes who asked for it
+// Cancel deletes a message that waits, permanently, and notes who asked for it
 // and why. Any other copy of the message counts as handled, also one that is on
-// its way to the queue: it has no effect any more. Cancel returns ErrHandled if
-// it has had it.
+// its way to the queue: it will have no effect. Cancel returns ErrHandled if
+// the message has had it already.
 func (s *Store) Cancel(ctx context.Context, actor, queue, messageID, reason string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var due time.Time

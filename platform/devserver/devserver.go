@@ -1,9 +1,9 @@
-// Package devserver knows how PostgreSQL and RabbitMQ run as private servers:
+// Package devserver runs PostgreSQL and RabbitMQ as private servers:
 // with a folder, ports, an account and a configuration of their own, so that
 // they never meet a server that the machine already runs. The native stack and
 // the tests that break a server are built on it.
 //
-// It prepares folders and commands. Whoever starts a command owns its process.
+// It prepares folders and commands. The caller that starts a command owns its process.
 package devserver
 
 import (

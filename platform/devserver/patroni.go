@@ -132,7 +132,7 @@ func (p *Patroni) Prepare(ctx context.Context) error {
 	return give(p.config(), owner)
 }
 
-// settings returns what is this node's own, in JSON, which is YAML, too.
+// settings returns the node's own settings in JSON, which is YAML, too.
 func (p *Patroni) settings() ([]byte, error) {
 	programs, err := PostgresPrograms()
 	if err != nil {

@@ -48,8 +48,8 @@ func major(folder string) int {
 	return version
 }
 
-// Prepare makes the folder and an empty cluster in it, unless they are there,
-// and ends what is left of a server whose main process was killed.
+// Prepare makes the folder and an empty cluster in it, unless they are there, and
+// ends the remaining processes of a server whose main process was killed.
 func (p *Postgres) Prepare(ctx context.Context) error {
 	owner, err := account(postgresAccount)
 	if err != nil {

@@ -33,11 +33,11 @@ type RabbitMQ struct {
 	// StatisticsInterval is how old the counts of the management API can be.
 	StatisticsInterval time.Duration
 	// LogFile is the size in bytes at which a file of the quorum queues' log is full,
-	// 64 MiB if it is 0. What is in the file under way is in memory, too.
+	// 64 MiB if it is 0. The contents of the present file are in memory, too.
 	LogFile int64
 	// Node is the node's name, "cityconnect" if it is empty. Nodes has the names of
-	// all nodes of its cluster; without any it stays alone. Cookie is what they know
-	// each other by; a node alone makes its own.
+	// all nodes of its cluster; without any it stays alone. They recognise each other
+	// by Cookie; a node alone makes its own.
 	Node   string
 	Nodes  []string
 	Cookie string
@@ -246,8 +246,8 @@ func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*e
 func nodeName(node string) string { return cmp.Or(node, "cityconnect") + "@localhost" }
 
 // AddVhost makes a virtual host whose queues have a copy on each node of the
-// cluster, dead-letter queues as well, unless it is there. Only rabbitmqctl
-// knows how to in versions before 4; it takes seconds of a processor to start.
+// cluster, dead-letter queues as well, unless it is there. Only rabbitmqctl can
+// do that in versions before 4; it takes seconds of a processor to start.
 func (r *RabbitMQ) AddVhost(ctx context.Context, name string) error {
 	client, err := r.management()
 	if err != nil {

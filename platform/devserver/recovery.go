@@ -23,8 +23,8 @@ func (p *Postgres) makeArchive() error {
 	return os.MkdirAll(p.archive(), 0o700)
 }
 
-// archiving returns the settings of a server that archives its log: what is in the
-// archive is whole, also if the server is killed while it writes there.
+// archiving returns the settings of a server that archives its log: files in the
+// archive are whole, also if the server is killed while it writes there.
 func (p *Postgres) archiving() []string {
 	if !p.Archive {
 		return nil

@@ -13,8 +13,8 @@ import (
 // maxID is the longest id that a token may have.
 const maxID = 255
 
-// Command has e erase whoever the first line of in names, and tells out how far
-// it is until it is done. The id comes from in because arguments are seen by
+// Command has e erase the user whose id is the first line of in, and writes the
+// progress to out until it is done. The id comes from in because arguments are seen by
 // others and kept by shells. Command works also when no service runs. If it is
 // ended, a service goes on, and so does the same command.
 func Command(ctx context.Context, e *Eraser, in io.Reader, out io.Writer) error {

@@ -1,7 +1,7 @@
-// Package erasure removes a person from a database, for good.
+// Package erasure removes a person from a database permanently.
 //
 // Each service erases from its own database what it knows of the person. The
-// package promises that an erasure which was asked for comes to its end: it is
+// package promises that a requested erasure comes to its end: it is
 // a row, worked on in short transactions that note how far they are, so that
 // another replica goes on where one died, and asking again changes nothing. It
 // also promises that nothing that was on its way at the time, be it a token, a
@@ -36,8 +36,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
-// Life is how long whoever was erased is recognised: longer than a token is
-// valid, a message is on its way, and an outbox row is kept.
+// Life is how long an erased person is recognised: longer than a token is valid, a
+// message is on its way, and an outbox row is kept.
 const Life = 30 * 24 * time.Hour
 
 // Someone stands in place of the erased where something must stand, such as
@@ -45,11 +45,11 @@ const Life = 30 * 24 * time.Hour
 const Someone = "erased"
 
 const (
-	// refreshEvery is how often a replica asks who was erased, and for work.
+	// refreshEvery is how often a replica reads the erased persons, and looks for work.
 	refreshEvery = 2 * time.Second
 	// settle is how long a new erasure waits before its first step: until all
-	// replicas know of it, and the requests and statements have ended that began
-	// before. What they wrote is there by then, and nothing is written any more.
+	// replicas know of it, and earlier requests and statements have ended. Their rows
+	// are there then, and nothing more is written.
 	settle = 25 * time.Second
 	// A transaction works on so many rows, and the next one waits as long as it
 	// took.
@@ -117,7 +117,7 @@ func (e *Eraser) Hashes(userID string) [][]byte {
 }
 
 // Erased reports whether userID was erased within Life, as far as this replica
-// knows: it asks every two seconds. It costs nothing while nobody is.
+// knows: it reads the list every two seconds. It costs nothing while the list is empty.
 func (e *Eraser) Erased(userID string) bool {
 	erased := *e.erased.Load()
 	if len(erased) == 0 {
@@ -203,8 +203,8 @@ func (e *Eraser) List(ctx context.Context, limit int) ([]Erasure, error) {
 	return list, nil
 }
 
-// Run works on what was asked for until ctx ends, and keeps up with who was
-// erased. All replicas do so: an erasure is one's at a time.
+// Run works on requested erasures until ctx ends, and keeps its list of erased
+// persons up to date. All replicas do so: one at a time works on an erasure.
 func (e *Eraser) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := e.Refresh(ctx)
@@ -214,12 +214,12 @@ func (e *Eraser) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			e.log.Warn().Str("error", pgpool.LogText(err)).Msg("erasing a person failed, will retry")
 		}
-		_ = backoff.Sleep(ctx, refreshEvery) // the loop asks ctx
+		_ = backoff.Sleep(ctx, refreshEvery) // the loop checks ctx
 	}
 	return nil
 }
 
-// Refresh reads who was erased. Run does so all the time; the first time is
+// Refresh reads the erased persons. Run does so all the time; the first time is
 // before the first request.
 func (e *Eraser) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshEvery)
@@ -320,8 +320,8 @@ func Tasks(keep retention.Period) []retention.Task {
 	}
 }
 
-// Finish works until the erasure is done, here or at a replica of the service,
-// and tells after each look how far it is.
+// Finish works until the erasure is done, here or at a replica of the service, and
+// passes its progress to tell.
 func (e *Eraser) Finish(ctx context.Context, id uuid.UUID, tell func(Erasure)) error {
 	for {
 		worked, err := e.Step(ctx)

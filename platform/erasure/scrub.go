@@ -21,7 +21,7 @@ func Scrub(body []byte, erased func(userID string) bool) (scrubbed []byte, chang
 // maxNested is how many times JSON may be a text of other JSON and be kept, when
 // somebody in it is erased. Each time that a text becomes part of another the
 // backslashes in it are doubled: 32,000 times < thirteen texts deep would take 130 MB.
-// Of what is deeper Someone remains.
+// Anything deeper is replaced by Someone.
 const maxNested = 3
 
 // scrubText is Scrub for a text in a text, nested times.
@@ -95,7 +95,7 @@ func scrub(value any, erased func(string) bool, nested int) (_ any, changed bool
 	return value, changed
 }
 
-// fold makes of a field's name what is equal for its usual spellings.
+// fold returns a form of a field's name that is equal for its usual spellings.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
@@ -116,5 +116,5 @@ func Mentioned(userID string) string {
 	return `(^|[^[:alnum:]])` + notWord.ReplaceAllString(userID, `\$0`) + `($|[^[:alnum:]])`
 }
 
-// notWord is what may have a meaning in a regular expression.
+// notWord matches characters that may have a meaning in a regular expression.
 var notWord = regexp.MustCompile(`[^\p{L}\p{N}]`)

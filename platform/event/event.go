@@ -115,7 +115,7 @@ const (
 	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
 )
 
-// Moderation says what an official did to what others see of a report.
+// Moderation is an official's decision about the public parts of a report.
 type Moderation string
 
 // The moderations.
@@ -154,15 +154,15 @@ type Subject struct {
 // About returns s. The messages embed a Subject and have it from there.
 func (s *Subject) About() *Subject { return s }
 
-// StatusUpdate tells that an official moved a report to another status.
+// StatusUpdate says that an official moved a report to another status.
 type StatusUpdate struct {
 	Subject
 	NewStatus  Status `json:"new_status"`
 	Note       string `json:"note,omitempty"`        // the official's explanation
-	CategoryID int32  `json:"category_id,omitempty"` // 0 is that of a writer that does not tell it
+	CategoryID int32  `json:"category_id,omitempty"` // 0 from a writer that does not send it
 }
 
-// ReportCreated tells that a resident filed a report.
+// ReportCreated says that a resident filed a report.
 type ReportCreated struct {
 	Subject
 	CategoryID   int32   `json:"category_id"`
@@ -171,20 +171,20 @@ type ReportCreated struct {
 	PrivacyLevel Privacy `json:"privacy_level"`
 }
 
-// VoteReceived tells that a resident voted on a report, or changed the vote.
+// VoteReceived says that a resident voted on a report, or changed the vote.
 type VoteReceived struct {
 	Subject
 	VoterID  string   `json:"voter_id"`
 	VoteType VoteType `json:"vote_type"`
 	NewScore *int64   `json:"new_score"` // upvotes less downvotes; never nil in a valid message
-	// CategoryID is 0 in what a writer sends that does not tell it.
+	// CategoryID is 0 from a writer that does not send it.
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
-// ReportModerated tells that an official has hidden a report, shown it again or
-// redacted words of it. What messages of lower versions say of the report is to
-// be shown to nobody any more, whenever they come. It has the whole state, so that
-// the one with the highest version is enough.
+// ReportModerated says that an official has hidden a report, shown it again or
+// redacted words of it. The contents of messages of lower versions must no longer be
+// shown to anybody, whenever they come. It has the whole state, so that the one with
+// the highest version is enough.
 type ReportModerated struct {
 	// The title is the present one; that of a hidden report is its reference
 	// number, which is made of its id.
@@ -195,12 +195,12 @@ type ReportModerated struct {
 	// RedactedNotes are the versions of the report at which it was moved with a
 	// note that is another now, or none.
 	RedactedNotes []int64 `json:"redacted_notes"`
-	Note          string  `json:"note,omitempty"` // why it is hidden, for whoever filed it alone
+	Note          string  `json:"note,omitempty"` // why it is hidden, for its reporter alone
 }
 
-// ReportCommented tells that the comments on a report are others: a resident has
-// written one, or officials have hidden one or shown it again. It says neither who
-// did nor what: readers fetch the comments that they may see. The version is that
+// ReportCommented says that the comments on a report have changed: a resident has
+// written one, or officials have hidden one or shown it again. It has neither the
+// author nor the text: readers fetch the comments that they may see. The version is that
 // of the report, which does not change by it. report-service never names the
 // reporter in it.
 type ReportCommented struct {
@@ -208,7 +208,7 @@ type ReportCommented struct {
 	CategoryID int32 `json:"category_id"`
 }
 
-// ReportOverdue tells that the city has not finished its work on a report in the
+// ReportOverdue says that the city has not finished its work on a report in the
 // time that it set itself. It is for officials, and report-service never names the
 // reporter in it. The version is that of the report, which does not change by it.
 type ReportOverdue struct {
@@ -220,23 +220,23 @@ type ReportOverdue struct {
 	Level int32 `json:"level"`
 }
 
-// PhotoReady tells that everybody may see a photo of a report. It does not say
-// who uploaded it.
+// PhotoReady says that everybody may see a photo of a report. It does not name the
+// uploader.
 type PhotoReady struct {
 	Subject
 	PhotoID    uuid.UUID `json:"photo_id"`
 	CategoryID int32     `json:"category_id,omitempty"`
 }
 
-// PhotoRefused tells the reporter that a photo of the report is not shown. It changes nothing that others see, so that ReportVersion is the
-// present one.
+// PhotoRefused says to the reporter that a photo of the report is not shown. It
+// changes nothing that others see, so that ReportVersion is the present one.
 type PhotoRefused struct {
 	Subject
 	PhotoID uuid.UUID   `json:"photo_id"`
 	Reason  PhotoReason `json:"reason"`
 }
 
-// PhotoUploaded asks the photo worker to look at what was uploaded. Nobody sees
+// PhotoUploaded asks the photo worker to process an upload. Nobody sees
 // the photo yet, so that ReportVersion is the present one.
 type PhotoUploaded struct {
 	Subject
@@ -270,9 +270,8 @@ func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
 // Key returns PhotoUploadedKey.
 func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
 
-// A FieldError says which field of a message breaks the contract, and what the
-// contract asks for. It never shows the value: errors reach logs and dead
-// letters.
+// A FieldError says which field of a message breaks the contract, and what it must
+// be. It never shows the value: errors reach logs and dead letters.
 type FieldError struct {
 	Field string // as it is named in JSON
 	Must  string // follows "must be", such as "a positive number"
@@ -291,7 +290,7 @@ func Decode(key Key, body []byte) (Message, error) {
 	if m == nil {
 		return nil, fmt.Errorf("unknown message type %q", key)
 	}
-	// Unmarshal takes a bare null for "no change"; the contract asks for an object.
+	// Unmarshal takes a bare null for "no change"; the contract requires an object.
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, fmt.Errorf("%s: body is not a JSON object", key)
 	}

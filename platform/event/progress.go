@@ -12,14 +12,14 @@ type PhotoStage string
 
 // The stages, in their order. A photo is scanned where there is a scanner.
 const (
-	PhotoChecking PhotoStage = "checking" // what was uploaded is fetched, and looked at
+	PhotoChecking PhotoStage = "checking" // the upload is fetched and checked
 	PhotoScanning PhotoStage = "scanning" // the virus scanner is asked
 	PhotoResizing PhotoStage = "resizing" // the pictures are made that are served
 )
 
-// PhotoProgress tells whoever uploaded a photo how far the worker is with it. It
+// PhotoProgress shows the uploader of a photo how far the worker is with it. It
 // travels over the ProgressExchange without confirms, is kept nowhere and may get
-// lost: the verdict is what counts, and comes as a Message.
+// lost: only the verdict counts, and comes as a Message.
 type PhotoProgress struct {
 	// To is the id of the uploader, sealed for PhotoID.
 	To       string     `json:"to"`
@@ -28,8 +28,8 @@ type PhotoProgress struct {
 	Stage    PhotoStage `json:"stage"`
 }
 
-// DecodePhotoProgress reads the body of what came over the ProgressExchange. It
-// refuses what breaks the contract, with an error that does not quote the body.
+// DecodePhotoProgress reads a body from the ProgressExchange. It refuses one that
+// breaks the contract, with an error that does not quote the body.
 func DecodePhotoProgress(body []byte) (PhotoProgress, error) {
 	var p PhotoProgress
 	err := json.Unmarshal(body, &p)

@@ -28,8 +28,8 @@ const TraceHeader = trace.Header
 // effect, in Unix milliseconds. Before that it waits.
 const NotBeforeHeader = "x-not-before"
 
-// TraceID returns the id of the trace in the value of a TraceHeader, by which logs
-// of both services know a request, or "" if there is none: anyone with rights at
+// TraceID returns the id of the trace in the value of a TraceHeader, by which the logs
+// of both services identify a request, or "" if there is none: anyone with rights at
 // the broker can write a header.
 func TraceID(header any) string {
 	text, _ := header.(string)
@@ -42,14 +42,14 @@ func TraceID(header any) string {
 var ErrSealed = errors.New("sealed recipient does not open")
 
 const (
-	// keySize asks for AES-256.
+	// keySize is that of AES-256.
 	keySize = 32
 	// recipientSize is what the id of a user is padded to: the 255 bytes that
 	// package auth lets pass, and the mark behind them.
 	recipientSize = 255 + 1
-	// padded and unpadded are the forms of what is sealed. Nothing is written
-	// without padding any more, but queues, dead letters and outbox rows of
-	// earlier versions hold it.
+	// padded and unpadded are the forms of a sealed recipient. New ones are always
+	// padded, but queues, dead letters and outbox rows of earlier versions hold
+	// unpadded ones.
 	padded, unpadded = "v2", "v1"
 )
 
@@ -63,8 +63,8 @@ var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 // AES-256-GCM (NIST SP 800-38D) with a random nonce, and the report's id as
 // associated data, so that a recipient cannot be moved to another report. The
 // text is padded to a fixed size (ISO/IEC 7816-4), because the ciphertext is
-// as long as the text: without it the length of an id would tell reporters
-// apart. Open also reads the form v1, which has no padding.
+// as long as the text: without it the length of an id would distinguish
+// reporters. Open also reads the form v1, which has no padding.
 type Keyring struct {
 	sealID string
 	aeads  map[string]cipher.AEAD
@@ -150,7 +150,7 @@ func (k *Keyring) Open(id uuid.UUID, sealed string) (string, error) {
 }
 
 // Derive returns a secret for another purpose from each key, in their order
-// (HKDF-SHA256, RFC 5869). Secrets of different purposes tell nothing of one
+// (HKDF-SHA256, RFC 5869). Secrets of different purposes reveal nothing of one
 // another, nor of the keys.
 func (k *Keyring) Derive(purpose string) [][]byte {
 	secrets := make([][]byte, len(k.keys))

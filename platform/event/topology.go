@@ -32,12 +32,12 @@ func (t Topology) Exchange() string { return t.prefix + "cityconnect.notificatio
 // handled. The publisher declares it.
 func (t Topology) DeadLetterExchange() string { return t.prefix + "cityconnect.notifications.dlx" }
 
-// LiveExchange is the fanout exchange on which the replicas of
-// notification-service tell each other what they committed.
+// LiveExchange is the fanout exchange on which the replicas of notification-service
+// announce their commits to each other.
 func (t Topology) LiveExchange() string { return t.prefix + "cityconnect.live" }
 
-// ProgressExchange is the fanout exchange on which the photo worker tells the
-// replicas of notification-service how far it is.
+// ProgressExchange is the fanout exchange on which the photo worker sends its
+// progress to the replicas of notification-service.
 func (t Topology) ProgressExchange() string { return t.prefix + "cityconnect.progress" }
 
 // WakeExchange is the fanout exchange on which the replicas of the relay tell
@@ -58,7 +58,7 @@ func (t Topology) Gate() string { return t.prefix + "queue.gate" }
 func (t Topology) Retry(delay string) string { return t.prefix + "cityconnect.retry." + delay }
 
 // Queue is the durable quorum queue of key's messages. The consumer declares
-// it. It panics for a key that is none of AllKeys: the set is closed.
+// it. It panics for a key outside AllKeys: the set is closed.
 func (t Topology) Queue(key Key) string {
 	for _, known := range types {
 		if known.key == key {

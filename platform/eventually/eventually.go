@@ -12,8 +12,7 @@ import (
 // and a test that fails is run once more; nothing is measured by it.
 const Patience = 4 * time.Minute
 
-// True asks until ok. If that takes for ever, t fails, and what says for what it
-// waited.
+// True waits until ok. If that takes for ever, t fails with what it waited for.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	NothingMissing(t, what, func() string {
@@ -24,8 +23,8 @@ func True(t testing.TB, what string, ok func() bool) {
 	})
 }
 
-// NothingMissing asks until missing has nothing more to wish for. If that takes for
-// ever, t fails with its last wish.
+// NothingMissing waits until missing returns nothing. If that takes for ever, t fails
+// with its last answer.
 func NothingMissing(t testing.TB, what string, missing func() string) {
 	t.Helper()
 	var poll backoff.Poll

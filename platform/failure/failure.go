@@ -59,8 +59,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // show: the message is a dead letter at once.
 func Refuse(text string) *Error { return &Error{Class: Permanent, Text: text} }
 
-// Classify returns the class of err, which is not nil. What it does not know
-// is Transient: a mistake there costs some attempts, while the other mistake
+// Classify returns the class of err, which is not nil. An unknown error is
+// Transient: a mistake there costs some attempts, while the other mistake
 // costs a message.
 func Classify(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// The headers of a message that failed. docs/recoverability.md explains them
-// to whoever reads them in the broker.
+// The headers of a message that failed. docs/recoverability.md explains them to
+// readers of the broker's queues.
 const (
 	RetriesHeader            = "x-retries"              // how often it was put off, an integer
 	RetryReasonHeader        = "x-retry-reason"         // why, the last time: "class: text"
@@ -29,7 +29,7 @@ const (
 	CycleHeader              = "x-death"                // the broker's own record
 )
 
-// A Record tells of a failed attempt at a delivery.
+// A Record describes a failed attempt at a delivery.
 type Record struct {
 	Queue string
 	Class Class
@@ -73,7 +73,7 @@ func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
 	return msg
 }
 
-// lifeHeaders tell of the life that ended in a dead letter.
+// lifeHeaders describe the life that ended in a dead letter.
 var lifeHeaders = []string{
 	RetriesHeader, RetryReasonHeader, FirstFailedAtHeader, OriginalQueueHeader,
 	FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,

@@ -6,8 +6,8 @@ package fault
 
 import "errors"
 
-// A Kind is a class of failures that a client can tell apart. The domain
-// packages declare those that are theirs.
+// A Kind is a class of failures that a client can distinguish. Each
+// domain package declares its own.
 type Kind string
 
 // The kinds that every domain knows.
@@ -26,11 +26,11 @@ const (
 type Error struct {
 	Kind  Kind
 	Msg   string // for the client
-	Field string // what is wrong, for Invalid: a JSON pointer into the body, or a parameter's name
+	Field string // the value at fault, for Invalid: a JSON pointer into the body, or a parameter's name
 	Err   error  // for the log alone, may be nil
 }
 
-// New returns an Error of kind that tells the client msg.
+// New returns an Error of kind with msg for the client.
 func New(kind Kind, msg string) *Error { return &Error{Kind: kind, Msg: msg} }
 
 // NewInvalid returns an Error of kind Invalid that blames field.

@@ -1,4 +1,4 @@
-// Package forwarder publishes what must not get lost on its way between
+// Package forwarder publishes messages that must not get lost on their way between
 // queues: retries, dead letters, replays and messages that waited until a time.
 //
 // It has a connection of its own. While the broker refuses publishers, because
@@ -102,8 +102,8 @@ func (f *Forwarder) session(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// Forward returns nil once the broker has confirmed that msg is in a queue. It
-// keeps trying until ctx ends, and gives up at once only on what can never be
+// Forward returns nil once the broker has confirmed that msg is in a queue. It keeps
+// trying until ctx ends, and gives up at once only on a message that can never be
 // published. It is safe for concurrent use.
 //
 // A message whose confirm was lost is published again: readers must know

@@ -2,12 +2,12 @@
 // hours, so that operators' charts have a past at once, whichever replica
 // answers.
 //
-// Each replica writes a row every Step: what its counters counted since its row
-// before, and the levels that it saw. A row says which time it is about, by the
-// database's clock. The sum over replicas is therefore right when one starts,
-// which counts from nothing, and when one ends: it writes what is left. One that
-// is killed takes with it what it counted since its last row, Step at most. While
-// the database is away nothing is lost: the next row is about the whole time.
+// Each replica writes a row every Step: its counters' growth since its row before, and
+// the levels that it saw. A row says which time it is about, by the database's clock.
+// The sum over replicas is therefore right when one starts, which counts from nothing,
+// and when one ends, which writes the rest. A killed replica takes with it the counts
+// since its last row, Step at most. While the database is away nothing is lost: the
+// next row is about the whole time.
 //
 // Nothing here is on the way of a request or of a message: counters are read
 // that are there anyway, and a row goes for each that comes.
@@ -34,7 +34,7 @@ const (
 	Step = 10 * time.Second
 	// Kept is for how long. With three replicas the table has some 6,500 rows.
 	Kept = 6 * time.Hour
-	// removed is when a row goes: later than any Read may want it.
+	// removed is when a row is deleted: later than any Read may need it.
 	removed = Kept + 10*time.Minute
 	// timeout ends a write to a database that does not answer.
 	timeout = 5 * time.Second
@@ -71,8 +71,8 @@ func NewRecorder(pool *pgxpool.Pool, read func(context.Context) Figures, log zer
 	return &Recorder{pool: pool, read: read, log: log, replica: uuid.New(), step: Step}
 }
 
-// Run writes until ctx ends, and then what is left. It has to end after the
-// parts whose counters it reads.
+// Run writes until ctx ends, and then the rest. It has to end after the parts whose
+// counters it reads.
 func (r *Recorder) Run(ctx context.Context) error {
 	var written map[string]float64 // the counters, at the last row
 	since := time.Now()
@@ -161,7 +161,7 @@ type Run struct {
 	Values []float64
 }
 
-// Runs returns what is known of values, with no more digits than say something.
+// Runs returns the known values, with no more digits than say something.
 func Runs(values []float64) []Run {
 	var runs []Run
 	for i, v := range values {

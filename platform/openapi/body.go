@@ -23,7 +23,7 @@ import (
 
 // checkJSON compares r's body with the document, and adds its faults to faults. It
 // decodes it once: openapi3filter would do it again, and dependentFaults, too. The
-// handler reads what was sent, with the defaults of missing members.
+// handler reads the body as it was sent, with the defaults of missing members.
 func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	body, err := op.readText(r)
 	if err != nil {
@@ -86,7 +86,7 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 func decode(body []byte) (value any, err error) {
 	if value, err = onejson.Decode(body); err != nil {
 		detail := "not JSON"
-		var whole json.RawMessage // a Decoder knows less of where it is
+		var whole json.RawMessage // a Decoder says less about its position
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
 			detail = fmt.Sprintf("not JSON, or nested too deep, at byte %d", syntax.Offset)
 		}
@@ -99,8 +99,8 @@ func decode(body []byte) (value any, err error) {
 }
 
 // hasLoneSurrogate reports whether body, which is JSON, escapes one half of a
-// surrogate pair without the other (RFC 8259, 8.2). Go would replace it with
-// U+FFFD, so that what is kept differs from what was sent.
+// surrogate pair without the other (RFC 8259, 8.2). Go would replace it with U+FFFD,
+// so that the stored text would differ from the sent one.
 func hasLoneSurrogate(body []byte) bool {
 	const low, lowest, end = 0xDC00, 0xD800, 0xE000
 	pending := false // a first half, right before
@@ -135,11 +135,11 @@ func hexDigit(c byte) rune {
 	return rune(c - '0')
 }
 
-// trim returns value without what schema has no room for, so that the comparison
-// with the document costs no more than the document allows for, whatever was sent:
-// members that it does not know, which trim adds to l, elements of a list beyond the
-// first one too many, and what is in a list or an object that should be neither. The
-// names in at lead to value.
+// trim returns value without the parts that schema has no room for, so that the
+// comparison with the document costs no more than the document allows for: members
+// that it does not know, which trim adds to l, elements of a list beyond the first one
+// too many, and the contents of a list or an object that should be neither. The names
+// in at lead to value.
 func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
 	switch value := value.(type) {
 	case []any:

@@ -13,8 +13,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// maxFaults are listed in an answer. Whoever writes a client corrects a few at a
-// time; a body has room for tens of thousands.
+// maxFaults are listed in an answer. Authors of clients correct a few at a time; a
+// body has room for tens of thousands.
 const maxFaults = 20
 
 // A faultList has the faults of a request, of each value the first that was found.
@@ -71,8 +71,8 @@ func (f Formats) addRequest(l *faultList, err error) {
 	}
 }
 
-// describeParameter tells what is wrong with a parameter: the first fault
-// will do, since a parameter is a single value or a short list.
+// describeParameter describes the fault of a parameter: the first one will do, since
+// a parameter is a single value or a short list.
 func (f Formats) describeParameter(e *openapi3filter.RequestError) string {
 	if fault, ok := errors.AsType[*openapi3.SchemaError](e.Err); ok {
 		return f.describe(fault)

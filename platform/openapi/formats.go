@@ -12,8 +12,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
-// Formats are formats of strings that a document names, with what returns an
-// error that tells the client why a string is not of that form.
+// Formats are the formats of strings that a document names. Each returns an error that
+// says to the client why a string is not of that form.
 type Formats map[string]func(string) error
 
 // with returns f and what every document may name: uuid, date-time, line and text.

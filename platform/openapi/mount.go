@@ -14,7 +14,7 @@ import (
 type Operations map[string]service.Operation
 
 // Mount puts the operations of the document on r that are not there yet, each
-// behind what the document asks for: a role, and a valid request. It fails if
+// behind the document's requirements: a role, and a valid request. It fails if
 // an operation has no handler, more than one, or no timeout.
 func (d *Document) Mount(r chi.Router, errs service.Errors, parts ...Operations) error {
 	operations := make(Operations)

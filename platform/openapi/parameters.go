@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// parseQuery returns u's query, and adds to l what is wrong with it as text: what
+// parseQuery returns u's query, and adds to l its faults as text: characters that
 // the database could not take.
 func (l *faultList) parseQuery(u *url.URL) url.Values {
 	query, err := url.ParseQuery(u.RawQuery)
@@ -82,9 +82,9 @@ var (
 	numberPattern  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
-// spelling returns what is wrong with the way in which value is written, if
-// schema asks for a number or a boolean: the other ways would be read, too, but
-// are none of JSON's.
+// spelling returns the fault in the way in which value is written, if schema asks for
+// a number or a boolean: other spellings would be read, too, but JSON does not have
+// them.
 func spelling(schema *openapi3.Schema, value string) string {
 	switch {
 	case schema.Type.Is("string"):

@@ -29,9 +29,9 @@ var (
 	errUnbounded = errors.New("has a list without maxItems, a schema without a type, or a keyword below which bodies are not trimmed")
 )
 
-// plain walks root and what is below it. At the top of a body
-// dependentRequired is welcome: dependentFaults sees to it. Nothing in a body may be
-// where faultList.trim does not get, and be as long as the client likes.
+// plain walks root and everything below it. At the top of a body dependentRequired is
+// welcome: dependentFaults sees to it. Nothing in a body may be where faultList.trim
+// does not get, and be as long as the client likes.
 func plain(root *openapi3.Schema, isBody bool) error {
 	return openapi3.NewSchemaRef("", root).WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
 		s := ref.Value

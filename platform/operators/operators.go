@@ -1,5 +1,5 @@
-// Package operators answers what the operators of every service ask for: the
-// schedules and their runs, the erasures, and the history of what replicas counted.
+// Package operators is the operators' API of every service: the schedules and their
+// runs, the erasures, and the history of the replicas' counts.
 //
 // The OpenAPI document of the service says who may ask and what a request may
 // contain, and is checked first. The documents of all services describe these answers
@@ -19,7 +19,7 @@ func timed(h service.HandlerFunc) service.Operation {
 	return service.Operation{Handler: h, Timeout: service.DefaultTimeout}
 }
 
-// limit reads how many items are asked for.
+// limit reads the number of requested items.
 func limit(r *http.Request) int { return int(service.Number(r.URL.Query().Get("limit"))) }
 
 // orZero returns what t points to, or the zero time, which the answer leaves out.

@@ -13,9 +13,9 @@ import (
 //
 // A commit that waits for its standby is invisible. But when its client gives
 // up and cancels it, PostgreSQL ends the wait, and the rows become visible
-// although no standby has them: a failover loses them. Whoever asks again finds
+// although no standby has them: a failover loses them. A client that asks again finds
 // them and writes nothing, and a transaction that has written nothing waits for
-// nobody. So whoever answers "that was done before" has to write something: the
+// nobody. So the answer "that was done before" requires a write: the
 // message that this emits, which nobody reads. An id alone
 // (pg_current_xact_id) would not do: without WAL of its own, a commit does not
 // wait. A transaction that has locked a row has written WAL, and needs no

@@ -34,7 +34,7 @@ func Classify(err error) Class {
 		return classifySQLState(e.Code)
 	}
 	if errors.Is(err, context.Canceled) {
-		return Unknown // whoever cancelled knows why
+		return Unknown // the caller that cancelled knows why
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || connectionLost(err) {
 		return Away

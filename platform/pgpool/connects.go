@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// turnTimeout is how long a connection may wait until it is tried. Whoever needs
-	// it learns then that the server is away.
+	// turnTimeout is how long a connection may wait until it is tried. After that its
+	// caller gets the error that the server is away.
 	turnTimeout = time.Second
 	// The pauses after attempts that failed.
 	firstPause, maxPause = 50 * time.Millisecond, time.Second
@@ -24,9 +24,9 @@ const (
 // that failed, and twice as many after each that did not.
 //
 // A server that comes back starts a process for each connection, in the order in
-// which they came. If all that need one ask, and ask again when they have waited
-// long enough, then those that it starts are for clients that have long given up,
-// and a slow machine never gets to the others.
+// which they came. If every caller that needs one connects, and connects again after a
+// timeout, then the server starts processes for clients that have long given up, and
+// a slow machine never gets to the others.
 type connects struct {
 	mu       sync.Mutex
 	underWay int
@@ -113,7 +113,7 @@ func (c *connects) end(err error) {
 	c.changed = make(chan struct{})
 }
 
-// An attempt learns how the making of a connection has ended.
+// An attempt records how the making of a connection has ended.
 type attempt struct{ connects *connects }
 
 // TraceConnectStart implements pgx.ConnectTracer.

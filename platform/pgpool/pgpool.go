@@ -22,11 +22,10 @@ const (
 	connectTimeout = 3 * time.Second
 )
 
-// serverLimits end what hangs on the server's side, too. They are below the
-// deadlines of the services (10 s), so that it is the server that says what
-// happened. A process that is frozen in the middle of a transaction loses it:
-// others need not wait for its locks, and what it did not commit by then it
-// cannot commit when it goes on.
+// serverLimits end stuck statements on the server's side, too. They are below the
+// deadlines of the services (10 s), so that the server is the one that says what
+// happened. A process that is frozen in the middle of a transaction loses it: others
+// need not wait for its locks, and it cannot commit the transaction when it goes on.
 var serverLimits = map[string]string{
 	"lock_timeout":                        "5s",
 	"statement_timeout":                   "8s",

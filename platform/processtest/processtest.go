@@ -39,8 +39,8 @@ func Main(m *testing.M, program func()) {
 	os.Exit(0)
 }
 
-// Command returns the program as a command that does what args ask and ends. Of
-// the test's own environment it has nothing but the PATH.
+// Command returns the program as a command that runs with args and ends. It has
+// nothing of the test's own environment but the PATH.
 func Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append([]string{marker + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=20"}, env...)
@@ -51,7 +51,7 @@ func Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 type Config struct {
 	// Address is the variable that tells the program where to serve.
 	Address string
-	// Ready is asked until it answers 200; /readyz if it is empty.
+	// Ready is polled until it answers 200; /readyz if it is empty.
 	Ready string
 	// Env is the rest of the program's environment, as NAME=value. Of the
 	// test's own environment it has nothing but the PATH.

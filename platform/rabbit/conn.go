@@ -24,7 +24,7 @@ const (
 // silent before would never be noticed. A deadlineConn therefore keeps the
 // deadlines itself.
 //
-// Writes are gathered: what comes while a write is under way goes out with the
+// Writes are gathered: bytes that come while a write is under way go out with the
 // next one. amqp091-go flushes after every message, and a system call per
 // message costs the broker more than it costs us.
 type deadlineConn struct {
@@ -88,8 +88,8 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write takes p over; it waits while much is pending. What was taken may still
-// not arrive: a publisher learns that from the missing confirm.
+// Write takes p over; it waits while much is pending. Accepted bytes may still
+// not arrive: a publisher notices that by the missing confirm.
 func (c *deadlineConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *deadlineConn) Close() error {
 	return c.Conn.Close()
 }
 
-// flush sends what is pending until the end.
+// flush sends pending bytes until the end.
 func (c *deadlineConn) flush() {
 	var batch []byte
 	for {

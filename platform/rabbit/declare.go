@@ -81,7 +81,7 @@ func (d *Declarer) HasQueue(name string) (bool, error) {
 	})
 }
 
-// Bind routes what is published to exchange under key into queue.
+// Bind routes messages published to exchange under key into queue.
 func (d *Declarer) Bind(queue, key, exchange string) error {
 	err := d.ask(func(ch *amqp.Channel) error {
 		return ch.QueueBind(queue, key, exchange, false, nil)
@@ -103,8 +103,8 @@ func (d *Declarer) Unbind(queue, key, exchange string) error {
 	return nil
 }
 
-// declare creates what is missing. Where the operator made the thing and gave us
-// no right to configure it, it is enough that it exists.
+// declare creates a thing that is missing. Where the operator made it and gave us no
+// right to configure it, it is enough that it exists.
 func (d *Declarer) declare(kind, name string, create, lookUp func(*amqp.Channel) error) error {
 	err := d.ask(create)
 	if isCode(err, amqp.AccessRefused) && d.ask(lookUp) == nil {
@@ -130,8 +130,8 @@ func (d *Declarer) has(kind, name string, lookUp func(*amqp.Channel) error) (boo
 	return false, fmt.Errorf("look up %s %q: %w", kind, name, err)
 }
 
-// ask waits for an answer of the broker, which closes the channel on which it
-// refuses something.
+// ask sends a request to the broker, which closes the channel on which it refuses
+// something.
 func (d *Declarer) ask(question func(*amqp.Channel) error) error {
 	return Ask(d.conn, func() error {
 		if d.ch == nil {

@@ -61,7 +61,7 @@ type Publisher struct {
 	closes  chan *amqp.Error
 	slots   chan struct{} // one per message in flight; full means wait
 	unacked chan inFlight // in publishing order, never full: a slot comes first
-	done    chan struct{} // closed when no message is in flight any more
+	done    chan struct{} // closed once no message is in flight
 
 	mu     sync.Mutex // one publish at a time: for the order, and a channel allows no more
 	closed bool

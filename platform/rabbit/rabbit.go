@@ -51,7 +51,7 @@ type Config struct {
 	// seconds; zero means 10 s. The broker closes a connection that stayed
 	// silent for three of them.
 	Heartbeat time.Duration
-	// Guard, if set, is asked right before each write to the socket. An error
+	// Guard, if set, is called right before each write to the socket. An error
 	// closes the connection, and the bytes are not sent.
 	Guard func() error
 

@@ -24,8 +24,7 @@ const (
 // again does not help.
 var ErrUnpublishable = errors.New("unpublishable message")
 
-// CheckSize reports whether msg can be sent at all, as an ErrUnpublishable
-// that names what is wrong.
+// CheckSize returns an ErrUnpublishable that names the fault unless msg can be sent.
 func CheckSize(msg amqp.Publishing) error {
 	if len(msg.Body) > MaxBody {
 		return fmt.Errorf("%w: body of %d bytes, at most %d", ErrUnpublishable, len(msg.Body), MaxBody)

@@ -1,8 +1,8 @@
 // Package restore detects that a database was restored from a backup, or takes an
 // operator's word for it, and does what that requires before the service goes on.
 //
-// A restore takes back what clients have seen: numbers that they know come again
-// and mean something else. Only the service knows what makes them start over.
+// A restore reverts data that clients have seen: numbers that they know come again
+// and mean something else. Each service makes its clients start over in its own way.
 // The package promises that it is done once for each restore, to its end, and
 // before anything is written that depends on it.
 //
@@ -29,7 +29,7 @@ import (
 // A Watch is over one database.
 type Watch struct {
 	pool *pgxpool.Pool
-	// startOver does what the restore with that number asks for. It may be
+	// startOver does the service's steps for the restore with that number. It may be
 	// called again for the same number, also by several replicas at once.
 	startOver func(ctx context.Context, restores int) error
 	log       zerolog.Logger
@@ -41,7 +41,7 @@ func New(pool *pgxpool.Pool, startOver func(ctx context.Context, restores int) e
 	return &Watch{pool: pool, startOver: startOver, log: log, passed: make(chan struct{})}
 }
 
-// Await looks at the database, until that has succeeded or ctx ends. It returns
+// Await checks the database, until that has succeeded or ctx ends. It returns
 // nil when the service may go on.
 func (w *Watch) Await(ctx context.Context) error {
 	delays := backoff.Backoff{First: time.Second, Max: 2 * time.Second}
@@ -52,7 +52,7 @@ func (w *Watch) Await(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil {
-			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("asking whether the database was restored failed, will retry before anything is written")
+			w.log.Warn().Str("error", pgpool.LogText(err)).Msg("checking whether the database was restored failed, will retry before anything is written")
 		}
 		if err := backoff.Sleep(ctx, delays.Next()); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (w *Watch) Probe(context.Context) error {
 	}
 }
 
-// Declare does what a restore asks for. No replica of the service may run.
+// Declare does the steps for a restore. No replica of the service may run.
 func (w *Watch) Declare(ctx context.Context) (restores int, err error) { return w.check(ctx, true) }
 
 func (w *Watch) check(ctx context.Context, declared bool) (restores int, err error) {
@@ -116,9 +116,8 @@ func (w *Watch) check(ctx context.Context, declared bool) (restores int, err err
 // insufficientPrivilege is the SQLSTATE of what the role may not do.
 const insufficientPrivilege = "42501"
 
-// origin tells databases apart: by cluster, database and table, of which a
-// restored copy has at least one of its own. A managed server may not tell the
-// cluster.
+// origin identifies a database by cluster, database and table, of which a restored
+// copy has at least one of its own. A managed server may hide the cluster.
 func origin(ctx context.Context, tx pgx.Tx) (string, error) {
 	cluster := "unknown"
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { // a savepoint

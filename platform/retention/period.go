@@ -11,8 +11,8 @@ import (
 // A Period is how long something is kept. The zero Period keeps it for ever.
 type Period time.Duration
 
-// shortest keeps a period longer than anything takes that reads what is
-// removed: the repair of a stream, a page that is open, a message on its way.
+// shortest keeps a period longer than anything takes that reads removed rows: the
+// repair of a stream, an open page, a message on its way.
 const shortest = 24 * time.Hour
 
 // UnmarshalText reads "never" or "0", a number of days such as "365d", or a

@@ -33,7 +33,7 @@ const (
 // A Task removes one kind of thing.
 type Task struct {
 	Kind string // the label of the metric, such as "notifications"
-	Keep Period // what is younger stays; everything does if it is zero
+	Keep Period // younger rows stay; all do if it is zero
 	// Remove works on up to limit rows of tx that lie after a place, which is 0
 	// at first, and returns where to go on; 0 says that nothing is left.
 	Remove func(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error)
@@ -66,7 +66,7 @@ func Job(tasks []Task, metrics prometheus.Registerer) schedule.Job {
 	factory := promauto.With(metrics)
 	s := &sweeper{
 		removed: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "retention_removed_total", Help: "Rows that were kept for long enough and are removed.",
+			Name: "retention_removed_total", Help: "Rows removed after their retention.",
 		}, []string{"kind"}),
 		ended: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "retention_completed_timestamp_seconds", Help: "When this replica last found nothing left to remove, in Unix seconds.",

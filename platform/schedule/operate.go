@@ -52,7 +52,7 @@ type Act struct {
 	Reason string
 }
 
-// An Audit writes an act in the transaction of what it did.
+// An Audit writes an act in the transaction of its effect.
 type Audit func(ctx context.Context, tx pgx.Tx, act Act) error
 
 // ErrNotFound is the failure that there is no such job.
@@ -132,7 +132,7 @@ func nullTime(t time.Time) *time.Time {
 	return &t
 }
 
-// Operate does what an operator asks for, and has it audited.
+// Operate performs an operator's act, and audits it.
 //
 // A job that is paused begins no run, and one that is under way rests after the
 // step in hand. When it is resumed, it catches up as the job says.

@@ -5,9 +5,9 @@
 // database's rows are the whole state, and its clock is the only one. The
 // package promises that each period of a job is run once, and that each step of
 // a run has its effect once, whatever dies: a period is a key, and a step is one
-// transaction with its effect and with how far the run is by then. Where a
-// replica dies, another goes on within the lease. What was due while nobody was
-// there is caught up with as the job asks for.
+// transaction with its effect and the run's new position. Where a replica dies,
+// another goes on within the lease. Runs that were due while no replica ran are
+// caught up with as the job asks for.
 //
 //	next_at ──(due)──► running ──(last step)──► done
 //	                   │  ▲  │                   │
@@ -42,8 +42,8 @@ import (
 )
 
 const (
-	// lookEvery is how late a replica may hear of a run that is to go on, or of
-	// an operator's. What is due by itself begins at its time.
+	// lookEvery is how late a replica may notice a run that is to go on, or an
+	// operator's run. Runs that are due by themselves begin at their time.
 	lookEvery = time.Second
 	// lease is how long a replica may be silent before another goes on with its
 	// run. A step is shorter, and holds its row: no two replicas are in one.
@@ -82,10 +82,10 @@ type Job struct {
 	When    When
 	CatchUp CatchUp
 	// Step does the next part of a run: as much as takes a second or two. It
-	// writes by tx and has no other effect; what it writes is there if, and only
-	// if, the cursor is that it returns. It must not wait for anything but the
-	// database for longer than a few seconds, or loses tx. An error takes it all
-	// back, and has the step be repeated.
+	// writes by tx and has no other effect; its rows are there if, and only if, the
+	// cursor is that it returns. It must not wait for anything but the database for
+	// longer than a few seconds, or loses tx. An error takes it all back, and the
+	// step is repeated.
 	Step func(ctx context.Context, tx pgx.Tx, run Run) (Progress, error)
 }
 
@@ -97,7 +97,7 @@ type Progress struct {
 	Pause  time.Duration   // before the next step, to leave time to others
 	Last   bool            // whether nothing is left to do
 	// AfterCommit, unless it is nil, is called once the step's transaction is
-	// committed: to wake whoever reads what it wrote. It must not block. If the
+	// committed: to wake the readers of its rows. It must not block. If the
 	// process dies before, nobody calls it.
 	AfterCommit func()
 }
@@ -167,7 +167,7 @@ func New(d Dependencies, jobs ...Job) (*Scheduler, error) {
 		pool: d.Pool, audit: d.Audit, jobs: make(map[string]Job, len(jobs)), log: d.Log,
 		lease: lease, lookEvery: lookEvery,
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "schedule_runs_total", Help: "Runs of scheduled jobs that ended here, by how.",
+			Name: "schedule_runs_total", Help: "Runs of scheduled jobs that ended here, by state.",
 		}, []string{"schedule", "state"}),
 		failed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "schedule_step_failures_total", Help: "Steps of scheduled jobs that failed here, and are tried again.",
@@ -226,7 +226,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		due, wait, err := s.look(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("looking for what is due failed, will retry")
+				s.log.Warn().Str("error", pgpool.LogText(err)).Msg("looking for due runs failed, will retry")
 			}
 			wait = pauses.Next()
 		} else {
@@ -319,8 +319,8 @@ func (s *Scheduler) look(ctx context.Context) (due []string, wait time.Duration,
 	return due, wait, nil
 }
 
-// work begins what is due of a job and brings it to its end, as far as this
-// replica gets it.
+// work begins due runs of a job and brings them to their end, as far as this
+// replica gets them.
 func (s *Scheduler) work(ctx context.Context, job Job) {
 	for ctx.Err() == nil {
 		err := s.begin(ctx, job)
@@ -398,7 +398,7 @@ func (s *Scheduler) begin(ctx context.Context, job Job) error {
 // A claim is a run that this replica has leased.
 type claim struct {
 	period string
-	owner  uuid.UUID // of this claim alone: whoever had the run before is fenced off
+	owner  uuid.UUID // of this claim alone: an earlier claimant of the run is fenced off
 }
 
 // claim leases the run of a job that nobody has, or returns nil.
@@ -426,7 +426,7 @@ func (s *Scheduler) claim(ctx context.Context, job Job) (*claim, error) {
 	return c, nil
 }
 
-// errLost says that the run is not this claim's any more: the job was paused, or
+// errLost says that the run is no longer this claim's: the job was paused, or
 // the lease was over and another replica has taken the run.
 var errLost = errors.New("the run is another's")
 
@@ -493,7 +493,7 @@ func (s *Scheduler) step(ctx context.Context, job Job, c *claim) (p Progress, er
 	return p, err
 }
 
-// fail notes that a step failed, and leaves the run to whoever tries next.
+// fail notes that a step failed, and leaves the run to the replica that tries next.
 func (s *Scheduler) fail(ctx context.Context, job Job, c *claim, cause error) error {
 	s.failed.WithLabelValues(job.Name).Inc()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)

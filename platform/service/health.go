@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// probeTimeout bounds one check. Whoever asks for health rarely waits longer.
+// probeTimeout bounds one check. Supervisors rarely wait longer for an answer.
 const probeTimeout = 2 * time.Second
 
 // A Check is one thing that a service depends on.
@@ -34,14 +34,14 @@ const (
 	Draining Status = "draining"
 )
 
-// A HealthReport is what /health and /readyz answer. It says what is down,
+// A HealthReport is the answer of /health and /readyz. It says what is down,
 // never why: the reason may name hosts and users, and is in the log.
 type HealthReport struct {
 	Status Status            `json:"status"`
 	Checks map[string]Status `json:"checks"`
 }
 
-// Health knows whether the service is alive and ready.
+// Health reports whether the service is alive and ready.
 type Health struct {
 	log      zerolog.Logger
 	checks   []Check

@@ -11,8 +11,8 @@ import (
 // healthcheckTimeout is above what /readyz takes while the database is away.
 const healthcheckTimeout = 4 * time.Second
 
-// Healthcheck asks the service that listens on addr, as HTTP_ADDR has it,
-// whether it is ready. Images without a shell have nothing else that could ask.
+// Healthcheck reports whether the service that listens on addr, the value of
+// HTTP_ADDR, is ready. Images without a shell have no other program for that.
 func Healthcheck(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()

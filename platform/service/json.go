@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Encode answers with body as JSON. What is answered depends on who asks, so
-// that no cache may keep it.
+// Encode answers with body as JSON. The answer depends on the caller, so that no
+// cache may keep it.
 func Encode(w http.ResponseWriter, status int, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -74,9 +74,9 @@ func typeOf(e *json.UnmarshalTypeError) string {
 	return "of another type"
 }
 
-// NextLink tells the client where the next page begins, in the header Link
-// (RFC 8288). It repeats the request's query, which holds no parameter that the
-// document does not know.
+// NextLink sets the header Link to the address of the next page (RFC 8288). It
+// repeats the request's query, which holds no parameter that the document does not
+// know.
 func NextLink(w http.ResponseWriter, r *http.Request, cursor string) {
 	query := r.URL.Query()
 	query.Set("cursor", cursor)

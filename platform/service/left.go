@@ -24,7 +24,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // ClientLeft reports whether the client of the request that ctx belongs to has
-// closed its connection. It asks the system, at the cost of one call. The context
+// closed its connection. It costs one system call. The context
 // ends for the same reason, but only once net/http has come to read: in a process
 // that was frozen, or on a busy machine, that may be after the work is done.
 func ClientLeft(ctx context.Context) bool {

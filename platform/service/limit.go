@@ -65,7 +65,7 @@ func limitBody(limit int64, timeout time.Duration, uploads []Upload) func(http.H
 			next.ServeHTTP(w, r)
 			if _, err := w.Write(nil); !body.read && !errors.Is(err, http.ErrHijacked) {
 				_ = conn.SetReadDeadline(time.Now().Add(unreadTimeout))
-				_ = body.Close() // reads what is left; after a failure the server closes the connection
+				_ = body.Close() // reads the rest; after a failure the server closes the connection
 			}
 		})
 	}

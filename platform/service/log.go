@@ -25,8 +25,8 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 func init() { zerolog.TimeFieldFormat = timeFormat }
 
 // NewLogger returns the logger of a service: one JSON object a line. level is
-// a level of zerolog, such as "info"; what it does not know counts as info,
-// since the configuration has checked it before.
+// a level of zerolog, such as "info"; an unknown one counts as info, since the
+// configuration has checked it before.
 func NewLogger(w io.Writer, service, level string) zerolog.Logger {
 	lvl, err := zerolog.ParseLevel(level)
 	if err != nil || lvl == zerolog.NoLevel {
@@ -38,16 +38,15 @@ func NewLogger(w io.Writer, service, level string) zerolog.Logger {
 // requestIDHeader names a request in the log and to the client.
 const requestIDHeader = "X-Request-ID"
 
-// requestIDPattern is what is taken over from a client: nothing that could
-// carry a name or a token into the log unseen by its length.
+// requestIDPattern is the form of an id that is taken over from a client: nothing
+// that could carry a name or a token into the log unseen by its length.
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9-]{8,36}$`)
 
 type requestIDKey struct{}
 
-// AccessLog writes one line a request. It says what was asked by the route's
-// pattern and nothing about who asked: no size either, since the answers of two
-// readers differ by the lengths of their names. It also gives the request its
-// id.
+// AccessLog writes one line a request. The line has the route's pattern and nothing
+// about the caller: no size either, since the answers of two readers differ by the
+// lengths of their names. AccessLog also gives the request its id.
 func AccessLog(log zerolog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +125,7 @@ func wrapWriter(w http.ResponseWriter, r *http.Request) middleware.WrapResponseW
 	return middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 }
 
-// status returns what was answered; a handler that wrote nothing said 200.
+// status returns the status of the answer; a handler that wrote nothing said 200.
 func status(w middleware.WrapResponseWriter) int {
 	if w.Status() == 0 {
 		return http.StatusOK

@@ -13,13 +13,13 @@ import (
 )
 
 // A Command is another thing that a service's program does, with the same
-// environment. It reads in and writes what it has done to out.
+// environment. It reads in and reports to out.
 type Command func(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error
 
 // Main is the main function of the service called name. It runs run, whose
 // context ends with the first signal to stop, and exits with 1 if that fails.
-// With the argument healthcheck it asks the service that listens on addr
-// instead whether it is ready; with the name of one of commands as the first
+// With the argument healthcheck it checks instead whether the service that listens on
+// addr is ready; with the name of one of commands as the first
 // argument it runs that.
 func Main(name string, run func(ctx context.Context, getenv func(string) string, logs io.Writer) error, addr func(getenv func(string) string) (string, error), commands map[string]Command) {
 	if err := command(os.Args[1:], run, addr, commands); err != nil {

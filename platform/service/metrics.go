@@ -16,8 +16,7 @@ import (
 // lock, in seconds.
 var latencyBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 
-// NewRegistry returns a registry that already knows the process and the Go
-// runtime.
+// NewRegistry returns a registry with the metrics of the process and the Go runtime.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// mutexFraction and blockNanoseconds are how rarely contention is noted: so
-	// that it costs nothing that could be measured, and is there when asked for.
+	// mutexFraction and blockNanoseconds are how rarely contention is recorded: so
+	// rarely that its cost cannot be measured, and profiles still show it.
 	mutexFraction    = 100
 	blockNanoseconds = 100_000_000
 )
 
-// NewOperations returns the handler of what operators alone may see: metrics,
-// the state of all dependencies, and profiles, which have the names of functions
-// and no data. It asks nobody who they are, so it needs an address that only
-// operators reach: counters that move with each delivery tell whoever can cause
-// one, by a vote say, whether the recipient is listening. It has the health
-// checks, too, because nobody else asks a worker anything. No operation takes a
-// body.
+// NewOperations returns the handler for operators alone: metrics, the state of all
+// dependencies, and profiles, which have the names of functions and no data. It has no
+// sign-in, so it needs an address that only operators reach: counters that move with
+// each delivery would show anybody who can cause one, by a vote say, whether the
+// recipient is listening. It has the health checks, too, because nobody else asks a
+// worker anything. No operation takes a body.
 func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	runtime.SetMutexProfileFraction(mutexFraction)
 	runtime.SetBlockProfileRate(blockNanoseconds)

@@ -82,7 +82,7 @@ func (t ProblemType) New(detail string, faults ...FieldError) Problem {
 // URI returns the type member of t's problems.
 func (t ProblemType) URI() string { return problemBase + t.Name }
 
-// WriteProblem answers r with p and the trace id by which the log knows r.
+// WriteProblem answers r with p and the trace id of r in the log.
 func WriteProblem(w http.ResponseWriter, r *http.Request, p Problem) {
 	p.TraceID = TraceID(r.Context())
 	body, err := json.Marshal(p)

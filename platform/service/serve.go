@@ -37,8 +37,8 @@ type ServeOptions struct {
 	Log zerolog.Logger
 	// Health turns to draining as soon as the context ends. It may be nil.
 	Health *Health
-	// Drain ends what would not end by itself, such as streams, before the
-	// server waits for the requests in hand. It may be nil.
+	// Drain ends requests that would not end by themselves, such as streams, before
+	// the server waits for the requests in hand. It may be nil.
 	Drain func(context.Context)
 }
 
@@ -102,7 +102,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
-	_ = ln.Close() // whoever connects now is refused, and asks another replica
+	_ = ln.Close() // clients that connect now are refused, and ask another replica
 	served := <-failed
 	for last, tick := time.After(lastRequest), time.Tick(10*time.Millisecond); open.Load() > 0 && last != nil; {
 		select {

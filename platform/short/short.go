@@ -4,7 +4,7 @@ package short
 
 import "testing"
 
-// Count returns how often a test repeats what it breaks: few with -short, else all.
+// Count returns how often a test repeats its disturbance: few with -short, else all.
 func Count(few, all int) int {
 	if testing.Short() {
 		return few

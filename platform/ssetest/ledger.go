@@ -55,7 +55,7 @@ func (l *Ledger) Observe(e Event) {
 	l.last = now
 }
 
-// Count returns what was seen so far.
+// Count returns the count so far.
 func (l *Ledger) Count() Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// kept is how many lines there are to read after a failure. What is tried again
-// for minutes repeats itself.
+// kept is how many lines there are to read after a failure. A step that is tried for
+// minutes repeats its lines.
 const kept = 50
 
 // New returns a logger whose last warnings and errors are printed at the end of t,

@@ -1,8 +1,8 @@
 // Package text says which text may be kept and shown.
 //
-// Text is refused where it could deceive whoever reads it: where it has no
-// visible character, runs backwards, or breaks out of its line. Everything else
-// that people write is theirs, in any script and with any emoji.
+// Text is refused where it could deceive its readers: where it has no visible
+// character, runs backwards, or breaks out of its line. Everything else that people
+// write is theirs, in any script and with any emoji.
 package text
 
 import (

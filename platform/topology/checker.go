@@ -20,9 +20,9 @@ const (
 	// fault.
 	checkEvery = time.Minute
 	// firstCheck is how long after the consumer has declared everything the broker
-	// is checked first: its management API shows what is new a little later.
+	// is checked first: its management API shows new things a little later.
 	firstCheck = 15 * time.Second
-	// redeclareEvery spaces the declarations that unroutable messages ask for.
+	// redeclareEvery spaces the declarations caused by unroutable messages.
 	redeclareEvery = 2 * time.Second
 )
 
@@ -33,10 +33,10 @@ type Finding struct {
 	Remedy string // what the operator can do
 }
 
-// A Checker keeps the broker as a Topology says. It declares what is missing,
-// applies our policies where there are none, and reports what it cannot
-// remedy: whatever exists and differs. Without management it sees nothing, and
-// only declares when a message is unroutable.
+// A Checker keeps the broker as a Topology says. It declares missing parts, applies
+// our policies where there are none, and reports what it cannot remedy: parts that
+// exist and differ. Without management it sees nothing, and only declares when a
+// message is unroutable.
 type Checker struct {
 	topology   *Topology
 	management *management // nil without the API
@@ -132,8 +132,8 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 // Demand has the queue called name, without the prefix of the topology, wanted from
-// now on, and returns once it is bound, or ctx ended. Whoever is about to have a
-// use for its messages asks for them first.
+// now on, and returns once it is bound, or ctx ended. It must be called before the
+// first of its messages is needed.
 func (c *Checker) Demand(ctx context.Context, name string) error {
 	name = c.topology.Names.Named(name)
 	i := slices.IndexFunc(c.topology.queues, func(q *groupQueue) bool { return q.name == name })
@@ -145,7 +145,7 @@ func (c *Checker) Demand(ctx context.Context, name string) error {
 }
 
 // Check compares the broker with the topology now, remedies what it can, and
-// logs what is new of the rest.
+// logs new findings of the rest.
 func (c *Checker) Check(ctx context.Context) {
 	if c.management == nil {
 		return
@@ -153,7 +153,7 @@ func (c *Checker) Check(ctx context.Context) {
 	missing, differing, err := c.compare(ctx)
 	if err == nil && len(missing) > 0 {
 		for _, f := range missing {
-			c.log.Warn().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology is incomplete, will declare what is missing")
+			c.log.Warn().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology is incomplete, will declare the missing parts")
 		}
 		if declareErr := c.declare(ctx); declareErr != nil {
 			c.log.Error().Err(declareErr).Msg("declaring the topology failed, will retry")
@@ -181,8 +181,8 @@ func (c *Checker) Check(ctx context.Context) {
 	}
 }
 
-// compare returns what is missing at the broker and can be declared, and what
-// exists and differs. Policies of ours that are missing it sets.
+// compare returns parts that are missing at the broker and can be declared, and parts
+// that exist and differ. It sets our policies that are missing.
 func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, err error) {
 	have, err := c.management.read(ctx)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, er
 	return missing, append(differing, need.comparePolicies(c.topology.policies, have.policies, c.management.vhost)...), nil
 }
 
-// declare puts back what is missing. With ctx ends what it waits for.
+// declare puts back missing parts, and stops waiting when ctx ends.
 func (c *Checker) declare(ctx context.Context) error {
 	conn, err := rabbit.Dial(ctx, c.rabbit)
 	if err != nil {

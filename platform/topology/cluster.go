@@ -104,5 +104,5 @@ func (need needed) compareCopies(have snapshot) (findings []Finding) {
 	return findings
 }
 
-// isDown tells whether a queue cannot be used because its node is down.
+// isDown reports whether a queue cannot be used because its node is down.
 func isDown(q rabbithole.QueueInfo) bool { return q.Status == "down" }

@@ -10,11 +10,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// declaredSoon is the remedy of what is missing: the service's own.
+// declaredSoon is the remedy for missing parts: the service declares them itself.
 const declaredSoon = "the service declares it within a minute; if it does not, look at its log for the broker's refusal"
 
-// compare returns what have is missing of what is needed, which the service can
-// declare, and what differs in it, which an operator has to remedy.
+// compare returns the parts that are missing in have, which the service can declare,
+// and those that differ, which an operator has to remedy.
 func (need needed) compare(have snapshot) (missing, differing []Finding) {
 	for _, e := range need.exchanges {
 		i := slices.IndexFunc(have.exchanges, func(h rabbithole.ExchangeInfo) bool { return h.Name == e.name })

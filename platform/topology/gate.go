@@ -14,8 +14,8 @@ import (
 // others were bound would be gone for those.
 //
 // It is a queue that is full with no message in it. While it is bound, the broker
-// refuses (nacks) what it would get. The publisher sends that again, and the queues
-// that did get it know the message by its id.
+// refuses (nacks) every message that is routed to it. The publisher sends the message
+// again, and the queues that did get it recognise it by its id.
 //
 // The queue is never deleted: the broker confirms a message that a queue takes
 // with it. So the gate of a process that died stays closed until another one has
@@ -43,7 +43,7 @@ func newGate(queue, exchange string, routes []bindingSpec) gate {
 }
 
 // close closes the gate if the broker is new. Where the first queues exist, they
-// get messages already: what is new beside them gets them as soon as it is bound.
+// get messages already: new queues beside them get messages as soon as they are bound.
 func (g gate) close(d *rabbit.Declarer) error {
 	for _, queue := range g.first {
 		exists, err := d.HasQueue(queue)
@@ -71,7 +71,7 @@ func (g gate) bind(d *rabbit.Declarer) error {
 	return nil
 }
 
-// open opens the gate, whoever closed it.
+// open opens the gate, no matter which process closed it.
 func (g gate) open(d *rabbit.Declarer) error {
 	if len(g.keys) == 0 {
 		return nil

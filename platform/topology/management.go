@@ -93,8 +93,8 @@ func (m *management) read(ctx context.Context) (s snapshot, err error) {
 	if s.policies, err = client.ListPoliciesIn(m.vhost); err != nil {
 		return s, fmt.Errorf("list policies by the management API: %w", err)
 	}
-	// It takes the tag "monitoring", which no service needs: without, what is known
-	// of the cluster is what its queues say.
+	// It takes the tag "monitoring", which no service needs: without it, only the
+	// queues say something about the cluster.
 	s.nodes, _ = client.ListNodes()
 	return s, nil
 }

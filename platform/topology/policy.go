@@ -35,8 +35,8 @@ const firstGroup = "notifications"
 
 // policies returns one policy for the queues of each group, and one for the
 // retry queues, which all groups share. A queue obeys one policy only, so the
-// patterns do not overlap; one policy for all groups would be another in each
-// process that knows other groups.
+// patterns do not overlap; one policy for all groups would differ between
+// processes with different groups.
 func policies(names event.Topology, groups []Group) []rabbithole.Policy {
 	limited := maps.Clone(safe)
 	limited["delivery-limit"] = deliveryLimit

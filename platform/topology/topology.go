@@ -40,8 +40,8 @@ type exchangeSpec struct{ name, kind string }
 
 type bindingSpec struct{ queue, exchange, key string }
 
-// A Group is what reads a set of queues that nobody else reads. What fails in
-// one group is put off and dead-lettered for that group alone.
+// A Group reads a set of queues that nobody else reads. Failed messages of one group
+// are put off and dead-lettered for that group alone.
 type Group struct {
 	Name   string // lower case, such as "webhooks"
 	Queues []Queue
@@ -56,10 +56,10 @@ type Group struct {
 type Queue struct {
 	Name string      // without the prefix of the topology, such as "queue.webhooks"
 	Keys []event.Key // of the messages that it gets
-	// Wanted reports whether anybody has a use for these messages. It is asked
-	// whenever the queue is declared or checked; nil is always. A queue that is
-	// not wanted is not bound, so that the broker need not keep what its reader
-	// would drop. What is bound stays bound.
+	// Wanted reports whether anybody has a use for these messages. It is called
+	// whenever the queue is declared or checked; nil means always. A queue that is
+	// not wanted is not bound, so that the broker need not keep messages that its
+	// reader would drop. A queue that is bound stays bound.
 	Wanted func(ctx context.Context) (bool, error)
 }
 
@@ -108,7 +108,7 @@ type groupQueue struct {
 	dead      bindingSpec   // by which its dead-letter queue does
 
 	wanted   func(ctx context.Context) (bool, error) // nil is always
-	known    atomic.Bool                             // it was wanted when that was asked last
+	known    atomic.Bool                             // it was wanted at the last check
 	demanded atomic.Bool                             // somebody is about to want it
 }
 
@@ -197,8 +197,8 @@ func (q *groupQueue) isWanted(ctx context.Context) bool {
 	return q.known.Load()
 }
 
-// StandardDelays have retry queues whatever is configured, so that what waits in them
-// is never left behind by a change of RETRY_DELAYS. They are its default.
+// StandardDelays have retry queues whatever is configured, so that a change of
+// RETRY_DELAYS never leaves messages behind in them. They are its default.
 func StandardDelays() []time.Duration {
 	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 }
@@ -237,7 +237,7 @@ func (t *Topology) RetryQueues() map[time.Duration]string {
 	return queues
 }
 
-// Declare makes what is missing. It changes and deletes nothing: what exists
+// Declare makes missing parts. It changes and deletes nothing: a part that exists
 // and differs is an error that says how, and keeps nothing else from being
 // declared.
 //

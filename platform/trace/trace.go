@@ -1,4 +1,4 @@
-// Package trace reads the W3C trace context, by which the logs of all services know a
+// Package trace reads the W3C trace context, by which the logs of all services identify a
 // request (https://www.w3.org/TR/trace-context/).
 package trace
 

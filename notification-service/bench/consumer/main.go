@@ -1,6 +1,7 @@
 // Command consumer is the consumer's own part in `make bench-consumer`: it
-// consumes what waits in the vote queue and prints how long that took. The
-// other contestants, and what starts this one, are in scripts/bench/consumer.
+// consumes the messages of the vote queue and prints how long that took. The
+// other contestants, and the program that starts this one, are in
+// scripts/bench/consumer.
 package main
 
 import (
@@ -129,7 +130,7 @@ func (s *stopwatch) write(ctx context.Context, queue string, batch []consumer.Me
 	return 0, nil
 }
 
-// sick tells whether a message in batch is in its first second.
+// sick reports whether a message in batch is in its first second.
 func (s *stopwatch) sick(batch []consumer.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -182,7 +182,7 @@ func (b *bench) long(ctx context.Context, sql string, args ...any) error {
 	})
 }
 
-// register gives the readers addresses, and has them want everything.
+// register gives the readers addresses, and subscribes them to everything.
 func (b *bench) register(ctx context.Context) error {
 	for i := range readers {
 		address := fmt.Sprintf("reader%d@%s", i, name(i%hosts))
@@ -196,7 +196,7 @@ func (b *bench) register(ctx context.Context) error {
 	return err
 }
 
-// tell tells a reader of a new status, and returns the number of the mail, which
+// tell notifies a reader of a new status, and returns the number of the mail, which
 // is due at once.
 func (b *bench) tell(ctx context.Context, i int) (id int64, err error) {
 	user := reader(i).UserID
@@ -275,7 +275,7 @@ func (b *bench) latency(ctx context.Context, what, deferring string) (p99 float6
 		})
 	}
 	err = g.Wait()
-	time.Sleep(2 * time.Second) // for what is on its way
+	time.Sleep(2 * time.Second) // for mails on their way
 	stop()
 	arrivals, now, missing := b.server.arrivals(), time.Now(), 0
 	all := make([]float64, 0, len(due))

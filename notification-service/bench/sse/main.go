@@ -9,7 +9,7 @@
 //	GET  /gc                collect garbage, before memory is read
 //
 // Interrupted, it drains its clients as the service does before it ends. With
-// -history, what was published is kept in a file and is there after a kill.
+// -history, published events are kept in a file and are there after a kill.
 package main
 
 import (
@@ -119,7 +119,7 @@ type numbers struct {
 
 const epoch = "bench"
 
-// open reads what was published before, and goes on from there.
+// open reads the events that were published before, and goes on from there.
 func (n *numbers) open(path string) error {
 	var err error
 	if n.file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil { //nolint:gosec // the path is the benchmark's own
@@ -173,7 +173,7 @@ func (n *numbers) Heads(_ context.Context, streams []notification.Stream) ([]not
 	return heads, nil
 }
 
-// Since returns what follows each head in its stream, of what is kept.
+// Since returns the kept events that follow each head in its stream.
 func (n *numbers) Since(_ context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

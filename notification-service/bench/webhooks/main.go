@@ -292,7 +292,7 @@ func (b *bench) tell(ctx context.Context, commit func(webhook.Event) error) erro
 		g.Go(func() error { return commit(e) })
 	}
 	err := g.Wait()
-	time.Sleep(time.Second) // for what is on its way
+	time.Sleep(time.Second) // for requests on their way
 	return err
 }
 
@@ -374,7 +374,7 @@ func (r *receivers) receive(_ http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// expect returns what is closed after n requests.
+// expect returns a channel that is closed after n requests.
 func (r *receivers) expect(n int) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

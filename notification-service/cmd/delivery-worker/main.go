@@ -1,8 +1,8 @@
-// Command delivery-worker tells those outside what happened. It takes the events
-// from queue.webhooks and sends them to the endpoints that operators registered,
-// and it sends mails and pushes to residents who asked for them. It is the only
-// process of CityConnect that makes connections to addresses from outside, so that
-// all the others can do without a way out of their network.
+// Command delivery-worker sends events to other systems, and mails and pushes to
+// residents. It takes the events from queue.webhooks and sends them to the endpoints
+// that operators registered; mails and pushes go to residents who asked for them. It
+// is the only process of CityConnect that connects to addresses from outside, so that
+// all the others need no access to other networks.
 //
 // Any number of them may run. It is configured by its environment alone, see
 // docs/configuration.md. With the argument healthcheck it asks a running one
@@ -74,7 +74,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if cfg.Mail.Enabled() {
 		if cfg.Mail.Server.TLS == email.NoTLS {
 			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
-				Msg("no TLS: whoever is in between can read and change mails; see docs/mail.md")
+				Msg("no TLS: anyone in between can read and change mails; see docs/mail.md")
 		}
 		relay := email.NewRelay(&cfg.Mail, nil)
 		defer relay.Close()

@@ -213,7 +213,7 @@ func (a *app) run(ctx context.Context) error {
 }
 
 // awaitDatabase returns once it is known whether the database was restored, and
-// what that asks for is done.
+// the steps after a restore are done.
 func (a *app) awaitDatabase(ctx context.Context) error {
 	if err := a.restored.Await(ctx); err != nil {
 		return err

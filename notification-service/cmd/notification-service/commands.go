@@ -47,7 +47,7 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 	})
 }
 
-// vapidKey prints a fresh key that signs pushes, and what is public of it.
+// vapidKey prints a fresh key that signs pushes, and its public part.
 func vapidKey(_ context.Context, args []string, _ func(string) string, _ io.Reader, out io.Writer) error {
 	if len(args) > 0 {
 		return errors.New("usage: notification-service vapid-key")

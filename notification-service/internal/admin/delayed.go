@@ -49,7 +49,7 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 			return fault.NewInvalid("/cursor", "must be the next_cursor of another page")
 		}
 	}
-	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more tells whether there is a next page
+	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
 	selected := selection(r)
-	entries, err := a.store.Entries(r.Context(), selected, before, limit+1) // one more tells whether there is a next page
+	entries, err := a.store.Entries(r.Context(), selected, before, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Pools interface {
 	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
 }
 
-// A Checker compares the broker with what it should be.
+// A Checker compares the broker with the topology.
 type Checker interface {
 	Findings() []topology.Finding
 	Copies(queue string) *topology.Copies

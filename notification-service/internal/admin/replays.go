@@ -73,7 +73,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.Replay
 	return service.Encode(w, http.StatusCreated, replayOf(replay))
 }
 
-// recentReplays is how many replays are listed: those that anyone asks for.
+// recentReplays is how many replays are listed: nobody asks for older ones.
 const recentReplays = 100
 
 // replays handles GET /admin/dlq/replays.

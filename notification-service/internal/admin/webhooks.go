@@ -45,8 +45,8 @@ type DeliveryStore interface {
 // database the rest of service.DefaultTimeout.
 const bindTimeout = 10 * time.Second
 
-// A WebhookQueue is bound before the first endpoint is there: what happens from
-// then on is for it.
+// A WebhookQueue is bound before the first endpoint is there: events from then on are
+// for the endpoint.
 type WebhookQueue interface {
 	Demand(ctx context.Context, queue string) error
 }

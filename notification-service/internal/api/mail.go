@@ -118,7 +118,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	if _, err := email.Zone(request.Zone); err != nil {
 		return err
 	}
-	// Ids are ordered by time, so that what is written to millions at once lies side
+	// Ids are ordered by time, so that deliveries written to millions at once lie side
 	// by side in the index of the ledger's targets.
 	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
@@ -225,7 +225,7 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 		return errNoMail
 	}
 	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.Mail.BounceSecret))
-	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time tells no length either
+	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time does not reveal the length either
 		return service.Unauthenticated.New("send the secret in " + bounceHeader)
 	}
 	bounce, err := s.Mail.Keys.ParseBounce(r.Body)
@@ -242,9 +242,9 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 }
 
 // unsubscribe handles GET and POST /u/{token}. The token alone counts: no cookie,
-// no sign-in. A GET says what would end, and changes nothing: mails are scanned,
-// and links in them opened, by programs on the way. A POST ends it, from the
-// button of that page or from a mail provider's (RFC 8058), whose body is
+// no sign-in. A GET says which mails would end, and changes nothing: mails are
+// scanned, and links in them opened, by programs on the way. A POST ends them, from
+// the button of that page or from a mail provider's (RFC 8058), whose body is
 // List-Unsubscribe=One-Click, and which follows no redirect.
 func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Contacts == nil {

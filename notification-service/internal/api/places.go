@@ -14,13 +14,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A Geocoder knows the city's addresses.
+// A Geocoder finds the city's addresses.
 type Geocoder interface {
 	Search(ctx context.Context, words, language string) ([]geocoder.Place, error)
 	At(ctx context.Context, latitude, longitude float64, language string) (*geocoder.Place, error)
 }
 
-// geocoderBusy is answered when the geocoder has been asked as often as it may be.
+// geocoderBusy is the answer when the geocoder gets as many requests as it may.
 var geocoderBusy = service.ProblemType{
 	Status: service.TooManyRequests.Status, Name: service.TooManyRequests.Name, Title: service.TooManyRequests.Title,
 	RetryAfter: time.Second,

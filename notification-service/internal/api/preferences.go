@@ -65,7 +65,7 @@ func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
 	var c email.Contact
 	if s.Mail.Contacts != nil {
 		var err error
-		if c, err = s.Mail.Contacts.Get(r.Context(), reader(r)); err != nil && !errors.Is(err, email.ErrNoAddress) { // who has none is mailed nothing
+		if c, err = s.Mail.Contacts.Get(r.Context(), reader(r)); err != nil && !errors.Is(err, email.ErrNoAddress) { // without an address nothing is mailed
 			return err
 		}
 	}

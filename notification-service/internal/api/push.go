@@ -66,7 +66,7 @@ func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, body)
 }
 
-// describeDevice returns a device as its owner sees it: never what is sent to.
+// describeDevice returns a device as its owner sees it: never its address.
 func describeDevice(d push.Device) Device {
 	described := Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC()}
 	if d.LastUsedAt != nil {

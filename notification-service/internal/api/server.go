@@ -86,7 +86,7 @@ func New(cfg Config) (http.Handler, error) {
 	return r, err
 }
 
-// sessionOperations are those about who is signed in.
+// sessionOperations are those about sessions and the signed-in user.
 func (s *server) sessionOperations() openapi.Operations {
 	return openapi.Operations{
 		"openSession":    {Handler: s.Auth.CreateSession, Timeout: service.DefaultTimeout},
@@ -96,8 +96,8 @@ func (s *server) sessionOperations() openapi.Operations {
 	}
 }
 
-// refuse has the operations answered with err, in a city that has not got what they
-// are about.
+// refuse has the operations answered with err, in a city without the feature that
+// they are about.
 func refuse(operations openapi.Operations, err error) {
 	for id, o := range operations {
 		o.Handler = func(http.ResponseWriter, *http.Request) error { return err }

@@ -50,9 +50,9 @@ func (s *server) streamFeed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// sameOrigin tells whether a page of this site, or no page at all, made the
+// sameOrigin reports whether a page of this site, or no page at all, made the
 // request. http.CrossOriginProtection lets every GET pass, because it changes
-// nothing; but a stream binds a connection, and it speaks.
+// nothing; but a stream binds a connection, and returns data.
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

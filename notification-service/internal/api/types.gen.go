@@ -257,7 +257,7 @@ const (
 	WebhookVoteReceivedTypeReportVoteReceived WebhookVoteReceivedType = "report.vote.received"
 )
 
-// AuditEntry What an operator did.
+// AuditEntry An operator's act.
 type AuditEntry struct {
 	Action string `json:"action"`
 
@@ -339,7 +339,7 @@ type DeadLetter struct {
 	Type       string               `json:"type"`
 }
 
-// DeadLetterAttempt One time that the message failed for good.
+// DeadLetterAttempt One time that the message became a dead letter.
 type DeadLetterAttempt struct {
 	Error       string    `json:"error"`
 	ErrorClass  string    `json:"error_class"`
@@ -405,7 +405,7 @@ type DeadLetterProperties struct {
 
 // DeadLetterSelection Which open dead letters; at least one field.
 type DeadLetterSelection struct {
-	// ErrorClass What helps against a failure; docs/recoverability.md.
+	// ErrorClass The kind of a failure, which says what helps; docs/recoverability.md.
 	ErrorClass FailureClass `json:"error_class,omitempty,omitzero"`
 	ErrorGroup string       `json:"error_group,omitempty,omitzero"`
 	Ids        []int64      `json:"ids,omitempty,omitzero"`
@@ -478,7 +478,7 @@ type Delivery struct {
 	// Attempts The first of them first; only with a single delivery.
 	Attempts []DeliveryAttempt `json:"attempts,omitempty,omitzero"`
 
-	// Body What is sent, to the byte.
+	// Body The body that is sent, to the byte.
 	Body      string    `json:"body,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	DoneAt    time.Time `json:"done_at,omitempty,omitzero"`
@@ -491,7 +491,7 @@ type Delivery struct {
 	LastClass string `json:"last_class,omitempty,omitzero"`
 	LastError string `json:"last_error,omitempty,omitzero"`
 
-	// LastStatus What the endpoint answered last.
+	// LastStatus The last status that the endpoint answered.
 	LastStatus int32 `json:"last_status,omitempty,omitzero"`
 
 	// MessageID The header `webhook-id` of every attempt.
@@ -516,7 +516,7 @@ type DeliveryAttempt struct {
 	Error      string    `json:"error,omitempty,omitzero"`
 	Number     int32     `json:"number"`
 
-	// RequestHeaders What the request carried; signatures are left out.
+	// RequestHeaders The headers of the request; signatures are left out.
 	RequestHeaders map[string]string `json:"request_headers,omitempty,omitzero"`
 
 	// Response The first 1 KiB of the answer.
@@ -586,14 +586,14 @@ type DigestSettings struct {
 	At        TimeOfDay               `json:"at,omitempty,omitzero"`
 	Frequency DigestSettingsFrequency `json:"frequency"`
 
-	// Weekday Of a weekly one; Monday unless given.
+	// Weekday The day of a weekly digest; Monday unless given.
 	Weekday DigestSettingsWeekday `json:"weekday,omitempty,omitzero"`
 }
 
 // DigestSettingsFrequency defines model for DigestSettings.Frequency.
 type DigestSettingsFrequency string
 
-// DigestSettingsWeekday Of a weekly one; Monday unless given.
+// DigestSettingsWeekday The day of a weekly digest; Monday unless given.
 type DigestSettingsWeekday string
 
 // EmailStatus defines model for EmailStatus.
@@ -637,7 +637,7 @@ type ErasureRequest struct {
 	UserID string `json:"user_id"`
 }
 
-// FailureClass What helps against a failure; docs/recoverability.md.
+// FailureClass The kind of a failure, which says what helps; docs/recoverability.md.
 type FailureClass string
 
 // Fault defines model for Fault.
@@ -650,7 +650,7 @@ type Fault struct {
 
 // FeedEvent The `data:` of a `notification` event of the public feed.
 type FeedEvent struct {
-	// Action What officials did to what others see of the report: they have hidden
+	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
 	Action        Moderation        `json:"action,omitempty,omitzero"`
@@ -677,7 +677,7 @@ type FeedEventType string
 // FeedEventVoteType defines model for FeedEvent.VoteType.
 type FeedEventVoteType string
 
-// Finding What differs at the broker, and what an operator can do about it.
+// Finding A difference at the broker, and its remedy.
 type Finding struct {
 	Remedy string `json:"remedy"`
 	What   string `json:"what"`
@@ -740,7 +740,7 @@ type MailLane struct {
 // MailLanguage defines model for MailLanguage.
 type MailLanguage string
 
-// Moderation What officials did to what others see of the report: they have hidden
+// Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some. The title
 // of a hidden report is its reference number.
 type Moderation string
@@ -790,7 +790,7 @@ type NewWebhook struct {
 // Notification The `data:` of a `notification` event, and an element of the list.
 // Nothing in it names a reporter or a voter.
 type Notification struct {
-	// Action What officials did to what others see of the report: they have hidden
+	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
@@ -895,7 +895,7 @@ type Places struct {
 	Places []Place `json:"places"`
 }
 
-// PoolHistory What all replicas counted, in steps of equal length, the earliest first.
+// PoolHistory The counts of all replicas, in steps of equal length, the earliest first.
 type PoolHistory struct {
 	// Replicas How many replicas there were in each step.
 	Replicas []int32      `json:"replicas"`
@@ -1013,7 +1013,7 @@ type Replay struct {
 	// Resolved Had their effect.
 	Resolved int64 `json:"resolved"`
 
-	// Selection What was asked for, a `DeadLetterSelection`.
+	// Selection The requested `DeadLetterSelection`.
 	Selection json.RawMessage `json:"selection"`
 	State     ReplayState     `json:"state"`
 	Total     int64           `json:"total"`
@@ -1053,7 +1053,7 @@ type ReportStatus string
 
 // Schedule A job that is due at times.
 type Schedule struct {
-	// CatchUp What becomes of periods that were due while nothing could begin: the `last` of them is run, or `each`, or `none`.
+	// CatchUp How periods are caught up with that were due while no run could begin: the `last` of them is run, or `each`, or `none`.
 	CatchUp string `json:"catch_up"`
 
 	// Latest The run that is under way, or else the last one; absent before the first.
@@ -1091,7 +1091,7 @@ type ScheduleList struct {
 
 // ScheduleRun The work of one period.
 type ScheduleRun struct {
-	// Done What it has done, in the job's unit.
+	// Done The work done, in the job's unit.
 	Done    int64     `json:"done"`
 	DueAt   time.Time `json:"due_at"`
 	EndedAt time.Time `json:"ended_at,omitempty,omitzero"`
@@ -1119,7 +1119,7 @@ type ScheduleRun struct {
 	// Times How often it was begun.
 	Times int32 `json:"times"`
 
-	// Total What it has to do; 0 while that is not known.
+	// Total The whole work; 0 while that is not known.
 	Total int64 `json:"total"`
 }
 
@@ -1157,7 +1157,7 @@ type UnreadCount struct {
 // WaitingQueue A queue that no worker reads: a retry queue, where each message waits for
 // the same time until it goes back to its queue, or a dead-letter queue.
 type WaitingQueue struct {
-	// DelayS Of a retry queue.
+	// DelayS The delay of a retry queue.
 	DelayS float64 `json:"delay_s,omitempty,omitzero"`
 
 	// Depth Messages that wait.
@@ -1203,8 +1203,8 @@ type Webhook struct {
 	StateReason WebhookStateReason `json:"state_reason,omitempty,omitzero"`
 	StateSince  time.Time          `json:"state_since"`
 
-	// Summary What became of the deliveries of the last 24 hours, of the latest 1000
-	// at the most, and what waits now.
+	// Summary The deliveries of the last 24 hours by outcome, of the latest 1000
+	// at most, and the number that waits now.
 	Summary   WebhookSummary `json:"summary"`
 	UpdatedAt time.Time      `json:"updated_at"`
 	URL       string         `json:"url"`
@@ -1245,7 +1245,7 @@ type WebhookChange struct {
 
 // WebhookCreated defines model for WebhookCreated.
 type WebhookCreated struct {
-	// Secret What its requests are signed with. It is shown this once.
+	// Secret The secret that signs its requests. It is shown only once.
 	Secret string `json:"secret"`
 
 	// Webhook An endpoint that is sent events, and what became of them.
@@ -1254,11 +1254,11 @@ type WebhookCreated struct {
 
 // WebhookEnabling defines model for WebhookEnabling.
 type WebhookEnabling struct {
-	// Held What becomes of the events that were held back; `cancel` begins with what happens from now on.
+	// Held Whether held events are sent or cancelled; with `cancel`, later events are the first.
 	Held WebhookEnablingHeld `json:"held"`
 }
 
-// WebhookEnablingHeld What becomes of the events that were held back; `cancel` begins with what happens from now on.
+// WebhookEnablingHeld Whether held events are sent or cancelled; with `cancel`, later events are the first.
 type WebhookEnablingHeld string
 
 // WebhookEventType defines model for WebhookEventType.
@@ -1378,7 +1378,7 @@ type WebhookReportCreatedType string
 // it. Words that came with a lower version are to be forgotten.
 type WebhookReportModerated struct {
 	Data struct {
-		// Action What officials did to what others see of the report: they have hidden
+		// Action The officials' moderation of the report: they have hidden
 		// it, shown it again, or put other words in the place of some. The title
 		// of a hidden report is its reference number.
 		Action     Moderation `json:"action"`
@@ -1443,7 +1443,7 @@ type WebhookRotation struct {
 type WebhookSecret struct {
 	PreviousSecretUntil time.Time `json:"previous_secret_until,omitempty,omitzero"`
 
-	// Secret What its requests are signed with. It is shown this once.
+	// Secret The secret that signs its requests. It is shown only once.
 	Secret string `json:"secret"`
 }
 
@@ -1476,8 +1476,8 @@ type WebhookStatusUpdated struct {
 // WebhookStatusUpdatedType defines model for WebhookStatusUpdated.Type.
 type WebhookStatusUpdatedType string
 
-// WebhookSummary What became of the deliveries of the last 24 hours, of the latest 1000
-// at the most, and what waits now.
+// WebhookSummary The deliveries of the last 24 hours by outcome, of the latest 1000
+// at most, and the number that waits now.
 type WebhookSummary struct {
 	// Failed Deliveries that are dead, or wait after a failed attempt.
 	Failed          int64     `json:"failed"`
@@ -1541,7 +1541,7 @@ type WorkerPool struct {
 	// Concurrency Workers of each replica.
 	Concurrency int32 `json:"concurrency"`
 
-	// Consumers Of all replicas.
+	// Consumers The sum over all replicas.
 	Consumers int64 `json:"consumers"`
 
 	// Copies Which nodes of a cluster have the queue. Missing where it has a single copy.
@@ -1554,7 +1554,7 @@ type WorkerPool struct {
 	Elsewhere bool    `json:"elsewhere"`
 	ErrorRate float64 `json:"error_rate"`
 
-	// HandlerP50Ms How long the replica that answers took to give a batch its effect,
+	// HandlerP50Ms How long the replica that answers took to apply a batch,
 	// the median of about the last minute; 0 when it handled none.
 	HandlerP50Ms float64 `json:"handler_p50_ms"`
 

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxMessages and maxBytes bound what waits at the broker for a replica that
-	// does not read. The oldest go first.
+	// maxMessages and maxBytes bound the messages that wait at the broker for a replica
+	// that does not read. The oldest go first.
 	maxMessages = 10_000
 	maxBytes    = 64 << 20
 )
@@ -45,7 +45,7 @@ func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
 		}
 		return nil
 	}
-	// The others missed what was committed while this connection was away.
+	// The others missed commits while this connection was away.
 	if err := send(message{Compare: true}); err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (b *Bus) openChannel(conn *amqp.Connection) (*amqp.Channel, error) {
 	return rabbit.OpenChannel(conn)
 }
 
-// onDelivery passes an announcement on to the hub. One that cannot be read
-// makes the hub look into the database, which has whatever it said.
+// onDelivery passes an announcement on to the hub. One that cannot be read makes the
+// hub compare with the database, which has the same notifications.
 func (b *Bus) onDelivery(d amqp.Delivery) {
 	if d.Exchange == b.progress {
 		b.onProgress(d)

@@ -1,6 +1,6 @@
-// Package broadcast tells the replicas of notification-service what one of
-// them has committed, over a fanout exchange. Over another one come the stages
-// of photos, from the photo worker.
+// Package broadcast announces the commits of one replica of notification-service to
+// the others, over a fanout exchange. The stages of photos come over another one, from
+// the photo worker.
 //
 // An announcement may get lost: nothing is confirmed or stored, a full queue
 // drops, and a broken connection loses what it carried. The numbers of the
@@ -24,7 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-// A Hub gets what was committed, by this replica or by another.
+// A Hub gets committed notifications, of this replica or of another.
 type Hub interface {
 	// Deliver passes a batch on. It must not block.
 	Deliver(b notification.Batch, committed time.Time)
@@ -54,7 +54,7 @@ type Bus struct {
 	exchange string
 	progress string // the exchange of the stages
 	rabbit   rabbit.Config
-	replica  string // so that a replica knows its own announcements when they come back
+	replica  string // so that a replica recognises its own announcements
 	queue    chan announcement
 	lost     atomic.Bool // an announcement was dropped, and the others do not know
 
@@ -88,7 +88,7 @@ func New(cfg Config) *Bus {
 	}
 }
 
-// Announce passes on what was just committed: to this replica's hub at once,
+// Announce passes on a batch that was just committed: to this replica's hub at once,
 // to the others soon. It never blocks.
 func (b *Bus) Announce(batch notification.Batch) {
 	now := time.Now()

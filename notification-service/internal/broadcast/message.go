@@ -36,7 +36,7 @@ type sealedNotification struct {
 // placeSize is the length that every place is padded to before it is sealed,
 // since the ciphertext is as long as the text: the longest epoch, number and
 // user id (package auth lets 255 bytes pass), and a byte that ends the text.
-// Otherwise the length would tell users with long ids from those with short
+// Otherwise the length would distinguish users with long ids from those with short
 // ones, and show how many notifications a user has had.
 const placeSize = 8 + len(".9223372036854775807.user:") + 255 + 1
 

@@ -42,7 +42,7 @@ type Address struct {
 	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3013"`
 }
 
-// Load reads and checks the environment. Its error tells every fault at once,
+// Load reads and checks the environment. Its error has every fault at once,
 // by the name of the variable, and shows no secret.
 func Load(getenv func(string) string) (Config, error) {
 	var cfg Config

@@ -28,7 +28,7 @@ type Worker struct {
 const minRetention = webhook.Lifetime + webhook.MaxHeldFor
 
 // LoadWorker reads and checks the environment of delivery-worker. Its error
-// tells every fault at once, by the name of the variable, and shows no secret.
+// has every fault at once, by the name of the variable, and shows no secret.
 func LoadWorker(getenv func(string) string) (Worker, error) {
 	var cfg Worker
 	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {

@@ -9,12 +9,12 @@
 // more crosses it.
 //
 // So a figure counts people and not deliveries, fewer than Size of them are not
-// shown, and the boundaries between what is shown lie where nobody can know:
+// shown, and the boundaries between shown figures lie where nobody can know:
 //
 //   - A Rounding is for figures that are read from the database. Its boundaries
-//     depend on a key, and are others for each figure and each period.
-//   - A Gate is for counters and for lines of the log, which tell of events. It
-//     opens after as many people as chance says.
+//     depend on a key, and differ for each figure and each period.
+//   - A Gate is for counters and for log lines about events. It opens after a
+//     random number of people.
 //
 // Either way one person more or less changes what one reading shows, or whether a
 // gate opens at one event, with a probability of 1/Size at most, whatever else is
@@ -39,8 +39,9 @@ import (
 // them may be the attacker, with several accounts.
 const Size = 20
 
-// A Rounding rounds figures about people. It is the same at all replicas, and
-// whoever asks again reads the same: a mean over many answers tells no more.
+// A Rounding rounds figures about people. It is the same at all replicas, and a
+// repeated question has the same answer, so that a mean over many answers reveals
+// no more.
 type Rounding struct{ key []byte }
 
 // NewRounding returns the Rounding of a ring.
@@ -70,7 +71,7 @@ type Gate struct {
 	waiting map[string]*group
 }
 
-// A group is what waits behind a gate.
+// A group has the people and events that wait behind a gate.
 type group struct {
 	people map[string]struct{} // fewer than enough
 	enough int                 // Size to 2*Size-1, by chance

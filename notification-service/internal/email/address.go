@@ -22,15 +22,15 @@ var addressPattern = regexp.MustCompile(
 // white space around it. The error is for the client, and blames /address.
 func ParseAddress(given string) (string, error) {
 	address := strings.TrimSpace(given)
-	parsed, err := mail.ParseAddress(address) // it knows about dots
+	parsed, err := mail.ParseAddress(address) // it also checks dots
 	if len(address) > maxAddress || !addressPattern.MatchString(address) || err != nil || parsed.Address != address {
 		return "", fault.NewInvalid("/address", "must be an e-mail address such as ann@example.org, in ASCII letters and digits")
 	}
 	return address, nil
 }
 
-// hosts have lanes of their own name, because too many people are there for the
-// name to tell one of them. Others have a lane by a hash.
+// hosts have lanes of their own name, because they have too many people for the name
+// to reveal one of them. Other hosts have a lane by a hash.
 var hosts = []string{
 	"gmail.com", "googlemail.com", "yahoo.com", "yahoo.co.id", "ymail.com", "rocketmail.com", "outlook.com", "outlook.co.id",
 	"hotmail.com", "live.com", "msn.com", "icloud.com", "me.com", "mac.com", "aol.com", "proton.me", "protonmail.com",

@@ -23,29 +23,29 @@ const (
 
 // Classes of answers, for metrics and the operators' log.
 const (
-	classRelay     = "relay"      // the city's mail server does not let us in
+	classRelay     = "relay"      // the city's mail server refuses the connection
 	classBroken    = "connection" // the connection broke before the mail was whole
-	classThrottled = "throttled"  // the host wants fewer
-	classDeferred  = "deferred"   // not now
-	classFull      = "full"       // the mailbox is, or the mail is too large for it now
+	classThrottled = "throttled"  // the host asks for fewer
+	classDeferred  = "deferred"   // temporarily, for another reason
+	classFull      = "full"       // mailbox full, or message too large for the space left
 	classPolicy    = "policy"     // the city's mails are not trusted, or its mail server's are not
 	classAddress   = "address"    // there is no such mailbox
-	classRefused   = "refused"    // for another reason, for good
+	classRefused   = "refused"    // permanently, for any other reason
 	classStopped   = "stopped"    // this process ends
 )
 
-// answerOf returns what follows from how Relay.Deliver ended. hard says that the
-// address takes no mail any more.
+// answerOf returns the answer to how Relay.Deliver ended. hard says that the address
+// accepts no more mail.
 //
 //	accepted                            delivered
-//	not let in                          unsent: no mail is at fault
+//	not connected                       unsent: no mail is at fault
 //	broken off before the final dot     failed: sent again by the schedule
 //	broken off after it                 postponed for ten minutes, once
 //	421, 450, 451, 452, 454 with 4.7.x  throttled: the lane slows down, no attempt
 //	other 4xx                           failed: sent again by the schedule
 //	5.2.2, 5.3.4, 552                   postponed by the schedule: the mailbox is full
 //	5.7.x, 5xx to MAIL FROM             postponed, once: operators have to act
-//	5.1.x, 5.2.1, 550, 551, 553 to RCPT refused, and the address takes nothing any more
+//	5.1.x, 5.2.1, 550, 551, 553 to RCPT refused, and the address accepts no more mail
 //	other 5xx                           refused
 //
 // The code (RFC 5321 section 4.2.1, RFC 3463) and the command that it answers decide
@@ -93,8 +93,8 @@ func answerOf(ctx context.Context, err error, d *ledger.Delivery) (a ledger.Answ
 	return class(ledger.Refused, classRefused), false
 }
 
-// broken returns what follows from a connection that broke, or an answer that
-// did not arrive in time. Without the final dot no server keeps a mail (RFC 5321
+// broken returns the answer to a connection that broke, or to a reply that did not
+// arrive in time. Without the final dot no server keeps a mail (RFC 5321
 // section 4.1.1.4); after it, none can tell whether it does (RFC 1047).
 func broken(ctx context.Context, a ledger.Answer, reason gomail.SendErrReason, d *ledger.Delivery) ledger.Answer {
 	switch {

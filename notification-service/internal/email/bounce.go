@@ -33,7 +33,7 @@ const bounceUser = "bounce+"
 type Bounce struct {
 	Delivery int64
 	Code     string // an enhanced status code (RFC 3463) such as 5.1.1, or "complaint"
-	Hard     bool   // the address takes nothing any more
+	Hard     bool   // the address accepts no more mail
 }
 
 // Complaint reports whether the reader called the mail spam.
@@ -46,7 +46,7 @@ var ErrNoBounce = errors.New("not a bounce of a mail of ours")
 var (
 	// statusPattern is an enhanced status code (RFC 3463 section 2).
 	statusPattern = regexp.MustCompile(`\b[245]\.\d{1,3}\.\d{1,3}\b`)
-	// diagnosticPattern is one behind what a server answered, in the words of
+	// diagnosticPattern takes one behind a server's reply, in the words of
 	// another: an address of a host looks like one, too.
 	diagnosticPattern = regexp.MustCompile(`\b[245]\d\d[ #-]+([245]\.\d{1,3}\.\d{1,3})\b`)
 	// tokenPattern is where a delivery's token stands: in the address of the

@@ -68,13 +68,13 @@ var schemes = map[string]struct {
 	"smtps": {Implicit, 465}, "smtp": {StartTLS, 587}, "smtp+insecure": {NoTLS, 25},
 }
 
-// Limits of what can be set.
+// Limits of the settings.
 const (
 	minTimeout, maxTimeout = time.Second, 30 * time.Second // far below the lease of a lane
 	maxConnections         = 64
 	maxRate                = 10_000
 	minRetryDelay          = time.Second
-	maxSpread              = 6 * time.Hour // who asks for the morning gets it in the morning
+	maxSpread              = 6 * time.Hour // a digest for the morning comes in the morning
 	maxReadFirst           = time.Hour
 )
 
@@ -178,8 +178,8 @@ func parseServer(value string) (s Server, ok bool) {
 // Addr returns the host and port of s.
 func (s Server) Addr() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// Ledger returns what c says to the dispatcher. No lane is ever disabled: a mail
-// host that fails for days may be back tomorrow, and what waits ends by itself.
+// Ledger returns the dispatcher's part of c. No lane is ever disabled: a mail
+// host that fails for days may be back tomorrow, and waiting mails end by themselves.
 func (c *Config) Ledger() ledger.Config {
 	return ledger.Config{
 		Concurrency: c.MailConnections, Timeout: c.MailTimeout, Schedule: c.MailRetryDelays, DisableAfter: 100 * 365 * 24 * time.Hour,

@@ -22,7 +22,7 @@ const (
 	Weekly Frequency = "weekly"
 )
 
-// DefaultDigestAt is the time of who has chosen none.
+// DefaultDigestAt is used where no time was chosen.
 const DefaultDigestAt schedule.Clock = 7 * 60
 
 // DigestSettings say when a reader is sent a digest, by the clock of their zone.

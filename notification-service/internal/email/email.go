@@ -1,5 +1,5 @@
-// Package email writes to residents who want to know what happens without
-// sitting before the page. It is a channel of the ledger.
+// Package email writes to residents who want to follow the city's answers without
+// having the page open. It is a channel of the ledger.
 //
 // It promises:
 //
@@ -7,8 +7,8 @@
 //     the address, by typing a code into the page while signed in. A link would
 //     be opened by programs that scan mails on the way.
 //   - A mail is not lost, and not sent twice, as far as SMTP lets us: every
-//     try has the same Message-ID, and what may have arrived is tried once
-//     more.
+//     try has the same Message-ID, and a mail that may have arrived is tried
+//     once more.
 //   - A notification that was read on the page is not mailed. The data of a mail are
 //     read when it is sent.
 //   - A mail about an anonymous report says no more than that there is news: mails
@@ -37,14 +37,15 @@ const Channel = "email"
 const (
 	// Anonymous is news about a report that was filed anonymously.
 	Anonymous = "anonymous"
-	// Digest is what came in since the digest before. Its body is a Window.
+	// Digest is a summary of notifications since the digest before. Its body is a
+	// Window.
 	Digest = "digest"
 	// Code has the code that proves an address. Its body is a SealedCode.
 	Code = "code"
-	// Overdue tells officials of reports that are overdue three times over. Its
+	// Overdue notifies officials of reports that are overdue three times over. Its
 	// body is a Window of their stream.
 	Overdue = "overdue"
-	// EndpointDisabled tells operators that an endpoint of webhooks failed for too
+	// EndpointDisabled notifies operators that an endpoint of webhooks failed for too
 	// long, or is gone. Its body is a DisabledEndpoint.
 	EndpointDisabled = "endpoint"
 )
@@ -85,7 +86,7 @@ const (
 	// UnverifiedFor is how long an address is kept that nobody has proven.
 	UnverifiedFor = 7 * 24 * time.Hour
 	// NoticeAfter is how long after the hour in which reports fell overdue the
-	// officials are mailed: no transaction of that hour is under way any more.
+	// officials are mailed: no transaction of that hour is still under way.
 	NoticeAfter = time.Minute
 	// MaxItems is how much of a digest is written out. The page has the rest.
 	MaxItems = 20
@@ -98,11 +99,11 @@ type State string
 const (
 	Unverified State = "unverified" // only codes are sent
 	Active     State = "active"
-	Bounced    State = "bounced"    // the address takes nothing any more
+	Bounced    State = "bounced"    // the address accepts no more mail
 	Complained State = "complained" // the reader told their provider that our mails are spam
 )
 
-// A Contact is where a reader wants to be written to.
+// A Contact is a reader's address and their choices about mails.
 type Contact struct {
 	ID       uuid.UUID
 	Address  string // sealed, see Keys
@@ -160,7 +161,7 @@ type OverdueCount struct {
 type Draft struct {
 	Contact     Contact
 	Now         time.Time      // by the database
-	Items       []wording.Item // what is unread comes first; none with a code
+	Items       []wording.Item // unread ones come first; none with a code
 	Total       int64          // how many there are in all
 	Withheld    int64          // of them, about anonymous reports
 	Unsubscribe string         // the token, sealed; empty if there is none yet
@@ -168,7 +169,7 @@ type Draft struct {
 }
 
 // ErrNoContact says that the reader gave another address, or removed theirs. It is a
-// reason not to send what waits, beside those of package ledger.
+// reason not to send a mail that waits, beside those of package ledger.
 var ErrNoContact = errors.New("there is no such contact any more")
 
 // Failures that a client may see.
@@ -177,11 +178,11 @@ var (
 	ErrNoAddress = fault.New(fault.NotFound, "you have given no address")
 	// ErrCode says that a code is wrong, or its time is over.
 	ErrCode = fault.NewInvalid("/code", "not the code that was sent last, or older than ten minutes; have a new one sent")
-	// ErrTooManyCodes says that a reader wants codes too often.
+	// ErrTooManyCodes says that a reader asks for codes too often.
 	ErrTooManyCodes = fault.New(TooMany, "a code a minute is sent, and five a day")
 	// ErrToken says that a token ends nothing.
 	ErrToken = fault.New(fault.NotFound, "these mails have ended already, or the address is incomplete")
 )
 
-// TooMany is the kind of failure of whoever asks too often.
+// TooMany is the kind of failure of requests that come too often.
 const TooMany fault.Kind = "too many"

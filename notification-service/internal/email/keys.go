@@ -18,9 +18,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
-// Keys hide addresses, codes and tokens from whoever reads the database, and the
-// ids of deliveries from whoever reads a mail. They are derived from those of the
-// recipients (RECIPIENT_KEY), which the database does not have.
+// Keys hide addresses, codes and tokens from readers of the database, and the ids of
+// deliveries from readers of a mail. They are derived from those of the recipients
+// (RECIPIENT_KEY), which the database does not have.
 type Keys struct {
 	ring   *event.Keyring
 	macs   [][]byte       // in the order of the ring, the first is in use
@@ -41,7 +41,7 @@ func NewKeys(ring *event.Keyring) *Keys {
 }
 
 // Sizes to which texts are padded before they are sealed, so that their lengths
-// tell nothing.
+// reveal nothing.
 const (
 	addressSize = maxAddress + 2
 	codeSize    = 16
@@ -63,7 +63,7 @@ func (k *Keys) SealToken(contact uuid.UUID, token string) string {
 	return k.ring.SealPadded(contact, token, tokenSize)
 }
 
-// Open returns what was sealed for a contact.
+// Open returns the text that was sealed for a contact.
 func (k *Keys) Open(contact uuid.UUID, sealed string) (string, error) {
 	text, err := k.ring.Open(contact, sealed)
 	if err != nil {
@@ -123,7 +123,7 @@ func TokenHash(token string) []byte {
 }
 
 // DeliveryToken returns the name of a delivery in its mail: in its Message-ID and
-// in the address that bounces go to. It is the same at each try, tells nothing,
+// in the address that bounces go to. It is the same at each try, reveals nothing,
 // and cannot be made by others: one block of AES over the id and eight zeros. The
 // key is the oldest, so that a mail which was tried before a new key came has the
 // same name afterwards.
@@ -151,7 +151,7 @@ func (k *Keys) Delivery(token string) (id int64, ok bool) {
 	return 0, false
 }
 
-// encoding survives mail servers that change the case of what is before an @.
+// encoding survives mail servers that change the case of the part before an @.
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func encode(data []byte) string { return strings.ToLower(encoding.EncodeToString(data)) }

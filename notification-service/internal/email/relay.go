@@ -28,7 +28,7 @@ const (
 	quitTimeout = time.Second
 )
 
-// errRelay says that the city's mail server does not let us in. No mail is at
+// errRelay says that the city's mail server refuses the connection. No mail is at
 // fault, and none has left.
 var errRelay = errors.New("the mail server does not take mails now")
 
@@ -60,7 +60,7 @@ func NewRelay(cfg *Config, roots *x509.CertPool) *Relay {
 	}
 }
 
-// Ready returns an error while the server does not let us in. It tries again
+// Ready returns an error while the server refuses the connection. It tries again
 // itself, so that no mail has to.
 func (r *Relay) Ready(ctx context.Context) error {
 	if !r.failing.Load() {
@@ -216,7 +216,7 @@ func (r *Relay) dial(ctx context.Context) (*connection, error) {
 		options = append(options, gomail.WithUsername(r.config.Server.User), gomail.WithPassword(r.config.Server.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
-	if r.config.MailBounceDomain != "" { // headers are enough to know the mail by, and who reads a bounce need not read the mail
+	if r.config.MailBounceDomain != "" { // headers are enough to recognise the mail, and readers of a bounce need not see the mail
 		options = append(options, gomail.WithDSNMailReturnType(gomail.DSNMailReturnHeadersOnly),
 			gomail.WithDSNRcptNotifyType(gomail.DSNRcptNotifyFailure))
 	}
@@ -244,7 +244,7 @@ type connection struct {
 	sent   int
 	usedAt time.Time
 	began  bool // the server has heard of the mail that was tried last
-	broken bool // nothing can be sent on it any more
+	broken bool // nothing more can be sent on it
 }
 
 // send sends one mail. Afterwards broken says whether another may follow.
@@ -267,10 +267,9 @@ func (c *connection) send(ctx context.Context, msg *gomail.Msg) error {
 	code := failed.ErrorCode()
 	early := failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom
 	c.began = !(early && (code == 0 || code == codeClosing))
-	// After these answers the server waits for the next mail. After any other
-	// failure it may not, and what is sent next could become part of this one: the
-	// end of a text that broke off, for instance, is written before the next
-	// command.
+	// After these answers the server waits for the next mail. After any other failure
+	// it may not, and the next mail could become part of this one: the end of a text
+	// that broke off, for instance, is written before the next command.
 	c.broken = ended || code == 0 || code == codeClosing ||
 		failed.Reason != gomail.ErrSMTPMailFrom && failed.Reason != gomail.ErrSMTPRcptTo && failed.Reason != gomail.ErrSMTPDataClose
 	return err
@@ -294,8 +293,8 @@ func (c *connection) quit() {
 	c.cut()
 }
 
-// describe returns the reason of an error of dial for the log: who reads it knows
-// the server, but not what was sent to sign in.
+// describe returns the reason of an error of dial for the log, whose readers know
+// the server, but not the credentials that were sent.
 func describe(err error) string {
 	return strings.TrimPrefix(err.Error(), errRelay.Error()+": ")
 }

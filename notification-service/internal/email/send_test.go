@@ -322,7 +322,8 @@ func TestWhatIsNotSent(t *testing.T) {
 }
 
 // Only reporters who chose so are mailed about an anonymous report. Their mail says
-// that there is news, and nothing of the report or its reporter leaves the database: not in the envelope, a header, the text, the ledger or the log.
+// that there is news, and nothing of the report or its reporter leaves the
+// database: not in the envelope, a header, the text, the ledger or the log.
 func TestAnonymousReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

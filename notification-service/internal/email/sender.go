@@ -20,10 +20,10 @@ import (
 )
 
 // localPause is the pause after a failure of our own: the database is away, or
-// what is sealed does not open with the configured keys.
+// a sealed text does not open with the configured keys.
 const localPause = time.Minute
 
-// A DraftStore is what a Sender asks of the database.
+// A DraftStore is the part of the database that a Sender needs.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
 	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
@@ -33,7 +33,7 @@ type DraftStore interface {
 	UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error)
 	// CancelDelivery cancels a delivery that waits, for the reason.
 	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
-	// MailBounced notes that the address takes nothing any more, as the code says.
+	// MailBounced notes that the address accepts no more mail, as the code says.
 	MailBounced(ctx context.Context, b Bounce) error
 }
 
@@ -58,7 +58,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason; counted once those of 20 people or more are.",
 	}, []string{"reason"})
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_refused_total", Help: "Mails that the mail server refused for good, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
+		Name: "mails_refused_total", Help: "Mails that the mail server refused permanently, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
 	}, []string{"class"})
 	for _, reason := range reasons {
 		cancelled.WithLabelValues(reason)
@@ -145,9 +145,9 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	return answer
 }
 
-// logPolicy logs that a mail is refused by policy: a code at once, because whoever
-// waits for it has asked for it, and others once those of many people are. Which
-// host refuses them, the answer does not tell either.
+// logPolicy logs that a mail is refused by policy: a code at once, because its reader
+// has asked for it and waits, and others once those of many people are. The log does
+// not say which host refuses them.
 func (s *Sender) logPolicy(d *ledger.Delivery, answer ledger.Answer) {
 	n := 1
 	if d.Kind != Code {
@@ -175,7 +175,7 @@ func codeOf(a ledger.Answer) string {
 	return fmt.Sprint(a.Status)
 }
 
-// cancel cancels a delivery. The ledger changes nothing about what is cancelled.
+// cancel cancels a delivery. The ledger changes nothing about cancelled deliveries.
 func (s *Sender) cancel(ctx context.Context, d *ledger.Delivery, reason string) ledger.Answer {
 	if err := s.store.CancelDelivery(ctx, Channel, d.ID, reason); err != nil {
 		return s.unsent(ctx, "database", "cancelling a mail failed, will retry", err)
@@ -248,7 +248,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	msg.SetMessageIDWithValue(name + "@" + host(s.config.From.Address)) // the same at each try
 	msg.SetDateWithValue(draft.Now)
 	msg.Subject(written.Subject)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answer from who is on holiday
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic answer from readers on holiday
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")  // the same for Exchange
 	msg.SetGenHeader("Content-Language", string(t.Language))
 	if t.Unsubscribe != "" {

@@ -14,7 +14,7 @@ const StuckAfter = 15 * time.Minute
 // them, see package crowd. Neither rates, failures and circuits of a lane nor when
 // it last took a mail are among them: a single mail changes those.
 type Figures struct {
-	AsOf    time.Time // the full hour: what came later is not counted
+	AsOf    time.Time // the full hour: later mails are not counted
 	Lanes   []LaneStatus
 	Bounces []BounceCount
 }

@@ -39,7 +39,7 @@ type mailText struct {
 
 	Code          string
 	Items         []wording.Line
-	Total         int64 // of a digest, with what is not written out
+	Total         int64 // of a digest, including those not written out
 	WithheldItems int64 // of it
 	Unsubscribe   string
 	Endpoint      string // that is disabled
@@ -74,7 +74,7 @@ func (t *mailText) addNotice(n *Notice) error {
 	return nil
 }
 
-// A link is an address with what it leads to.
+// A link is an address with a label.
 type link struct{ Label, URL string }
 
 // A page is a mail that is ready to be laid out.
@@ -101,7 +101,7 @@ func write(kind string, t *mailText) (written, error) {
 	of := struct {
 		*mailText
 		Item     wording.Line // the only one of a mail about one notification
-		Left     int64        // of a digest, what is not written out
+		Left     int64        // of a digest, how many are not written out
 		Minutes  int
 		Withheld int64
 	}{mailText: t, Minutes: int(CodeLifetime.Minutes()), Withheld: t.WithheldItems}

@@ -1,11 +1,11 @@
-// Package geocoder asks a city's geocoder for addresses, by their names and by
+// Package geocoder searches a city's geocoder for addresses, by their names and by
 // their positions.
 //
-// Browsers ask us, and we ask it: the geocoder never learns who looks for a
+// Browsers ask us, and we ask it: the geocoder never receives who searches for a
 // place, nor from where. It gets words or a position to about ten metres, and
-// nothing else. Its address is the operator's alone; what a client sends is only
-// ever a parameter. Answers are kept for a while, asked for once by many, and
-// limited in size, time and number.
+// nothing else. Its address is the operator's alone; a client's text is only ever a
+// parameter. Answers are kept for a while, concurrent questions are asked once, and
+// all is limited in size, time and number.
 package geocoder
 
 import (
@@ -49,7 +49,7 @@ const (
 
 // Why there is no answer.
 var (
-	// ErrBusy says that the geocoder is asked as often as it may be.
+	// ErrBusy says that the geocoder gets as many requests as it may.
 	ErrBusy = errors.New("the geocoder is asked too often")
 	// ErrAway says that the geocoder gave no answer that can be used.
 	ErrAway = errors.New("the geocoder does not answer")
@@ -131,7 +131,7 @@ func (a *Address) with(reverse bool, parameters url.Values) string {
 	return u.String()
 }
 
-// A Client asks a geocoder. It is safe for concurrent use.
+// A Client searches a geocoder. It is safe for concurrent use.
 type Client struct {
 	address Address
 	city    *Box // nil is everywhere
@@ -199,8 +199,8 @@ func (c *Client) At(ctx context.Context, latitude, longitude float64, language s
 	return &places[0], nil
 }
 
-// ask returns what is known under key, and otherwise asks for it, once for all
-// who want it at the same time.
+// ask returns the answer that is cached under key, and otherwise asks for it, once for
+// all callers at the same time.
 func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values, language string) ([]Place, error) {
 	if places, ok := c.cached(key); ok {
 		return places, nil
@@ -257,8 +257,8 @@ func (c *Client) keep(key string, places []Place) {
 	}
 }
 
-// fetch makes a request that says nothing of who wants to know. Its errors show
-// neither the address, which may have a key, nor what was asked.
+// fetch makes a request that says nothing of the person who asks. Its errors show
+// neither the address, which may have a key, nor the question.
 func (c *Client) fetch(ctx context.Context, address string) ([]Place, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -46,9 +46,9 @@ type Config struct {
 // may have one: each lane is leased by one of them.
 //
 // One goroutine, that of Run, has all state. It starts three kinds of others
-// and waits for what they bring back: attempts, at most Concurrency of them;
-// a pass, which leases lanes and claims what is due there, one at a time; a
-// record, which commits outcomes, one at a time.
+// and waits for their results: attempts, at most Concurrency of them; a pass, which
+// leases lanes and claims due deliveries there, one at a time; a record, which commits
+// outcomes, one at a time.
 type Dispatcher struct {
 	config  Config
 	channel Channel
@@ -113,8 +113,8 @@ func (d *Dispatcher) Wake(lanes []string) {
 	}
 }
 
-// Run sends until ctx ends, then waits for what is in flight, writes down how
-// it went and gives its lanes back.
+// Run sends until ctx ends, then waits for deliveries in flight, records their
+// outcomes and gives its lanes back.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -285,8 +285,8 @@ type record struct {
 	err      error // it was not written down
 }
 
-// startRecord writes down what was answered. It is repeated until the database
-// has it: until then the deliveries are in hand, and are not sent again.
+// startRecord records the answers. It is repeated until the database has them: until
+// then the deliveries are in hand, and are not sent again.
 func (d *Dispatcher) startRecord(work context.Context, now time.Time) {
 	if d.recording || len(d.unrecorded) == 0 || now.Before(d.recordAt) {
 		return
@@ -353,8 +353,8 @@ func (d *Dispatcher) logDead(a attempt) {
 	}
 }
 
-// drain ends: nothing more is sent, what is in flight is waited for, its
-// outcomes are written down, and the lanes are given back.
+// drain sends nothing more, waits for deliveries in flight, records their outcomes,
+// and gives the lanes back.
 func (d *Dispatcher) drain(work context.Context, cut context.CancelFunc) {
 	for _, l := range d.lanes {
 		l.drop()

@@ -12,9 +12,8 @@ const (
 	// minOpen and maxOpen are how long it stays open, after the first failure
 	// too many and after many.
 	minOpen, maxOpen = 30 * time.Second, 10 * time.Minute
-	// minRate is what a lane keeps when its target always wants fewer, and
-	// maxRate that from which on it is not limited any more, in deliveries a
-	// second.
+	// minRate is what a lane keeps when its target always asks for fewer, and
+	// maxRate that from which on it is not limited, in deliveries a second.
 	minRate, maxRate = 0.1, 1000
 	// rateStep is what a success adds to a limited rate, which so doubles about
 	// every seven seconds.
@@ -57,7 +56,7 @@ type lane struct {
 	next      time.Time // with a rate, when the next may be sent
 	slowed    time.Time // when the rate was halved
 	sent      int       // since counted
-	counted   time.Time // for the present rate, when the target first wants fewer
+	counted   time.Time // for the present rate, when the target first asks for fewer
 	usedAt    time.Time // the last time that there was something to do
 
 	disable, gone bool // the channel is to disable it
@@ -113,7 +112,7 @@ func (l *lane) mayClaim(now time.Time) bool {
 	return l.more && !l.leaving && !l.disable && len(l.queue) < l.limit() && now.Before(l.until) && !now.Before(l.openUntil)
 }
 
-// drop forgets what is claimed and not sent. The rows are still waiting.
+// drop forgets deliveries that are claimed and not sent. The rows are still waiting.
 func (l *lane) drop() {
 	for _, c := range l.queue {
 		delete(l.inHand, c.ID)
@@ -204,7 +203,7 @@ func (l *lane) slowDown(sent, now time.Time) {
 	l.dirty = true
 }
 
-// state returns what is to be written down, which is done with that.
+// state returns the state that is to be recorded, and counts it as recorded.
 func (l *lane) state(now time.Time) LaneState {
 	s := LaneState{
 		Name: l.name, Rate: l.rate, Failures: l.failures, Failing: l.failing, OpenFor: max(0, l.openUntil.Sub(now)),

@@ -1,6 +1,7 @@
-// Package ledger delivers what must reach a target outside, such as a webhook,
-// over minutes or days. A delivery is a row that is written in the transaction
-// of the effect; the Dispatcher sends what is due and writes down how it went.
+// Package ledger delivers messages that must reach a target outside, such as a
+// webhook, over minutes or days. A delivery is a row that is written in the
+// transaction of the effect; the Dispatcher sends due deliveries and records their
+// outcomes.
 //
 // It promises:
 //
@@ -8,10 +9,10 @@
 //     stated reason, held or cancelled. A process that dies with deliveries in
 //     hand leaves them waiting, so that they are sent again, under the same
 //     message id.
-//   - No lane holds up another. A lane is what has a pace of its own: an
-//     endpoint, a mail host. One worker leases it, so that its limit of
-//     requests at once holds over all workers, and one that does not answer
-//     keeps no more than that limit busy.
+//   - No lane holds up another. A lane has a pace of its own: an endpoint, a mail
+//     host. One worker leases it, so that its limit of requests at once holds over
+//     all workers, and one that does not answer keeps no more than that limit
+//     busy.
 //   - A failing lane costs little: its circuit opens, and while it is open no
 //     delivery spends an attempt.
 //
@@ -30,8 +31,8 @@ import (
 type Delivery struct {
 	ID        int64
 	Lane      string
-	Target    string // the channel's name of who is to get it
-	MessageID string // of the event: the receiver knows a repetition by it
+	Target    string // the channel's name of the receiver
+	MessageID string // of the event: the receiver recognises a repetition by it
 	Kind      string
 	Body      []byte // the bytes to send
 	Attempts  int    // how often it was sent before
@@ -44,7 +45,7 @@ type Delivery struct {
 	Remaining time.Duration
 }
 
-// A Verdict sorts the answers of targets by what follows from them.
+// A Verdict sorts the answers of targets by their consequences.
 type Verdict string
 
 // The verdicts.
@@ -54,7 +55,7 @@ const (
 	// Failed: the target, or the way there, failed. The delivery takes its next
 	// place in the schedule, and the lane counts the failure.
 	Failed Verdict = "failed"
-	// TooMany: the target wants fewer. The delivery takes its next place in the
+	// TooMany: the target asks for fewer. The delivery takes its next place in the
 	// schedule, the lane slows down, and nothing counts against the target.
 	TooMany Verdict = "too_many"
 	// Throttled: the target takes fewer now than are sent, whichever they are.
@@ -64,7 +65,7 @@ const (
 	// delivery takes its next place in the schedule, and nothing counts against
 	// the target.
 	Postponed Verdict = "postponed"
-	// TooEarly: the target wants this one later. Nothing is counted.
+	// TooEarly: the target asks for this one later. Nothing is counted.
 	TooEarly Verdict = "too_early"
 	// Refused: the target answered, and will never take this one.
 	Refused Verdict = "refused"
@@ -84,7 +85,7 @@ const ClassUncertain = "uncertain"
 // An Answer is how one attempt went.
 type Answer struct {
 	Verdict  Verdict
-	After    time.Duration // what the target asks to wait; 0 is nothing
+	After    time.Duration // the pause that the target asks for; 0 means none
 	Status   int           // of HTTP, or of SMTP; 0 without an answer
 	Class    string        // a word for metrics and logs, such as "timeout"
 	Error    string        // for operators; neither a person nor an address in it
@@ -112,20 +113,20 @@ type Lane struct {
 	Send func(ctx context.Context, d *Delivery) Answer
 }
 
-// A Channel knows the targets of a kind of deliveries.
+// A Channel has the targets of one kind of deliveries.
 type Channel interface {
 	// Name is the channel's name in the tables.
 	Name() string
 	// Personal reports whether the targets are people's. Metrics and logs then
-	// tell of crowds alone (package crowd), and of no lane.
+	// have figures of crowds alone (package crowd), and no lanes.
 	Personal() bool
 	// Lanes returns what holds now for each of the named lanes. One that is
 	// missing in the result has lost its target.
 	Lanes(ctx context.Context, names []string) (map[string]Lane, error)
-	// Disable ends what is sent in a lane until an operator enables it again,
-	// and tells the operators. Gone says that the target said so itself;
-	// otherwise it has failed for the configured time. It may be called again
-	// for a lane that is disabled.
+	// Disable stops deliveries in a lane until an operator enables it again, and
+	// notifies the operators. Gone says that the target said so itself; otherwise it
+	// has failed for the configured time. It may be called again for a lane that is
+	// disabled.
 	Disable(ctx context.Context, lane string, gone bool) error
 }
 
@@ -177,8 +178,8 @@ type LaneState struct {
 	Succeeded, Failed bool
 }
 
-// A Store keeps deliveries and lanes. Its clock alone decides what is due and
-// which lease is over.
+// A Store keeps deliveries and lanes. Its clock alone decides which deliveries are due
+// and which lease is over.
 type Store interface {
 	// DueLanes returns the lanes of the channel in which something is due.
 	DueLanes(ctx context.Context, channel string) ([]string, error)
@@ -193,6 +194,6 @@ type Store interface {
 	// Record writes outcomes and lanes down, in one transaction. It changes no
 	// delivery that was cancelled, and no lane that is another's.
 	Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []Outcome, lanes []LaneState) error
-	// Withdraw holds or cancels what waits in the lanes.
+	// Withdraw holds or cancels the deliveries that wait in the lanes.
 	Withdraw(ctx context.Context, channel string, hold Hold, lanes []string) error
 }

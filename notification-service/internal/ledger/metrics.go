@@ -7,7 +7,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 )
 
-// metrics are those of a channel. No label tells a lane: there are as many as
+// metrics are those of a channel. No label names a lane: there are as many as
 // there are targets, and their names are the operators'.
 //
 // A channel whose targets are people counts attempts and ends in crowds, and exports
@@ -35,7 +35,7 @@ func newMetrics(reg prometheus.Registerer, c Channel) *metrics {
 	m := &metrics{
 		personal: c.Personal(),
 		attempts: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "delivery_attempts_total", Help: "Attempts to deliver, by what followed and why.",
+			Name: "delivery_attempts_total", Help: "Delivery attempts, by outcome and reason.",
 		}, []string{"verdict", "class"}),
 		seconds: targets.NewHistogram(prometheus.HistogramOpts{
 			Name: "delivery_attempt_duration_seconds", Help: "Time from the beginning of an attempt to its answer.",
@@ -45,7 +45,7 @@ func newMetrics(reg prometheus.Registerer, c Channel) *metrics {
 			Name: "deliveries_ended_total", Help: "Deliveries finished, by final state (done or dead).",
 		}, []string{"state"}),
 		claim: targets.NewHistogram(prometheus.HistogramOpts{
-			Name: "delivery_claim_duration_seconds", Help: "Time that the database takes to find what is due in the leased lanes.",
+			Name: "delivery_claim_duration_seconds", Help: "Time that the database takes to find due deliveries in the leased lanes.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1},
 		}),
 		inFlight: targets.NewGauge(prometheus.GaugeOpts{

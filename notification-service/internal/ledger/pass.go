@@ -15,8 +15,8 @@ const (
 	leaseTime = 60 * time.Second
 	// renewEvery is how often a worker renews its leases.
 	renewEvery = 20 * time.Second
-	// scanEvery is how often a worker looks for lanes with something due: what
-	// others committed, what comes due again, what a dead worker left.
+	// scanEvery is how often a worker looks for lanes with something due: committed by
+	// others, due again, or left by a dead worker.
 	scanEvery = 500 * time.Millisecond
 	// idleAfter is how long a worker keeps a lane in which nothing is due.
 	idleAfter = 5 * time.Second
@@ -25,8 +25,8 @@ const (
 	rowsPerLane  = 8
 )
 
-// A pass is one exchange with the database: what it is to do, and then what it
-// brought.
+// A pass is one exchange with the database: first the questions, and then the
+// results.
 type pass struct {
 	scan    bool                // look for due lanes
 	owned   map[string]struct{} // with scan, those that need not be leased
@@ -124,7 +124,7 @@ func (d *Dispatcher) share() {
 // pass does the steps that p asks for. Results from before an error stay in p.
 func (d *Dispatcher) pass(ctx context.Context, p *pass) (err error) {
 	channel := d.channel.Name()
-	p.until = time.Now().Add(leaseTime - d.config.Timeout) // what leaves by then has ended when the lease does
+	p.until = time.Now().Add(leaseTime - d.config.Timeout) // attempts that start before this have ended when the lease does
 	if len(p.renew) > 0 {
 		if p.renewed, err = d.store.Lease(ctx, channel, d.owner, p.renew, leaseTime); err != nil {
 			return fmt.Errorf("renew leases: %w", err)
@@ -167,8 +167,8 @@ func (d *Dispatcher) pass(ctx context.Context, p *pass) (err error) {
 	return d.claim(ctx, p, names)
 }
 
-// claim claims what is due in leased lanes, and withdraws it where nothing may
-// be sent.
+// claim claims due deliveries in leased lanes, and withdraws them where nothing may be
+// sent.
 func (d *Dispatcher) claim(ctx context.Context, p *pass, names []string) (err error) {
 	channel := d.channel.Name()
 	if p.lanes, err = d.channel.Lanes(ctx, names); err != nil {
@@ -218,7 +218,7 @@ func (d *Dispatcher) passed(p pass, now time.Time) {
 	if p.err != nil {
 		d.log.Warn().Str("error", pgpool.LogText(p.err)).Msg("claiming deliveries failed, will retry")
 		d.passAfter = now.Add(d.passRetry.Next())
-		d.scanAt = now // what it found, or was to lease, is found again
+		d.scanAt = now // lanes that it found, or was to lease, are found again
 		for _, name := range p.claim {
 			d.lanes[name].more = true
 		}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Reasons not to send what waits for a reader.
+// Reasons not to send a delivery that waits for a reader.
 var (
 	// ErrUnwanted: the reader no longer wants notifications of this kind.
 	ErrUnwanted = errors.New("the reader no longer wants it")
 	// ErrRead: the reader has read it on the page.
 	ErrRead = errors.New("the reader has read it")
-	// ErrEmpty: what it was about is gone.
+	// ErrEmpty: the subject of the delivery is gone.
 	ErrEmpty = errors.New("there is nothing left to tell")
 )
 

@@ -10,11 +10,11 @@ import (
 const (
 	// tooEarlyPause is after an answer "too early" that does not say when.
 	tooEarlyPause = 30 * time.Second
-	// throttledPause is after an answer "throttled" that does not say when. It
-	// is long enough that a target which throttles for hours is not asked the
-	// same again and again.
+	// throttledPause is after an answer "throttled" that does not say when. It is
+	// long enough that a target which throttles for hours does not get the same
+	// request again and again.
 	throttledPause = 2 * time.Minute
-	// maxAfter bounds what a target may ask to wait.
+	// maxAfter bounds the pause that a target may ask for.
 	maxAfter = 24 * time.Hour
 	// unsentPause is before another try of what this process could not send.
 	unsentPause = time.Second

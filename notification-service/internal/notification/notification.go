@@ -1,6 +1,5 @@
-// Package notification decides who gets which notification when something
-// happened to a report. It knows neither the broker, nor the database, nor the
-// browser.
+// Package notification decides who gets which notification of an event. It knows
+// neither the broker, nor the database, nor the browser.
 package notification
 
 import (
@@ -37,7 +36,7 @@ type Data struct {
 	OverdueLevel  int32             `json:"overdue_level,omitempty"` // likewise, from 1
 	PhotoID       uuid.UUID         `json:"photo_id,omitzero"`
 	Reason        event.PhotoReason `json:"reason,omitempty"` // for which a photo is not shown
-	Action        event.Moderation  `json:"action,omitempty"` // what officials did to what others see
+	Action        event.Moderation  `json:"action,omitempty"` // what officials did to the public parts
 	Hidden        bool              `json:"hidden,omitempty"` // whether they have hidden the report
 	HappenedAt    time.Time         `json:"happened_at"`
 	// WordsVersion is the version of the report whose words this has, where
@@ -46,7 +45,7 @@ type Data struct {
 }
 
 // A Moderation says up to which version of a report, that one not included, the
-// words of it are nobody's to see any more.
+// words of it must no longer be shown to anybody.
 type Moderation struct {
 	ReportID uuid.UUID `json:"report_id"`
 	Version  int64     `json:"version"`
@@ -76,7 +75,7 @@ type Notification struct {
 type Batch struct {
 	Notifications []Notification // by stream in the order of their numbers
 	Feed          []Data         // for the public city feed
-	Moderated     []Moderation   // what is kept of these reports is to be forgotten
+	Moderated     []Moderation   // cached data of these reports must be dropped
 }
 
 // A Progress says how far the photo worker is with a photo of the reader's. It is
@@ -91,7 +90,7 @@ type Progress struct {
 type Effect struct {
 	Drafts []Draft
 	Feed   Data // what the public city feed shows: it has no history
-	Public bool // whether it shows it: what is for officials or for an uploader alone it does not
+	Public bool // whether it is shown there; events for officials or for an uploader alone are not
 
 	Withheld bool // of each draft, those of followers included
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MaxFollows is how many reports somebody can follow: the page asks for each.
+	// MaxFollows is how many reports somebody can follow: the page requests each.
 	MaxFollows = 200
 	// MaxFollowers is how many can follow a report: a change of its status is one
 	// transaction, and others wait for its end.

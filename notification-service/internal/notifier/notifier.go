@@ -16,8 +16,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// An Announcer passes what was committed to the live streams. It must not
-// block, and may lose what it is given: readers find gaps by themselves.
+// An Announcer passes committed notifications to the live streams. It must not
+// block, and may lose some of them: readers find gaps by themselves.
 type Announcer interface {
 	Announce(batch notification.Batch)
 }

@@ -122,7 +122,7 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply batch: %w", err)
 	}
-	if len(numbers) == 0 { // nothing was written, and what was seen before is acknowledged next
+	if len(numbers) == 0 { // nothing was written, and messages seen before are acknowledged next
 		if err := pgpool.Barrier(ctx, s.pool); err != nil {
 			return Applied{}, err
 		}

@@ -19,7 +19,7 @@ import (
 
 const contactColumns = `c.id, c.address, c.lane, c.language, c.zone, c.state, c.kinds, c.quiet_from, c.quiet_to`
 
-// scanContact reads contactColumns, and what follows them into more.
+// scanContact reads contactColumns, and the columns after them into more.
 func scanContact(row pgx.CollectableRow, more ...any) (c email.Contact, err error) {
 	var from, to *int
 	err = row.Scan(append([]any{&c.ID, &c.Address, &c.Lane, &c.Language, &c.Zone, &c.State, &c.Kinds, &from, &to}, more...)...)
@@ -43,13 +43,13 @@ func oneContact(rows pgx.Rows, err error) (email.Contact, error) {
 	return c, nil
 }
 
-// Contacts are the addresses of readers who want mails, and what they want.
+// Contacts are the addresses of readers, and the mails that they chose.
 type Contacts struct {
 	pool    *pgxpool.Pool
 	streams *Streams
 }
 
-// Get returns where reader wants to be written to, or email.ErrNoAddress.
+// Get returns the contact of reader, or email.ErrNoAddress.
 func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.Contact, error) {
 	return oneContact(s.pool.Query(ctx, `
 		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own()))
@@ -57,8 +57,8 @@ func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.C
 
 // Set keeps c as the contact of reader. If one of the hashes shows that the address
 // stays the same, only its language and zone change. Another address makes a new
-// contact, which has to be proven and ends what waits for the old one; the reader's
-// preferences are kept.
+// contact, which has to be proven, and ends the mails that wait for the old one; the
+// reader's preferences are kept.
 func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return email.Contact{}, err
@@ -96,8 +96,8 @@ func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.
 	return kept, err
 }
 
-// lockStream returns the number of reader's own stream, locked against others
-// who change what its reader wants, and not against what comes in.
+// lockStream returns the number of reader's own stream, locked against other changes
+// of the reader's preferences, and not against new notifications.
 func lockStream(ctx context.Context, tx pgx.Tx, reader notification.Reader) (id int64, err error) {
 	err = tx.QueryRow(ctx, `
 		select s.id, pg_advisory_xact_lock($2, hashint8(s.id)) from streams s where s.name = $1`,
@@ -233,7 +233,7 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 		if _, err := tx.Exec(ctx, change, contact); err != nil {
 			return fmt.Errorf("note try of a code: %w", err)
 		}
-		if right { // it takes mails again, and what it refused before counts no more
+		if right { // it takes mails again, and earlier refusals no longer count
 			_, err = tx.Exec(ctx, `update mail_bounces set contact_id = null where contact_id = $1`, contact)
 		}
 		if err != nil {

@@ -239,8 +239,8 @@ func firstID(at time.Time) (id uuid.UUID) {
 	return id
 }
 
-// addDeliveries writes a delivery of each event to the endpoint, unless there is
-// one by now, and returns how many it wrote.
+// addDeliveries writes a delivery of each event to the endpoint, unless there is one
+// already, and returns how many it wrote.
 func addDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, events []webhook.Event) (int64, error) {
 	var ids, types []string
 	var reports []uuid.UUID

@@ -17,7 +17,7 @@ import (
 
 const deviceColumns = `p.id, p.lane, p.language, p.user_agent, p.created_at, p.last_ok_at`
 
-// scanDevice reads deviceColumns, and what follows them into more.
+// scanDevice reads deviceColumns, and the columns after them into more.
 func scanDevice(row pgx.CollectableRow, more ...any) (d push.Device, err error) {
 	err = row.Scan(append([]any{&d.ID, &d.Lane, &d.Language, &d.Label, &d.CreatedAt, &d.LastUsedAt}, more...)...)
 	return d, err
@@ -34,15 +34,14 @@ func readDevices(rows pgx.Rows, err error) ([]push.Device, error) {
 	return devices, nil
 }
 
-// Devices are the browsers of readers who want pushes.
+// Devices are the browsers of readers who asked for pushes.
 type Devices struct {
 	canceller
 	pool    *pgxpool.Pool
 	streams *Streams
 }
 
-// List returns the devices of reader, the newest first, without what is sent
-// to.
+// List returns the devices of reader, the newest first, without their addresses.
 func (s *Devices) List(ctx context.Context, reader notification.Reader) ([]push.Device, error) {
 	return readDevices(s.pool.Query(ctx, `
 		select `+deviceColumns+` from push_subscriptions p join streams s on s.id = p.stream_id
@@ -141,8 +140,8 @@ func (s *Devices) SetKinds(ctx context.Context, reader notification.Reader, kind
 	return nil
 }
 
-// Draft returns what a delivery is about now: whether the device is there, what
-// its reader wants and has read.
+// Draft returns the present state of a delivery's subject: whether the device is
+// there, and what its reader has chosen and read.
 func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, error) {
 	id, err := uuid.Parse(d.Target)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
-// Digests are when readers want digests, and which are due.
+// Digests are the times at which readers get digests, and the digests that are due.
 type Digests struct {
 	pool    *pgxpool.Pool
 	streams *Streams
 }
 
-// Settings returns when reader wants digests.
+// Settings returns when reader gets digests.
 func (s *Digests) Settings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error) {
 	settings := email.DigestSettings{Frequency: email.Off, Weekday: time.Monday, At: email.DefaultDigestAt}
 	var weekday, at int
@@ -41,7 +41,7 @@ func (s *Digests) Settings(ctx context.Context, reader notification.Reader) (ema
 	return settings, nil
 }
 
-// Set keeps when reader wants digests. The first covers the notifications from now on.
+// Set keeps when reader gets digests. The first covers the notifications from now on.
 // It returns email.ErrNoAddress if reader has no contact.
 func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error {
 	if _, err := s.streams.View(ctx, reader); err != nil {

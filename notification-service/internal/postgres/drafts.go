@@ -21,7 +21,7 @@ type number struct {
 	Epoch     *string
 	Seq       *int64
 	Moderated bool            // officials have taken the words that the message came with
-	Data      json.RawMessage // what is there instead; nil unless moderated
+	Data      json.RawMessage // the data that replace it; nil unless moderated
 }
 
 // applyArgs are the columns of the drafts.
@@ -92,7 +92,7 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 	a.withheld = append(a.withheld, d.Withheld)
 }
 
-// applied joins what was asked for with the numbers that it got.
+// applied joins the drafts with the numbers that they got.
 func (a *applyArgs) applied(batch []Message, numbers []number) Applied {
 	fresh := make(map[string]*number, len(batch))
 	place := make(map[uuid.UUID]*number, len(numbers))

@@ -205,8 +205,8 @@ func (s *Endpoints) change(ctx context.Context, id uuid.UUID, version int64, cha
 	return changed, err
 }
 
-// Delete removes an endpoint that is at version, or at any if that is 0,
-// and cancels what waits for it.
+// Delete removes an endpoint that is at version, or at any if that is 0, and cancels
+// the deliveries that wait for it.
 func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, version int64) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)

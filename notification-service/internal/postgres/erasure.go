@@ -41,7 +41,7 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	}
 }
 
-// Erased knows who was erased: nothing is written for them.
+// Erased are the erased users, for whom nothing is written.
 type Erased struct {
 	pool   *pgxpool.Pool
 	eraser *erasure.Eraser // may be nil
@@ -114,9 +114,9 @@ func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit 
 	return next, tag.RowsAffected(), nil
 }
 
-// eraseStream removes the stream, with what came into it since its notifications
-// were removed: with its row locked nobody can add to it. A replica that has it
-// open finds out when it compares its streams with the database, and ends it.
+// eraseStream removes the stream, with notifications that came since the others were
+// removed: with its row locked nobody can add to it. A replica that has it open finds
+// out when it compares its streams with the database, and ends it.
 func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
 	if _, err := tx.Exec(ctx, `select from streams where name = $1 for update`, notification.UserStream(userID)); err != nil {
 		return "", 0, fmt.Errorf("lock stream: %w", err)

@@ -17,7 +17,7 @@ import (
 )
 
 // expandSQL is one statement, and so one transaction and one round trip: it
-// notes the messages and writes a delivery for each endpoint that wants one.
+// notes the messages and writes a delivery for each endpoint that asked for one.
 //
 // It touches no row of lanes and locks none of the endpoints: an endpoint that
 // has every event would let one transaction after another wait. So it may see
@@ -78,7 +78,7 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
 	}
-	if fresh == 0 { // nothing was written, and what was seen before is acknowledged next
+	if fresh == 0 { // nothing was written, and messages seen before are acknowledged next
 		if err := pgpool.Barrier(ctx, s.pool); err != nil {
 			return 0, nil, err
 		}
@@ -96,8 +96,8 @@ func (s *Endpoints) Targets(ctx context.Context, ids []uuid.UUID) ([]webhook.End
 		from webhook_endpoints where id = any($1)`, ids)
 }
 
-// GiveUp disables an enabled endpoint, holds what waits for it, has the
-// operators mailed and writes the audit log. It reports whether it did.
+// GiveUp disables an enabled endpoint, holds the deliveries that wait for it, mails
+// the operators and writes the audit log. It reports whether it did.
 func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
 	disabled := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -125,7 +125,7 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 	return disabled, err
 }
 
-// noticeDisabled writes the mail that tells operators of an endpoint that was
+// noticeDisabled writes the mail that notifies operators of an endpoint that was
 // disabled in tx.
 func noticeDisabled(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	body, err := json.Marshal(email.DisabledEndpoint{ID: id})

@@ -192,7 +192,7 @@ func (c *laneColumns) add(l ledger.LaneState) {
 	c.failed = append(c.failed, l.Failed)
 }
 
-// Withdraw holds or cancels what waits in the lanes.
+// Withdraw holds or cancels the deliveries that wait in the lanes.
 func (s *Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) error {
 	_, err := s.pool.Exec(ctx, `
 		update deliveries set state = $3, done_at = case when $3 = 'cancelled' then now() end

@@ -20,14 +20,14 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 )
 
-// Mails are the deliveries by mail, and what came back of them.
+// Mails are the deliveries by mail, and their bounces.
 type Mails struct {
 	canceller
 	pool *pgxpool.Pool
 }
 
-// Draft returns what a delivery is about now: what its reader wants and has read, and
-// what is still there.
+// Draft returns the present state of a delivery's subject: what its reader has chosen
+// and read, and what is still there.
 func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
 	switch d.Kind {
 	case email.Overdue:
@@ -174,9 +174,8 @@ func (s *Mails) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind st
 	return kept, nil
 }
 
-// MailBounced notes a bounce, once however often it comes. One that is hard, or so
-// many soft ones in their period, end what is sent to the contact; so does a
-// complaint.
+// MailBounced notes a bounce, once however often it comes. A hard one, or a number of
+// soft ones in their period, ends mails to the contact; so does a complaint.
 func (s *Mails) MailBounced(ctx context.Context, b email.Bounce) error {
 	state := email.Bounced
 	if b.Complaint() {
@@ -201,7 +200,7 @@ func (s *Mails) MailBounced(ctx context.Context, b email.Bounce) error {
 	return nil
 }
 
-// MailFigures returns what operators may know of mails. Hosts where few people
+// MailFigures returns the figures of mails for operators. Hosts where few people
 // have an address are counted together, and so are lanes of codes with those of
 // their hosts.
 func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {
@@ -225,9 +224,9 @@ func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (emai
 	return figures, nil
 }
 
-// stuckMails counts the people whose mails are stuck. One is stuck since it was
-// due, or since its first attempt. Since when a lane is, the person tells who is
-// the last in the smallest crowd that is shown: the oldest mail would tell of one.
+// stuckMails counts the people whose mails are stuck. A mail is stuck since it was
+// due, or since its first attempt. A lane counts as stuck since the last person of the
+// smallest crowd that is shown: the oldest mail would reveal one person.
 func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf time.Time, lanes []string) ([]email.LaneStatus, error) {
 	offsets := make([]int, len(lanes))
 	for i, lane := range lanes {
@@ -267,7 +266,7 @@ func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 // bounces counts the people whose mails bounced in the 30 days before today, by
 // host and code, the most frequent first. A bounce is in the figures of 30 days,
 // so that their boundaries stay for a month: if they moved each day, the days
-// together would tell the number.
+// together would reveal the number.
 func (s *Mails) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
 	rows, err := s.pool.Query(ctx, `
 		select coalesce(n.lane, $2), b.code, b.hard, count(distinct coalesce(b.contact_id::text, b.delivery_id::text))
@@ -287,7 +286,7 @@ func (s *Mails) bounces(ctx context.Context, rounding *crowd.Rounding, today tim
 		c.People = rounding.Round(c.People, "bounces", c.Lane, c.Code, strconv.FormatBool(c.Hard), month)
 	}
 	counts = slices.DeleteFunc(counts, func(c email.BounceCount) bool { return c.People == 0 })
-	slices.SortFunc(counts, func(a, b email.BounceCount) int { // by what is shown: the order tells nothing besides
+	slices.SortFunc(counts, func(a, b email.BounceCount) int { // by the figures that are shown, so that the order says nothing more
 		return cmp.Or(b.People-a.People, cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Code, b.Code))
 	})
 	return counts, nil

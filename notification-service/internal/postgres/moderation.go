@@ -29,7 +29,7 @@ const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_
     || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
 
 // moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and
-// cancels those that would tell of a report before it was hidden.
+// cancels those about the time before a report was hidden.
 const moderateDeliveries = `
 update deliveries d set body = ` + moderatedBody + `,
   state = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then 'cancelled' else d.state end,
@@ -37,7 +37,7 @@ update deliveries d set body = ` + moderatedBody + `,
 from moderated_reports m
 where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version and d.channel = 'webhook'`
 
-// moderate takes from what is stored the words that officials have taken from
+// moderate removes from stored data the words that officials have removed from
 // reports, if the batch says so of any. It comes before the effect of the messages
 // is noted: if the process dies in between, the next one does it once more.
 //

@@ -30,7 +30,7 @@ func (s *Streams) List(ctx context.Context, reader notification.Reader, cursor n
 			before[i] = min(before[i], cursor[i].Seq)
 		}
 	}
-	items, err := s.list(ctx, reader, before, unread, limit+1) // one more tells whether there is a next page
+	items, err := s.list(ctx, reader, before, unread, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return notification.Page{}, err
 	}
@@ -139,7 +139,7 @@ func (s *Streams) MarkAll(ctx context.Context, reader notification.Reader, curso
 			upTo[i] = min(upTo[i], cursor[i].Seq)
 		}
 	}
-	// Marks go up, never down, and replace what was marked one by one below them.
+	// Marks go up, never down, and replace the single marks below them.
 	_, err = s.pool.Exec(ctx, `
 		with raised as (
 		  update read_marks m set seq = greatest(m.seq, want.seq)

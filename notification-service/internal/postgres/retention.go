@@ -14,7 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
-// A Retention says how long what is kept here is kept.
+// A Retention says how long the data of this service are kept.
 type Retention struct {
 	Notifications retention.Period `env:"NOTIFICATIONS_RETENTION" envDefault:"365d"`
 	ReadMarks     retention.Period `env:"READ_MARKS_RETENTION" envDefault:"365d"`
@@ -53,9 +53,9 @@ func (r Retention) Tasks() []retention.Task {
 	}
 }
 
-// removeNotifications shortens streams from their beginning, so that the numbers
-// that are left have no gap, and notes up to where: a cursor before it is
-// answered with a reset, and what is gone counts as read.
+// removeNotifications shortens streams from their beginning, so that the remaining
+// numbers have no gap, and notes up to where: a cursor before it is answered with a
+// reset, and removed notifications count as read.
 //
 // It finds the old ones by their ids, which are ordered by time, so that no
 // other index has to be written with each notification. The place where to go

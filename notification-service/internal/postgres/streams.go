@@ -42,7 +42,7 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 }
 
 // view omits the heads of new streams, and of all streams for a new reader. It
-// also tells whether the reader is known to have been here today.
+// also reports whether the reader is known to have been here today.
 //
 // The numbers of a stream have no gaps, so the unread are those above the
 // reader's mark, corrected by the single marks. Removed notifications count as
@@ -140,8 +140,8 @@ func (s *Streams) Heads(ctx context.Context, names []notification.Stream) ([]not
 		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
 }
 
-// Since returns what follows each of the heads in its stream, in order, at
-// most limit of each.
+// Since returns the notifications that follow each of the heads in its stream, in
+// order, at most limit of each.
 func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error) {
 	names, after := make([]notification.Stream, len(heads)), make([]int64, len(heads))
 	for i, h := range heads {

@@ -46,8 +46,8 @@ func (c *Config) Ledger() ledger.Config {
 	return ledger.Config{Concurrency: concurrency, Timeout: timeout, Schedule: pauses, DisableAfter: 100 * 365 * 24 * time.Hour}
 }
 
-// PublicKey returns what browsers are given: only who has the private key may
-// push to those that asked with it.
+// PublicKey returns the key that browsers are given: only the owner of the private
+// key may push to those that subscribed with it.
 func (c *Config) PublicKey() string { return encode(c.key.PublicKey().Bytes()) }
 
 // NewKey returns a fresh private key, as PUSH_VAPID_KEY takes it, and its public
@@ -117,9 +117,8 @@ func reachable(contact string) bool {
 // services have 150 to 600 bytes.
 const maxEndpoint = 1024
 
-// CheckEndpoint returns the host of a device's address. The error is for the
-// client, and blames /endpoint: whoever gives an address chooses where this city's
-// servers connect to.
+// CheckEndpoint returns the host of a device's address. The error is for the client,
+// and blames /endpoint: the address decides where this city's servers connect to.
 func (c *Config) CheckEndpoint(address string) (host string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxEndpoint || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// Keys hide devices from whoever reads the database. They are derived from those
-// of the recipients (RECIPIENT_KEY), which the database does not have.
+// Keys hide devices from readers of the database. They are derived from those of the
+// recipients (RECIPIENT_KEY), which the database does not have.
 type Keys struct {
 	ring *event.Keyring
 	macs [][]byte // in the order of the ring, the first is in use
@@ -40,7 +40,7 @@ type Subscription struct {
 	Auth     string
 }
 
-// Check returns what is wrong with the keys of s, for the client.
+// Check returns the fault of the keys of s, for the client.
 func (s Subscription) Check() error {
 	point, err := base64.RawURLEncoding.DecodeString(s.P256DH)
 	if err == nil {
@@ -91,11 +91,10 @@ func (k *Keys) EndpointHashes(endpoint string) [][]byte {
 	return hashes
 }
 
-// Topic returns what tells pushes to a device about one thing apart from others: a
-// newer one takes the place of what was not delivered yet, and of what is still
-// shown. It tells the push service nothing, also not that two devices hear of the
-// same report: 24 bytes of an HMAC, in the 32 characters that a topic may have
-// (RFC 8030 section 5.4).
+// Topic returns the topic that pushes to a device about one thing share: a newer push
+// replaces an undelivered one, and one that is still shown. It reveals nothing to the
+// push service, not even that two devices get pushes about the same report: 24 bytes
+// of an HMAC, in the 32 characters that a topic may have (RFC 8030 section 5.4).
 func (k *Keys) Topic(device, report uuid.UUID, kind string) string {
 	return encode(hash(k.macs[0], "topic "+device.String()+" "+report.String()+" "+kind)[:24])
 }

@@ -5,14 +5,14 @@
 // It promises:
 //
 //   - A device gets nothing until its owner asked for it there.
-//   - A push says no more than a mail about the same would; of an anonymous
-//     report that there is news, and only if its reporter chose so. The vendor of
+//   - A push says no more than a mail about the same event; for an anonymous report
+//     it says that there is news, and only if its reporter chose so. The vendor of
 //     the browser, whose service passes it on, cannot read it.
 //   - A notification read on the page is not pushed. The text of a push is read when it
 //     is sent.
 //   - A push that is sent twice is shown once: the later one takes the place of
 //     the other.
-//   - Nothing is connected to but the push services that the configuration names.
+//   - It connects to no servers but the push services that the configuration names.
 package push
 
 import (
@@ -58,7 +58,7 @@ type Device struct {
 	Keys       string // sealed
 	Lane       string
 	Language   wording.Language
-	Label      string // what its owner knows it by, such as "Firefox, Android"
+	Label      string // its name for its owner, such as "Firefox, Android"
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // when the push service took something for it, to the hour
 }
@@ -72,7 +72,7 @@ type Draft struct {
 	Zone   string        // likewise
 }
 
-// Reasons not to send what waits, beside those of package ledger.
+// Reasons not to send a push that waits, beside those of package ledger.
 var (
 	// ErrNoDevice: the device is removed.
 	ErrNoDevice = errors.New("the device has been removed")

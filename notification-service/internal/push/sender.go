@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// recordSize is what every push is padded to: its length tells nothing, and no
-	// push service refuses it. They take 4,096 bytes (RFC 8030 section 7.2), of
-	// which some count more than others.
+	// recordSize is the length that every push is padded to, so that it reveals
+	// nothing; no push service refuses it. They take 4,096 bytes (RFC 8030 section
+	// 7.2), of which some count more than others.
 	recordSize = 3072
 	// maxTitle and maxBody are how many characters are shown of what people wrote.
 	// Both together fit into a record, whatever the letters are.
 	maxTitle, maxBody = 120, 300
 	// localPause is the pause after a failure of our own: the database is away, or
-	// what is sealed does not open with the configured keys.
+	// a sealed text does not open with the configured keys.
 	localPause = time.Minute
 	// maxRead is how much of an answer is read, so that its connection can be used
 	// again.
@@ -44,11 +44,11 @@ const (
 // Classes of answers, for metrics and the operators' log.
 const (
 	classVAPID   = "vapid"   // the push service does not take our key
-	classRefused = "refused" // nor this push, for good
+	classRefused = "refused" // nor this push, permanently
 	classStopped = "stopped" // this process ends
 )
 
-// A Store is what a Sender asks of the database.
+// A Store is the part of the database that a Sender needs.
 type Store interface {
 	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
 	// one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
@@ -106,7 +106,7 @@ var reasons = map[error]string{
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
 
-// Personal returns true: a push service tells the browser of a person.
+// Personal returns true: a device is a person's.
 func (*Sender) Personal() bool { return true }
 
 // Lanes lets every lane send.
@@ -151,7 +151,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	if err != nil {
 		return s.failed(ctx, d, err)
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRead)) // what it says more than its status is for nobody
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRead)) // nobody reads more of it than its status
 	_ = res.Body.Close()
 	answer := answerOf(res.StatusCode, res.Header)
 	switch {
@@ -184,7 +184,7 @@ func (s *Sender) logRefusal(d *ledger.Delivery, answer ledger.Answer, what strin
 	}
 }
 
-// answerOf returns what follows from a status of HTTP (RFC 8030 section 5, RFC 8292
+// answerOf returns the answer to a status of HTTP (RFC 8030 section 5, RFC 8292
 // section 4.2).
 //
 //	2xx                   delivered
@@ -194,8 +194,8 @@ func (s *Sender) logRefusal(d *ledger.Delivery, answer ledger.Answer, what strin
 //	408, other 5xx, 3xx   failed: sent again by the schedule
 //	any other             refused: this push will never be taken
 //
-// A key that is not taken counts nothing against the push service: whoever gives
-// the address of a device that asked with another key would stop everybody's.
+// A key that is refused counts nothing against the push service: the address of a
+// device that subscribed with another key would otherwise stop everybody's pushes.
 func answerOf(status int, header http.Header) ledger.Answer {
 	a := ledger.Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
 	after, asked := ledger.RetryAfter(header.Get("Retry-After"), time.Now())
@@ -216,8 +216,8 @@ func answerOf(status int, header http.Header) ledger.Answer {
 	return a
 }
 
-// failed returns what follows from a request without an answer. No error is passed
-// on: it quotes the address.
+// failed returns the answer to a request that got none. No error is passed on: it
+// quotes the address.
 func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledger.Answer {
 	if _, sent := errors.AsType[*url.Error](err); !sent {
 		return s.unsent(ctx, d, errors.New("encrypt a push"))

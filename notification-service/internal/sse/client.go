@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// queueFrames and queueBytes bound what waits for a client. Its socket
+	// queueFrames and queueBytes bound the frames that wait for a client. Its socket
 	// takes some more; a client further behind reads from the database later.
 	queueFrames = 64
 	queueBytes  = 64 << 10
-	// optionalFrames may wait for a client that is still offered what it can do
-	// without. There is room behind them for what it cannot.
+	// optionalFrames may wait for a client that still gets frames that it can do
+	// without. There is room behind them for those that it cannot.
 	optionalFrames = 8
 )
 
@@ -75,7 +75,7 @@ type client struct {
 	bytes     int           // in the queue
 	scheduled bool
 	ended     reason // nothing more is queued
-	lastFrame []byte // what follows the queue when the stream ends gracefully
+	lastFrame []byte // the frame after the queue when the stream ends gracefully
 	lastWrite time.Time
 }
 
@@ -117,7 +117,7 @@ func (c *client) startAt(cursor notification.Cursor) {
 	}
 }
 
-// cursor returns the position of c by what was written.
+// cursor returns the position of c by the frames that were written.
 func (c *client) cursor() notification.Cursor {
 	cursor := make(notification.Cursor, c.follows)
 	for i := range cursor {
@@ -190,8 +190,8 @@ func (c *client) sendHeartbeat(now time.Time, quiet time.Duration) (lastWrite ti
 	return lastWrite, open
 }
 
-// closeGracefully ends the stream after what waits, with a last frame that
-// says after how long to come back.
+// closeGracefully ends the stream after its queue, with a last frame that says after
+// how long to come back.
 func (c *client) closeGracefully(why reason, retry time.Duration) {
 	c.mu.Lock()
 	wake := false
@@ -247,8 +247,8 @@ func (c *client) write(s *subscription, frames []*frame) error {
 	return c.conn.Write(b)
 }
 
-// Take moves what waits into b. When nothing waits, it reports whether the
-// stream has ended; otherwise the client rests until it is woken.
+// Take moves waiting frames into b. When none waits, it reports whether the stream
+// has ended; otherwise the client rests until it is woken.
 func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 	c.mu.Lock()
 	queue, lastFrame := c.queue, c.lastFrame
@@ -289,7 +289,7 @@ func (c *client) render(b []byte, q queuedFrame) []byte {
 	return append(appendID(b, c.cursor()), '\n')
 }
 
-// Sent counts what was written.
+// Sent counts the written frames.
 func (c *client) Sent(b *transport.Buffer) { c.hub.metrics.sent(b) }
 
 // Rest reports that nothing waits. From then on c must be woken.

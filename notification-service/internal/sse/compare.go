@@ -11,7 +11,7 @@ import (
 
 // Compare asks for a comparison of all topics with the database, such as after
 // the connection to the broker was away and announcements were lost. One of them
-// may have said what is to be forgotten, so that all is.
+// may have been a moderation, so that all cached frames are dropped.
 func (h *Hub) Compare() {
 	h.forget()
 	h.compareSoon()
@@ -24,8 +24,8 @@ func (h *Hub) compareSoon() {
 	}
 }
 
-// compare compares all topics with the database, at intervals and when asked,
-// until ctx ends. It also removes the topics that are not used any more.
+// compare compares all topics with the database, at intervals and on request, until
+// ctx ends. It also removes the topics that are no longer used.
 func (h *Hub) compare(ctx context.Context) {
 	tick := time.NewTicker(h.cfg.CompareEvery)
 	defer tick.Stop()
@@ -39,7 +39,7 @@ func (h *Hub) compare(ctx context.Context) {
 		h.removeUnusedTopics(time.Now())
 		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn().Str("error", describe(err)).Msg("comparing streams with the database failed, will retry")
-			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop asks ctx, too
+			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop checks ctx, too
 			h.compareSoon()
 		}
 	}

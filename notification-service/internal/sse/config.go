@@ -86,7 +86,7 @@ const (
 	maxBehind = 1000
 	// pageRows is how many notifications are read at once for a client.
 	pageRows = 100
-	// openTimeout bounds what it takes to open a stream. A client that cannot
+	// openTimeout bounds the opening of a stream. A client that cannot
 	// be served within it comes back later.
 	openTimeout = 10 * time.Second
 	// unusedTopicTTL is how long a topic without clients is kept, so that those
@@ -97,9 +97,9 @@ const (
 // maxRetryLost bounds how long clients wait where all streams break at once.
 const maxRetryLost = time.Minute
 
-// retryLostAmong is retryLost for one of so many streams of this replica. All of
-// them may break at once, and then a second is to see no more than rate of them.
-func retryLostAmong(streams, rate int) durationRange {
+// retryLostFor spreads the reconnects of so many streams of this replica, which may
+// all break at once, so that at most rate arrive per second.
+func retryLostFor(streams, rate int) durationRange {
 	spread := min(time.Duration(streams)*time.Second/time.Duration(rate), maxRetryLost)
 	return durationRange{retryLost.min, max(retryLost.max, spread)}
 }
@@ -134,7 +134,7 @@ func (r durationRange) after(d time.Duration) durationRange {
 var (
 	// retryLost is for connections that break unforeseen: all of a gateway's at
 	// once, perhaps. Each stream begins with it, or with more where there are many
-	// streams: see retryLostAmong. It is most of the time that a reader waits after
+	// streams: see retryLostFor. It is most of the time that a reader waits after
 	// a replica has died.
 	retryLost = durationRange{300 * time.Millisecond, 1500 * time.Millisecond}
 	// retryMoved is for streams that are closed one by one.

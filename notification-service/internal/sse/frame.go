@@ -15,7 +15,7 @@ type frame struct {
 	bytes     []byte
 	idAt      int       // where the id line begins
 	seq       int64     // in its stream, 0 for an event without an id
-	committed time.Time // zero for what was replayed, and for what is one reader's alone
+	committed time.Time // zero for replayed frames, and for those of one reader alone
 	optional  bool      // left out where much waits already
 }
 
@@ -62,7 +62,7 @@ func feedFrame(d notification.Data, committed time.Time) (*frame, error) {
 	return &frame{bytes: append(b, '\n'), idAt: len(b), committed: committed}, nil
 }
 
-// progressFrame encodes what is worth something only at this moment.
+// progressFrame encodes progress, which has a value only at this moment.
 func progressFrame(p notification.Progress) (*frame, error) {
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // ServeNotifications answers with the streams of reader, from the request's
 // Last-Event-ID or its parameter last_event_id on. The stream ends before
 // expires. A client that cannot be served gets a time after which to come
-// back: any other status would end a browser's EventSource for good.
+// back: any other status would end a browser's EventSource permanently.
 func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time) {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
@@ -59,9 +59,9 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 	h.serve(r.Context(), w, r, c, nil) // ready comes once it has joined
 }
 
-// feedReady returns the first bytes of the feed: how long nothing has happened,
+// feedReady returns the first bytes of the feed: for how long nothing has happened,
 // so that a page that was away no longer than that has missed nothing. It is
-// asked when the client has joined, and says too little rather than too much.
+// called once the client has joined, and says too little rather than too much.
 func (h *Hub) feedReady() []byte {
 	quiet := max(0, time.Now().UnixMilli()-h.feedAt.Load())
 	return append(appendEvent(appendRetry(nil, h.retryLost().random()), eventReady, fmt.Appendf(nil, `{"quiet_ms":%d}`, quiet)), '\n')
@@ -69,7 +69,7 @@ func (h *Hub) feedReady() []byte {
 
 // retryLost returns after how long a client is to come back if its connection
 // breaks.
-func (h *Hub) retryLost() durationRange { return retryLostAmong(h.clientCount(), h.cfg.ReconnectRate) }
+func (h *Hub) retryLost() durationRange { return retryLostFor(h.clientCount(), h.cfg.ReconnectRate) }
 
 // heartbeat returns the frame of a heartbeat. Where streams are many, it repeats after
 // how long to come back: clients that connected early were given a short time.
@@ -115,7 +115,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	if err == nil && c.kind == kindFeed { // events offered since then wait: it counts as scheduled
 		err = conn.Write(h.feedReady())
 	}
-	if errors.Is(err, errLost) { // what follows its cursor is gone, so it is reset first
+	if errors.Is(err, errLost) { // the notifications after its cursor are gone, so it is reset first
 		if err = h.reset(ctx, c); err == nil {
 			err = h.join(ctx, c)
 		}

@@ -21,12 +21,12 @@ type Store interface {
 	View(ctx context.Context, reader notification.Reader) (notification.View, error)
 	// Heads returns the heads of streams. Unknown streams are omitted.
 	Heads(ctx context.Context, streams []notification.Stream) ([]notification.Head, error)
-	// Since returns what follows each head in its stream, by stream and in
-	// order, at most limit of each.
+	// Since returns the notifications that follow each head in its stream, by stream
+	// and in order, at most limit of each.
 	Since(ctx context.Context, heads []notification.Head, limit int) ([]notification.Notification, error)
 }
 
-// A Hub knows which clients follow which streams.
+// A Hub has the clients of all streams at this replica.
 type Hub struct {
 	cfg        Config
 	store      Store
@@ -41,7 +41,7 @@ type Hub struct {
 	moderated  moderations
 
 	mu          sync.Mutex
-	draining    bool // no client is admitted any more
+	draining    bool // no more clients are admitted
 	topics      map[notification.Stream]*topic
 	clients     map[*client]struct{}
 	feedClients int           // those of the feed among them
@@ -85,7 +85,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// Deliver passes on what was committed at the given time, and never waits for
+// Deliver passes on a batch that was committed at the given time, and never waits for
 // a client. It accepts batches twice, late and in any order.
 func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 	if len(b.Moderated) > 0 {
@@ -190,7 +190,7 @@ func (h *Hub) endTopic(t *topic) {
 }
 
 // acquireTopic returns the topic of a stream for a client that is about to
-// join it. From here on the topic records what is delivered to the stream.
+// join it. From here on the topic records all deliveries to the stream.
 // Removing the client releases the topic.
 func (h *Hub) acquireTopic(name notification.Stream) *topic {
 	h.mu.Lock()

@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	return &metrics{
 		connections: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "sse_connections", Help: "Streams that are open."}, []string{"stream"}),
+			Name: "sse_connections", Help: "Open streams."}, []string{"stream"}),
 		connects:      vec("sse_connects_total", "Requests for a stream, by result.", "result"),
 		disconnects:   vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
 		resumes:       vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
@@ -77,7 +77,7 @@ func (m *metrics) closed(kind string, why reason) {
 	}
 }
 
-// sent counts what was just written and is not one reader's alone.
+// sent counts written frames other than those of one reader alone.
 func (m *metrics) sent(b *transport.Buffer) {
 	if len(b.CommittedAt) == 0 {
 		return

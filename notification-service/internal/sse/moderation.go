@@ -11,13 +11,12 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
 
-// maxModerations is how many reports a hub remembers as moderated: what is on its
-// way to it from before arrives within seconds.
+// maxModerations is how many reports a hub remembers as moderated: events from before
+// a moderation arrive within seconds.
 const maxModerations = 256
 
-// moderations are the reports that officials have moderated of late: what says
-// more of them than the database does by now must not be passed on, however late
-// it comes.
+// moderations are the reports that officials have moderated recently: events older
+// than the moderation must not be sent, however late they arrive.
 type moderations struct {
 	mu       sync.RWMutex
 	versions map[uuid.UUID]int64
@@ -67,8 +66,8 @@ func (m *moderations) mentioned(data json.RawMessage) bool {
 	return slices.ContainsFunc(m.texts, func(id []byte) bool { return bytes.Contains(data, id) })
 }
 
-// forget has all topics forget what they keep: few reports are moderated, and to
-// look for the frames about one would take longer.
+// forget drops the cached frames of all topics: few reports are moderated, and to look
+// for the frames about one would take longer.
 func (h *Hub) forget() {
 	h.mu.Lock()
 	topics := make([]*topic, 0, len(h.topics))

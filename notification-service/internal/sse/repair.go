@@ -96,7 +96,7 @@ func (h *Hub) repairSome(ctx context.Context) bool {
 	if err != nil && ctx.Err() == nil {
 		h.log.Warn().Str("error", describe(err)).Int("streams", len(topics)).Msg("reading missing notifications failed, will retry")
 	}
-	_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the caller asks ctx, too
+	_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the caller checks ctx, too
 	for _, t := range topics {
 		h.incomplete.add(t)
 	}

@@ -47,8 +47,8 @@ func resolveCursor(view notification.View, lastEventID string) resumePoint {
 // firstFrames returns the first bytes of a stream. A reset comes before ready,
 // so that a client knows why the id is not its own before it takes it over.
 //
-// The id of ready is where the stream goes on. Its data has the present and
-// what is unread there, so that what follows up to it is counted already.
+// The id of ready is where the stream goes on. Its data has the present and the
+// unread count there, so that events up to it are counted already.
 func (p resumePoint) firstFrames(retry durationRange) []byte {
 	b := appendRetry(nil, retry.random())
 	if p.problem != "" {
@@ -59,7 +59,7 @@ func (p resumePoint) firstFrames(retry durationRange) []byte {
 	return append(appendID(b, p.cursor), '\n')
 }
 
-// resume asks the database where c begins, and puts it there.
+// resume reads from the database where c begins, and sets its position there.
 func (h *Hub) resume(ctx context.Context, c *client, reader notification.Reader, lastEventID string) (resumePoint, error) {
 	view, err := h.store.View(ctx, reader)
 	if err != nil {
@@ -132,8 +132,8 @@ func (h *Hub) replay(ctx context.Context, s *subscription) error {
 	return nil
 }
 
-// reset tells c that notifications are gone which it should have got, and puts
-// it at the present. This comes after ready, because only the replay shows it.
+// reset tells c that notifications which it should have got are gone, and moves it
+// to the present. This comes after ready, because only the replay shows it.
 func (h *Hub) reset(ctx context.Context, c *client) error {
 	subscriptions := c.subscriptions()
 	names := make([]notification.Stream, len(subscriptions))

@@ -93,7 +93,7 @@ func (w *timerWheel) advance() []*client {
 	return due
 }
 
-// visit does what is due for c and schedules the next visit.
+// visit does the work that is due for c and schedules the next visit.
 func (w *timerWheel) visit(c *client, now time.Time) {
 	// A tick early rather than a tick late: no stream outlives its token.
 	if left := c.expires.Sub(now); left < w.tick {

@@ -39,7 +39,7 @@ type topic struct {
 	ring        []*frame // passed on last, oldest first
 	early       []earlyNotification
 	subscribers []*subscription
-	ended       bool // no client joins any more
+	ended       bool // no more clients join
 
 	users       int       // clients joined or about to join; guarded by the hub's mutex
 	unusedSince time.Time // likewise
@@ -52,12 +52,12 @@ type earlyNotification struct {
 	committed time.Time
 }
 
-// A syncState says how a topic compares with what is known of its stream.
+// A syncState says how a topic compares with the known head of its stream.
 type syncState int
 
 const (
 	inSync     syncState = iota
-	behind               // a number is missing: ask the database
+	behind               // a number is missing: read the database
 	otherEpoch           // the stream started over, and so must the client
 )
 
@@ -153,8 +153,8 @@ func (t *topic) position() (p notification.Position, missing int64) {
 	return p, max(0, t.seen-t.last)
 }
 
-// forget drops what is kept for clients that come back, and what is not passed on
-// yet: the database has it.
+// forget drops the frames kept for clients that come back, and those not passed on
+// yet: the database has them.
 func (t *topic) forget() syncState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,8 +165,8 @@ func (t *topic) forget() syncState {
 	return t.stateLocked()
 }
 
-// covers reports whether a client that has everything up to after can join:
-// the ring has what follows.
+// covers reports whether a client that has everything up to after can join: the ring
+// has the rest.
 func (t *topic) covers(after int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +179,7 @@ func (t *topic) coversLocked(after int64) bool {
 
 // join makes s a subscriber from the number after its last one on, and returns
 // the frames that it must be sent first. It does not join a client that is too
-// far behind: the database has what it misses.
+// far behind: the database has the notifications that it misses.
 //
 // Frames are passed on under the same lock. So no frame is missing between
 // those that join returns and those that are offered, and none is in both.
@@ -232,7 +232,7 @@ func (t *topic) oldest(limit int) []*client {
 	return open[:max(0, len(open)-limit)]
 }
 
-// end lets no client join any more and returns those that have.
+// end admits no more clients and returns those that have joined.
 func (t *topic) end() []*client {
 	t.mu.Lock()
 	defer t.mu.Unlock()

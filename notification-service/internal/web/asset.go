@@ -107,7 +107,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 			body, etag = packed, strings.TrimSuffix(etag, `"`)+`-gzip"`
 		}
 	}
-	if status != http.StatusOK { // of this nobody keeps or asks for a part
+	if status != http.StatusOK { // nobody caches this, or requests a part of it
 		h.Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
@@ -116,7 +116,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 		return
 	}
 	h.Set("ETag", etag)
-	// ServeContent knows conditions, HEAD and ranges.
+	// ServeContent handles conditions, HEAD and ranges.
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 

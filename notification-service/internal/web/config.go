@@ -30,7 +30,7 @@ type Config struct {
 	MapCenter *Center `env:"PAGE_MAP_CENTER" example:"106.799,-6.595,14"`
 	// Geocoder says that places can be looked for beyond the map's own names.
 	Geocoder bool
-	// Mails says that there is a mail server, so that people may be asked for an
+	// Mails says that there is a mail server, so that the page may ask for an
 	// address.
 	Mails bool
 	// Push says that notifications are pushed to devices.

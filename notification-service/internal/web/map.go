@@ -98,7 +98,7 @@ func readMapHeader(name string) (mapHeader, error) {
 	return h, nil
 }
 
-// serveMap answers with the parts of the map that a browser asks for.
+// serveMap answers with the requested parts of the map.
 func serveMap(w http.ResponseWriter, r *http.Request, name string) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -57,8 +57,8 @@ type page struct {
 const renewPath = "/renew.html"
 
 // screens has the first part of each screen's address; ui/router.tsx has the
-// same. Reports share theirs with the API: the gateway brings here who asks for
-// HTML.
+// same. Reports share theirs with the API: the gateway sends clients that ask for
+// HTML here.
 var screens = []string{"reports", "mine", "settings", "new", "queue", "ops", "sign-in"}
 
 // ServeHTTP answers with an asset, compressed where the browser likes it.

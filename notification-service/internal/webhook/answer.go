@@ -7,8 +7,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 )
 
-// verdict returns what follows from a status of HTTP, and how long the endpoint
-// asks to wait.
+// verdict returns the verdict on a status of HTTP, and how long the endpoint asks to
+// wait.
 //
 //	2xx                      delivered
 //	408, 409, 5xx, 3xx       failed: sent again by the schedule

@@ -25,14 +25,14 @@ const (
 	idleTimeout      = 90 * time.Second // of a connection that is kept
 	maxHeader        = 32 << 10
 	// pingAfter is the silence after which a connection of HTTP/2, which many
-	// requests share, is asked whether it is alive.
+	// requests share, is probed.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
 // NewClient returns the client that sends webhooks. It connects to public
 // addresses only, and to those that rules allow. The address is checked when
 // the connection is made, after every name was resolved, so that a name which
-// changes what it means leads nowhere else. It follows no redirect and takes no
+// changes its address leads nowhere else. It follows no redirect and takes no
 // proxy from the environment.
 //
 // With a proxy, which the operators run, all goes there: which addresses may be
@@ -47,7 +47,7 @@ func newClient(rules Rules, proxy *url.URL, roots *x509.CertPool, resolver *net.
 	transport := &http.Transport{
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTimeout,
-		DisableCompression:     true, // what is small on the wire may be gigabytes
+		DisableCompression:     true, // a body that is small on the wire may be gigabytes
 		MaxIdleConnsPerHost:    MaxInFlight,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
@@ -67,7 +67,7 @@ func newClient(rules Rules, proxy *url.URL, roots *x509.CertPool, resolver *net.
 }
 
 // guard returns the check of an address that a connection is about to be made
-// to. One text for all that it refuses: the difference would tell what there is
+// to. It has one text for all refusals: the difference would reveal what there is
 // in the city's network.
 func (r Rules) guard() func(network, address string, c syscall.RawConn) error {
 	ports := ssrf.WithPorts(443, 8443)

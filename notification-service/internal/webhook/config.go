@@ -21,7 +21,7 @@ type Config struct {
 	Proxy *url.URL // ProxyURL, read by Validate; nil is none
 }
 
-// Limits of what can be set.
+// Limits of the settings.
 const (
 	minTimeout, maxTimeout = time.Second, 30 * time.Second // far below the lease of a lane
 	maxConcurrency         = 4096

@@ -1,6 +1,6 @@
-// Package webhook tells other systems of the city what happened, over HTTP and
+// Package webhook sends events to other systems of the city, over HTTP and
 // signed as Standard Webhooks asks (github.com/standard-webhooks). No person is
-// in what it sends: the payloads are types of their own, and a message from the
+// in its payloads: they are types of their own, and a message from the
 // broker is never passed on.
 package webhook
 
@@ -26,7 +26,7 @@ type State string
 //	            operator, 410 Gone, failing for WEBHOOK_DISABLE_AFTER
 //	Enabled ──────────────────────────────────────────────────────────► Disabled
 //	   ▲                                                                   │
-//	   └───────── operator: send what is held, or cancel it ◄──────────────┘
+//	   └───────── operator: send held deliveries, or cancel ◄──────────────┘
 //
 // The events of a disabled endpoint are held for it.
 const (
@@ -53,7 +53,7 @@ const (
 	// OrderReport lets an event wait, for at most an hour, while an earlier one
 	// of its report is not delivered.
 	OrderReport Order = "report"
-	// OrderNone sends what is due.
+	// OrderNone sends deliveries as they are due.
 	OrderNone Order = "none"
 )
 
@@ -91,14 +91,14 @@ type Endpoint struct {
 	Secrets     Secrets
 	Order       Order
 	InFlight    int   // requests at once, over all workers: 1 to 16
-	HeldDropped int64 // events that were more than what is held
+	HeldDropped int64 // events beyond the limit of held ones
 	Version     int64 // counts the changes that operators made
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 
-// Secrets sign what is sent to an endpoint. Each is sealed by the keyring with
-// the endpoint's id; open, it has the form "whsec_<base64 of 32 bytes>".
+// Secrets sign requests to an endpoint. Each is sealed by the keyring with the
+// endpoint's id; open, it has the form "whsec_<base64 of 32 bytes>".
 type Secrets struct {
 	Sealed        string
 	Since         time.Time

@@ -72,7 +72,7 @@ type StatusUpdated struct {
 	Note   string       `json:"note,omitempty"` // the official's explanation
 }
 
-// VoteReceived is the data of report.vote.received. It does not tell which way
+// VoteReceived is the data of report.vote.received. It does not say which way
 // the vote was: the score does, as it does for everybody.
 type VoteReceived struct {
 	Report

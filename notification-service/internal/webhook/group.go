@@ -10,7 +10,7 @@ import (
 
 // An EventStore writes the events that are to be sent to endpoints.
 type EventStore interface {
-	// Expand writes a delivery of each event for each endpoint that wants it, in
+	// Expand writes a delivery of each event for each endpoint that asked for it, in
 	// one transaction, unless its message was seen before. The ids of the
 	// messages are distinct. It returns how many were seen, and the lanes in
 	// which something is due now.
@@ -33,14 +33,14 @@ func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 }
 
 // NewEffect returns the effect of a message, which is a delivery for each endpoint
-// that wants its event. After each commit, wake gets the lanes in which something
+// that asked for its event. After each commit, wake gets the lanes in which something
 // is due.
 func NewEffect(store EventStore, wake func(lanes []string)) consumer.Effect {
 	return consumer.Typed(expansion{store, wake})
 }
 
 // An expansion is the effect of a message: a delivery for each endpoint that
-// wants its event.
+// asked for its event.
 type expansion struct {
 	store EventStore
 	wake  func(lanes []string)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// UserAgent is what an endpoint knows our requests by.
+// UserAgent identifies our requests.
 const UserAgent = "CityConnect-Webhooks/1"
 
 // ShownHeaders returns the headers that an attempt carried, for an operator.
-// Signatures are not among them: whoever had one could send the body again for
-// five minutes.
+// Signatures are not among them: with one, the body could be sent again for five
+// minutes.
 func ShownHeaders(messageID string, at time.Time) map[string]string {
 	return map[string]string{
 		"Content-Type": "application/json", "User-Agent": UserAgent,

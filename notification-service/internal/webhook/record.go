@@ -36,8 +36,8 @@ const MaxEndpoints = 1000
 // MaxRecovered is how many events that were never sent one recovery sends.
 const MaxRecovered = 100_000
 
-// A Summary is what became of the deliveries to an endpoint in the last 24 hours,
-// of the latest 1,000 at the most, and what waits now.
+// A Summary counts the deliveries to an endpoint of the last 24 hours, the latest 1,000
+// at most, by outcome, and those that wait now.
 type Summary struct {
 	Succeeded     int64
 	Failed        int64

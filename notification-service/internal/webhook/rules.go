@@ -119,7 +119,8 @@ type Registration struct {
 	InFlight    int
 }
 
-// Host returns where the events go, without what may be secret in the address.
+// Host returns where the events go, without the parts of the address that may be
+// secret.
 func (r Registration) Host() string {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -200,7 +201,7 @@ func (r Rules) Check(reg Registration, known string) error {
 	return nil
 }
 
-// eventTypes lists what an endpoint may ask for.
+// eventTypes lists the events that an endpoint may ask for.
 func eventTypes() string {
 	keys := Types()
 	names := make([]string, len(keys))

@@ -34,13 +34,13 @@ const (
 	keyPause = time.Minute
 )
 
-// EndpointStore is what a Sender asks of the database.
+// EndpointStore is the part of the database that a Sender needs.
 type EndpointStore interface {
 	// Targets returns those of the endpoints that exist. Earlier secrets are
 	// returned only while they still sign.
 	Targets(ctx context.Context, ids []uuid.UUID) ([]Endpoint, error)
-	// GiveUp disables an enabled endpoint, holds what waits for it and writes the
-	// audit log, in one transaction. It reports whether it did.
+	// GiveUp disables an enabled endpoint, holds the deliveries that wait for it and
+	// writes the audit log, in one transaction. It reports whether it did.
 	GiveUp(ctx context.Context, id uuid.UUID, reason Reason) (bool, error)
 }
 
@@ -123,7 +123,7 @@ func (s *Sender) signers(e Endpoint) ([]*standardwebhooks.Webhook, error) {
 
 // send makes one request.
 func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhooks.Webhook, d *ledger.Delivery) ledger.Answer {
-	now := time.Now() // of the attempt: receivers refuse what is older than five minutes
+	now := time.Now() // of the attempt: receivers refuse one that is older than five minutes
 	signatures := make([]string, len(signers))
 	for i, signer := range signers {
 		var err error

@@ -120,8 +120,8 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 	return line, err
 }
 
-// Brief returns an item in a few words: the title of its report, and what is new. For
-// one that is withheld it returns that there is news.
+// Brief returns an item in a few words: the title of its report, and the news. For an
+// item that is withheld it says only that there is news.
 func (l Language) Brief(item Item) (title, text string, err error) {
 	if item.Withheld {
 		title, err = l.Say("anonymous.heading", nil)

@@ -15,7 +15,7 @@ import (
 // secret is in every value that must not be shown.
 const secret = "geheim"
 
-// A Service is what is tested.
+// A Service is the service under test.
 type Service struct {
 	Name string // of its section in the manual
 	Type reflect.Type

@@ -1,7 +1,7 @@
 // Package consumertest puts the parts that handle messages together for tests,
 // on a real broker and a real database. Its group reads the queues of the
 // contract, and its effect is a row in the table effects, which takes any number
-// of rows for a message: what has its effect twice is counted twice.
+// of rows for a message: a message with two effects is counted twice.
 package consumertest
 
 import (
@@ -160,7 +160,7 @@ func broker() *topology.Topology {
 	return topology.New(event.Topology{}, nil, topology.Group{Name: groupName, Queues: topology.ContractQueues()})
 }
 
-// A Process is a consumer with what it needs, as the service has it.
+// A Process is a consumer with everything that it needs, as the service has it.
 type Process struct {
 	Consumer  *consumer.Consumer
 	releaser  *delay.Releaser
@@ -202,7 +202,7 @@ func (p *Process) Run(ctx context.Context) error {
 	background.Go(func() { _ = p.forwarder.Run(backgroundCtx) })
 	background.Go(func() { _ = p.checker.Run(backgroundCtx) })
 	defer background.Wait()
-	defer end() // after the consumer, which still moves what it has in hand
+	defer end() // after the consumer, which still moves its messages in hand
 	var releasing sync.WaitGroup
 	defer releasing.Wait()
 	if p.releases {

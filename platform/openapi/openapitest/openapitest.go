@@ -115,9 +115,9 @@ func (d *Document) CheckServed(t testing.TB, served []byte) {
 	}
 }
 
-// CheckRules holds each operation of the document to what governments ask of an
+// CheckRules holds each operation of the document to the rules of governments for an
 // API: it says which version answers, and whether that may be kept; it says that
-// a request can be wrong; it changes things by merge patches (RFC 7396), tells of
+// a request can be wrong; it changes things by merge patches (RFC 7396), describes
 // errors by problem details (RFC 9457), and how large a number may be. Generators of
 // clients need names that differ.
 func (d *Document) CheckRules(t testing.TB) {
@@ -165,8 +165,8 @@ func (d *Document) CheckRules(t testing.TB) {
 	}
 }
 
-// faultsOf returns what an answer breaks. Whether a service is ready is said in
-// the same words in both cases; and who has a picture already is sent nothing.
+// faultsOf returns the faults of an answer. Health is said in the same words whether
+// or not the service is ready; and a client that has a picture already is sent nothing.
 func faultsOf(path, status string, answer *openapi3.Response) (faults []string) {
 	switch {
 	case strings.HasPrefix(status, "2"):

@@ -145,17 +145,17 @@ func (s *Server) Pause() {
 // Resume lets a paused node go on.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
-// Hang makes each connection that the node has now hang: its heartbeats go on,
-// and nothing that its client sends is answered any more, not even its goodbye.
-// New connections work.
+// Hang makes each connection that the node has now hang: its heartbeats go on, and
+// nothing more that its client sends is answered, not even its goodbye. New
+// connections work.
 func (s *Server) Hang() {
 	s.t.Helper()
 	s.eval("[catch sys:suspend(P) || P <- rabbit_networking:local_connections() ++ rabbit_channel:list_local()], ok.")
 }
 
-// SetDiskAlarm makes the node believe that its disk is full, or no longer so.
-// It blocks whoever publishes while the alarm is on. It returns once the alarm
-// is set or cleared.
+// SetDiskAlarm makes the node believe that its disk is full, or no longer so. It
+// blocks publishers while the alarm is on. It returns once the alarm is set or
+// cleared.
 func (s *Server) SetDiskAlarm(on bool) {
 	s.t.Helper()
 	limit := "{mem_relative, 0.0}"

@@ -159,18 +159,18 @@ const (
 
 // Abuse Why a report should not be shown.
 type Abuse struct {
-	// Reason What is wrong with a report.
+	// Reason A complaint about a report.
 	Reason AbuseReason `json:"reason"`
 
 	// Text More about it, for officials.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// AbuseEntry What a resident said, who is not known.
+// AbuseEntry A complaint of a resident, who is not known.
 type AbuseEntry struct {
 	At time.Time `json:"at"`
 
-	// Reason What is wrong with a report.
+	// Reason A complaint about a report.
 	Reason AbuseReason `json:"reason"`
 	Text   string      `json:"text"`
 }
@@ -180,12 +180,12 @@ type AbuseList struct {
 	Reports []Suspect `json:"reports"`
 }
 
-// AbuseReason What is wrong with a report.
+// AbuseReason A complaint about a report.
 type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -209,7 +209,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or does not any more, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
 
 // AssigneeCount The reports of an official.
@@ -247,7 +247,7 @@ type BulkMoveEntry struct {
 	// By Someone of the city who works on reports.
 	By Person `json:"by"`
 
-	// Ended Whether the request came to its end. What it moved before is moved.
+	// Ended Whether the request came to its end. Reports that it has moved stay moved.
 	Ended bool   `json:"ended"`
 	Note  string `json:"note"`
 
@@ -261,7 +261,7 @@ type BulkMoveEntry struct {
 	Status Status `json:"status"`
 }
 
-// BulkMoved What came of each report, in the order of the request.
+// BulkMoved The result for each report, in the order of the request.
 type BulkMoved struct {
 	Results []MoveResult `json:"results"`
 }
@@ -271,7 +271,7 @@ type BulkMoves struct {
 	Moves []BulkMoveEntry `json:"moves"`
 }
 
-// BulkRetried How many messages were put back.
+// BulkRetried How many messages are pending again.
 type BulkRetried struct {
 	Retried int64 `json:"retried"`
 }
@@ -299,7 +299,7 @@ type Calendar struct {
 	Zone string `json:"zone"`
 }
 
-// Category What a report can be about.
+// Category A category of reports.
 type Category struct {
 	Description string `json:"description"`
 	ID          int32  `json:"id"`
@@ -317,7 +317,7 @@ type CategoryList struct {
 	Categories []Category `json:"categories"`
 }
 
-// Comment What a resident said about a report, as the caller may see it.
+// Comment A comment on a report, as the caller may see it.
 type Comment struct {
 	Anonymous bool `json:"anonymous"`
 
@@ -325,7 +325,7 @@ type Comment struct {
 	AuthorName string    `json:"author_name,omitempty,omitzero"`
 	CreatedAt  time.Time `json:"created_at"`
 
-	// HiddenReason Why officials have hidden it, for them and whoever wrote it; absent from what everybody sees.
+	// HiddenReason Why officials have hidden it, for them and its author; absent from comments that everybody sees.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
 	ID           uuid.UUID `json:"id"`
 
@@ -336,7 +336,7 @@ type Comment struct {
 
 // CommentHiding Why a comment is hidden.
 type CommentHiding struct {
-	// Reason For whoever wrote it, and for officials. It should name nobody.
+	// Reason For its author, and for officials. It should name nobody.
 	Reason string `json:"reason"`
 }
 
@@ -344,7 +344,7 @@ type CommentHiding struct {
 type CommentPage struct {
 	Comments []Comment `json:"comments"`
 
-	// Count Of all comments on the report that everybody sees.
+	// Count The number of all comments on the report that everybody sees.
 	Count int64 `json:"count"`
 
 	// NextCursor Where the next page begins; absent on the last.
@@ -451,7 +451,7 @@ type HealthStatus string
 
 // Hiding Why a report is hidden.
 type Hiding struct {
-	// Reason For whoever filed it, and for officials. It should name nobody.
+	// Reason For the reporter, and for officials. It should name nobody.
 	Reason string `json:"reason"`
 }
 
@@ -507,15 +507,15 @@ type MapPoint struct {
 	Title  string `json:"title"`
 }
 
-// MapPoints What an area of a map shows; points or clusters, never both.
+// MapPoints The reports of an area of the map; points or clusters, never both.
 type MapPoints struct {
 	Clusters []MapCluster `json:"clusters"`
 	Points   []MapPoint   `json:"points"`
 }
 
-// MoveResult What came of one report.
+// MoveResult The result for one report.
 type MoveResult struct {
-	// Detail What is wrong, in words.
+	// Detail The reason in words.
 	Detail string    `json:"detail,omitempty,omitzero"`
 	ID     uuid.UUID `json:"id"`
 
@@ -529,7 +529,7 @@ type MoveResult struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
-// NewComment What a resident wants to say about a report.
+// NewComment A comment on a report.
 type NewComment struct {
 	// Anonymous Whether the author is hidden from everybody. Anyone who filed a report anonymously and comments on it by name is revealed as its reporter.
 	Anonymous bool `json:"anonymous"`
@@ -566,13 +566,13 @@ type NewReport struct {
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
 
-	// Title What is wrong, in a line; not blank.
+	// Title The problem in one line; not blank.
 	//
 	// Examples: Streetlight is dark at the crossing
 	Title string `json:"title"`
 }
 
-// Number What happened in a period to the reports of a category.
+// Number The counts of a period for the reports of a category.
 type Number struct {
 	Begin      time.Time `json:"begin"`
 	CategoryID int32     `json:"category_id"`
@@ -586,7 +586,7 @@ type Numbers struct {
 	Numbers []Number `json:"numbers"`
 }
 
-// OutboxAct What an operator did to an outbox message.
+// OutboxAct An operator's act on an outbox message.
 type OutboxAct struct {
 	Action OutboxActAction `json:"action"`
 
@@ -603,12 +603,12 @@ type OutboxAct struct {
 // OutboxActAction defines model for OutboxAct.Action.
 type OutboxActAction string
 
-// OutboxAudit What operators did.
+// OutboxAudit Operators' acts.
 type OutboxAudit struct {
 	Acts []OutboxAct `json:"acts"`
 }
 
-// OutboxHistory What all replicas counted, in steps of equal length, the earliest first.
+// OutboxHistory The counts of all replicas, in steps of equal length, the earliest first.
 type OutboxHistory struct {
 	// Replicas How many replicas there were in each step.
 	Replicas []int32        `json:"replicas"`
@@ -685,7 +685,7 @@ type OutboxStats struct {
 	// Pending Messages that wait to be published.
 	Pending int64 `json:"pending"`
 
-	// Relay What the relay of the replica that answers is doing.
+	// Relay The state of the relay of the replica that answers.
 	Relay RelayState `json:"relay"`
 
 	// Replicas Living replicas of the relay.
@@ -705,7 +705,7 @@ type Person struct {
 
 // Photo A photo of what a report is about.
 type Photo struct {
-	// Alt What it shows, for those who do not see it.
+	// Alt A description of it, for people who do not see it.
 	Alt       string    `json:"alt"`
 	CreatedAt time.Time `json:"created_at"`
 	Height    int32     `json:"height"`
@@ -723,7 +723,7 @@ type Photo struct {
 	// State `checking` while it is looked at, `held` until an official shows it, `ready` for everybody, or `refused`.
 	State PhotoState `json:"state"`
 
-	// Width Of the largest picture, in pixels; 0 before it is made.
+	// Width The width of the largest picture, in pixels; 0 before it is made.
 	Width int32 `json:"width"`
 }
 
@@ -773,12 +773,12 @@ type QueueCounts struct {
 	Total       int64             `json:"total"`
 }
 
-// Redaction What of a photo is to be black.
+// Redaction The parts of a photo that become black.
 type Redaction struct {
 	Rects []PhotoRect `json:"rects"`
 }
 
-// RelayState What the relay of the replica that answers is doing.
+// RelayState The state of the relay of the replica that answers.
 type RelayState struct {
 	// Blocked Why the broker takes no messages; absent if it does.
 	Blocked string `json:"blocked,omitempty,omitzero"`
@@ -842,7 +842,7 @@ type Report struct {
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
 
-	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and whoever filed it are answered with a hidden report.
+	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and the reporter can read a hidden report.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
 	ID           uuid.UUID `json:"id"`
 	Latitude     *float64  `json:"latitude,omitempty"`
@@ -920,7 +920,7 @@ type RoutingKey string
 
 // Schedule A job that is due at times.
 type Schedule struct {
-	// CatchUp What becomes of periods that were due while nothing could begin: the `last` of them is run, or `each`, or `none`.
+	// CatchUp How periods are caught up with that were due while no run could begin: the `last` of them is run, or `each`, or `none`.
 	CatchUp string `json:"catch_up"`
 
 	// Latest The run that is under way, or else the last one; absent before the first.
@@ -951,12 +951,12 @@ type ScheduleAct struct {
 	Reason string `json:"reason"`
 }
 
-// ScheduleAudit What operators did to schedules.
+// ScheduleAudit Operators' acts on schedules.
 type ScheduleAudit struct {
 	Acts []ScheduleAuditEntry `json:"acts"`
 }
 
-// ScheduleAuditEntry What an operator did to a schedule.
+// ScheduleAuditEntry An operator's act on a schedule.
 type ScheduleAuditEntry struct {
 	// Action One of `schedule_pause`, `schedule_resume` and `schedule_run`.
 	Action string `json:"action"`
@@ -978,7 +978,7 @@ type ScheduleList struct {
 
 // ScheduleRun The work of one period.
 type ScheduleRun struct {
-	// Done What it has done, in the job's unit.
+	// Done The work done, in the job's unit.
 	Done    int64     `json:"done"`
 	DueAt   time.Time `json:"due_at"`
 	EndedAt time.Time `json:"ended_at,omitempty,omitzero"`
@@ -1006,7 +1006,7 @@ type ScheduleRun struct {
 	// Times How often it was begun.
 	Times int32 `json:"times"`
 
-	// Total What it has to do; 0 while that is not known.
+	// Total The whole work; 0 while that is not known.
 	Total int64 `json:"total"`
 }
 
@@ -1135,7 +1135,7 @@ type TaskPage struct {
 	Reports    []Task `json:"reports"`
 }
 
-// Template What officials write often.
+// Template A text that officials often write.
 type Template struct {
 	ID int32 `json:"id"`
 
@@ -1143,7 +1143,7 @@ type Template struct {
 	Status Status `json:"status,omitempty,omitzero"`
 	Text   string `json:"text"`
 
-	// Title What it is called among the templates.
+	// Title Its name among the templates.
 	Title string `json:"title"`
 }
 
@@ -1167,7 +1167,7 @@ type Vote struct {
 	VoteType VoteType `json:"vote_type"`
 }
 
-// VoteResult What a vote led to.
+// VoteResult The result of a vote.
 type VoteResult struct {
 	ReportID uuid.UUID `json:"report_id"`
 	Score    int64     `json:"score"`
@@ -1189,7 +1189,7 @@ type Waiting struct {
 // Weekday A day of the week.
 type Weekday string
 
-// Work What officials know of a report.
+// Work The internal data of a report.
 type Work struct {
 	// Acts Oldest first.
 	Acts []Act `json:"acts"`
@@ -1276,5 +1276,5 @@ type OneReport = Report
 // Reports A page of reports.
 type Reports = ReportPage
 
-// Voted What a vote led to.
+// Voted The result of a vote.
 type Voted = VoteResult

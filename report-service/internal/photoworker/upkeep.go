@@ -29,8 +29,8 @@ const (
 	// orphanAge is the minimum age of such a file: no upload takes that long.
 	orphanAge = 24 * time.Hour
 	// renameAge is how long a photo keeps an id that a client chose, and how long
-	// the worker has run before it gives photos others. An upgrade is over by then:
-	// the version before does not know a photo by its earlier id, and would take a
+	// the worker has run before it gives photos others. An upgrade is over before that:
+	// the earlier version does not know a photo by its earlier id, and would take a
 	// repeated upload for another photo.
 	renameAge = time.Hour
 	// upkeepTimeout bounds a turn, and upkeepRows its work of each kind.

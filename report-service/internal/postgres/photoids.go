@@ -51,8 +51,8 @@ func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
 // an upload that replicas of two versions took.
 const firstKnownSQL = `order by array_position($1, p.id) limit 1`
 
-// lock returns a photo of a report whose row is locked: whoever changes the
-// photo locks that first.
+// lock returns a photo of a report whose row is locked: every change of a photo
+// locks the report first.
 func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
 	rows, err := tx.Query(ctx, `
 		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.knownAs(id), reportID)

@@ -72,7 +72,7 @@ func (r *readBatch) vote(id uuid.UUID, voter string) *earlierVote {
 }
 
 // queue queues all statements. The locks come first: only a later statement is
-// certain to see the effects of whoever held them before.
+// certain to see the effects of earlier holders.
 func (r *readBatch) queue(b *pgx.Batch) {
 	if len(r.locks) > 0 {
 		r.queueLocks(b)

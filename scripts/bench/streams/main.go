@@ -7,10 +7,10 @@
 //	cd scripts/bench && GOWORK=off go run ./streams -streams 20000
 //
 // Each connection is an official's and carries two streams: the official's own, in
-// which nothing happens, and that of all officials, in which the events come. The hub runs alone, with what was published
-// in a file that outlives a kill. A process cannot hold more streams than files
-// (ulimit -n): where that is too few, as many replicas as it takes share them, and
-// the output says so.
+// which nothing happens, and that of all officials, in which the events come. The
+// hub runs alone, with what was published in a file that outlives a kill. A process
+// cannot hold more streams than files (ulimit -n): where that is too few, as many
+// replicas as it takes share them, and the output says so.
 package main
 
 import (

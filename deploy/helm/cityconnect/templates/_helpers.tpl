@@ -3,7 +3,7 @@
 {{- printf "%s-%s" (.root.Release.Name | trunc 40 | trimSuffix "-") .part -}}
 {{- end -}}
 
-{{/* What never changes of a part: selectors are immutable. */}}
+{{/* The labels of a part that never change: selectors are immutable. */}}
 {{- define "cityconnect.selector" -}}
 app.kubernetes.io/name: cityconnect
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -31,8 +31,8 @@ file:///var/lib/cityconnect/photos
 {{- end -}}
 {{- end -}}
 
-{{/* The parts that run: those that KEDA scales, that are let out, and that are
-measured are among them. A list as JSON. */}}
+{{/* The parts that run, as a JSON list: KEDA scales, network policies allow, and
+Prometheus scrapes parts of this list alone. */}}
 {{- define "cityconnect.parts" -}}
 {{- $parts := list "report" "notification" -}}
 {{- if include "cityconnect.photoStore" . }}{{ $parts = append $parts "photo" }}{{ end -}}
@@ -40,7 +40,7 @@ measured are among them. A list as JSON. */}}
 {{- toJson $parts -}}
 {{- end -}}
 
-{{/* What the profile "restricted" of the Pod Security Standards asks of a pod. */}}
+{{/* Settings that the profile "restricted" of the Pod Security Standards requires. */}}
 {{- define "cityconnect.podSecurity" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -92,8 +92,8 @@ tolerations:
 terminationGracePeriodSeconds: {{ add .root.Values.drainSeconds 40 }}
 {{- end -}}
 
-{{/* At least one replica of a part stays while a machine is emptied; one that is
-not ready anyway keeps nobody from it. */}}
+{{/* At least one replica of a part stays while a machine is drained; one that is
+not ready anyway does not hold it up. */}}
 {{- define "cityconnect.budget" -}}
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -237,7 +237,7 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* What is let out to one kind of servers: ports, and where to. */}}
+{{/* Allowed connections to one kind of servers: ports and addresses. */}}
 {{- define "cityconnect.egress" -}}
 - ports: [{{ range $i, $port := .ports }}{{ if $i }}, {{ end }}{port: {{ $port }}}{{ end }}]
   {{- with .to }}

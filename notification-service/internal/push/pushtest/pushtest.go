@@ -1,6 +1,6 @@
 // Package pushtest is a push service for tests: the far side of Web Push. It reads
-// what is sent to devices as their browsers would (RFC 8291), checks who signed it
-// (RFC 8292), and answers by script.
+// pushes as browsers would (RFC 8291), checks who signed them (RFC 8292), and answers
+// by script.
 package pushtest
 
 import (
@@ -60,7 +60,7 @@ type device struct {
 	auth []byte
 }
 
-// A Subscription is what a browser tells the page.
+// A Subscription is the browser's part of a device.
 type Subscription struct{ Endpoint, P256DH, Auth string }
 
 // A Push is one that was taken.
@@ -128,8 +128,8 @@ func (s *Service) Asked() int {
 	return s.asked
 }
 
-// Taken returns the pushes that the service has, also those whose sender did not
-// learn it.
+// Taken returns the pushes that the service has, also those whose sender got no
+// answer.
 func (s *Service) Taken() []Push {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func (p *poller) run() {
 	for {
 		n := 0
 		err := p.raw.Read(func(fd uintptr) bool {
-			n, _ = unix.EpollWait(int(fd), events, 0) // after EINTR Go's poller asks again
+			n, _ = unix.EpollWait(int(fd), events, 0) // after EINTR Go's poller wakes again
 			return n > 0
 		})
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 // less gets a goroutine, until it has read the rest or is disconnected.
 type shared struct {
 	timeout  time.Duration
-	fallback Transport // for what cannot be hijacked
+	fallback Transport // for connections that cannot be hijacked
 	writers  []*sharedWriter
 	next     atomic.Uint32
 	poller   *poller
@@ -96,7 +96,7 @@ type sharedConn struct {
 	raw    syscall.RawConn
 	writer *sharedWriter
 	source Source // set by Serve
-	token  uint64 // by which the poller knows it
+	token  uint64 // by which the poller names it
 }
 
 func (c *sharedConn) Write(p []byte) error {
@@ -141,14 +141,14 @@ func (c *sharedConn) Interrupt() {
 	_ = c.conn.SetWriteDeadline(time.Now()) // fails only on a connection that is closed
 }
 
-// flush writes what waits, as far as the socket takes it, and ends the turn or
+// flush writes waiting bytes, as far as the socket takes them, and ends the turn or
 // passes it on.
 func (c *sharedConn) flush(s *scratch, now time.Time) {
 	ended := c.source.Take(&s.buffer, now)
 	if len(s.buffer.Bytes) == 0 {
 		if ended {
 			c.writer.transport.poller.remove(c)
-			_ = c.conn.Close() // what is lost with it, the client gets by its cursor
+			_ = c.conn.Close() // the client gets lost frames again by its cursor
 			c.source.Closed()
 		}
 		return

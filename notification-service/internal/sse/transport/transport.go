@@ -2,8 +2,8 @@
 // what its client is to get, writes it to the client's connection, and tells
 // the Source when the client leaves or stops reading.
 //
-// It knows HTTP, sockets and which goroutine writes when. It does not know what
-// is written, nor who the client is.
+// It handles HTTP, sockets and which goroutine writes when. It has no notion of the
+// bytes' meaning, or of the client's identity.
 package transport
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Source is where a Conn takes from what it writes. The Conn works in turns:
+// A Source is where a Conn takes its bytes from. The Conn works in turns:
 // Wake or Flush begins a turn, and the one goroutine that has it calls Take
 // until the Source rests or has ended. During a turn Wake must not be called.
 //
@@ -22,10 +22,10 @@ import (
 //	   │                      └──more waits─────┘            └─► ended: Closed
 //	   └──────────────────────── nothing waits
 type Source interface {
-	// Take moves what waits into b. When nothing waits, the source rests, or
+	// Take moves waiting bytes into b. When none wait, the source rests, or
 	// has ended, and ended says which of the two.
 	Take(b *Buffer, now time.Time) (ended bool)
-	// Sent says that what was taken is written.
+	// Sent says that the bytes taken are written.
 	Sent(b *Buffer)
 	// Rest reports that nothing waits. From then on the source rests.
 	Rest() bool
@@ -69,7 +69,7 @@ type Transport interface {
 	// Open begins the response: status and header.
 	Open(w http.ResponseWriter, r *http.Request) (Conn, error)
 	// Run does the work in the background that the Conns need. It returns when
-	// ctx has ended; by then every Conn must be closed.
+	// ctx has ended; every Conn must be closed before.
 	Run(ctx context.Context)
 }
 

@@ -40,7 +40,7 @@ var shown = map[string][]string{
 	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`},
 	"docs/schedules.md":      {`"overdue"`, `"retention"`},
 	"docs/privacy.md":        {`"removed"`},
-	"docs/webhooks.md":       {"received"},
+	"docs/webhooks.md":       {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }
 
 // What the manuals type with curl works as it is written, in their order: every

@@ -5,7 +5,8 @@
 #   secrets.sh DIR     (needs POSTGRES_ADDRESS, RABBITMQ_ADDRESS and
 #                       RABBITMQ_MANAGEMENT_ADDRESS, each host:port, or those of
 #                       several nodes with commas between them; the queues are in
-#                       RABBITMQ_VHOST, if that is given)
+#                       RABBITMQ_VHOST, if that is given. POSTGRES_SSLMODE is disable
+#                       unless given: the stacks' own network)
 #
 # What is there stays; what the environment gives is taken instead of a random
 # value. Nothing is printed.
@@ -62,8 +63,8 @@ database_url() {
   case $POSTGRES_ADDRESS in
     *,*) several='&target_session_attrs=read-write&connect_timeout=2' ;;
   esac
-  printf 'postgres://cityconnect_%s%s:%s@%s/cityconnect_%s?sslmode=disable%s' \
-    "$1" "${2-}" "$(read_secret "postgres/$1${2-}_password")" "$POSTGRES_ADDRESS" "$1" "$several"
+  printf 'postgres://cityconnect_%s%s:%s@%s/cityconnect_%s?sslmode=%s%s' \
+    "$1" "${2-}" "$(read_secret "postgres/$1${2-}_password")" "$POSTGRES_ADDRESS" "$1" "${POSTGRES_SSLMODE:-disable}" "$several"
 }
 write() { printf %s "$2" >"$dir/$1"; }
 write report/database_url "${REPORT_DATABASE_URL:-$(database_url reports)}"

@@ -110,7 +110,8 @@ vulnerabilities() {
 }
 
 # variables makes sure that every variable of the services can be set in both
-# stacks, and is documented.
+# stacks, and is documented. The tests of each program's package config look closer:
+# whether Compose passes it to this very program, and a secret as a file.
 variables() {
   local name file missing=0
   for name in $(git grep -hoE 'env:"[A-Z][A-Z0-9_]+' -- '*.go' ':!*_test.go' | cut -d'"' -f2 | sort -u); do
@@ -122,6 +123,12 @@ variables() {
         missing=1
       }
     done
+  done
+  for name in $(grep -oE '^#[A-Z][A-Z0-9_]+_FILE=' .env.example | tr -d '#=' | grep -vx COMPOSE_FILE); do
+    grep -qE "(^|[^A-Z0-9_])${name}([^A-Z0-9_]|\$)" docker-compose.yml || {
+      echo "$name: in .env.example, and not in docker-compose.yml"
+      missing=1
+    }
   done
   return "$missing"
 }

@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$(git describe --tags --always)
+revision=$(git rev-parse HEAD)
 commit_time=$(git show -s --format=%ct HEAD)
 release=$PWD/bin/release
 work=$(mktemp -d)
@@ -22,10 +23,10 @@ git diff --quiet HEAD || echo 'release: changes that are not committed are left 
 
 # build SOURCES OUT ARCHITECTURE compiles as deploy/Dockerfile does.
 build() {
-  local module
+  local module build=github.com/cityconnect/cityconnect/platform/build
   for module in migrations report-service notification-service; do
     GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$3 GOFLAGS=-buildvcs=false \
-      go -C "$1/$module" build -trimpath -ldflags='-s -w' -o "$2/" ./cmd/...
+      go -C "$1/$module" build -trimpath -ldflags="-s -w -X $build.version=$version -X $build.revision=$revision" -o "$2/" ./cmd/...
   done
 }
 

@@ -31,7 +31,10 @@ function Get-Secret([string] $Name) {
 
 # Get-OwnAddress prints an address of this machine that containers reach.
 function Get-OwnAddress {
-    if ($IsLinux) { return '10.231.87.1' } # of the stack's network
+    if ($IsLinux) { # the first one of the stack's network
+        $subnet = if ($env:STACK_SUBNET) { $env:STACK_SUBNET } else { '10.231.87.0/24' }
+        return $subnet -replace '\.\d+/\d+$', '.1'
+    }
     [Net.Dns]::GetHostAddresses([Net.Dns]::GetHostName()) |
         Where-Object AddressFamily -EQ 'InterNetwork' | Select-Object -First 1 -ExpandProperty IPAddressToString
 }

@@ -540,8 +540,9 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The gateway's files are those of deploy/nginx, as TestGatewayFiles says.
+		// The gateway's files and the alerts are copies, as TestCopiedFiles says.
 		got = regexp.MustCompile(`(?m)^(  (nginx\.conf|gateway\.conf\.template): \|)\n((    .*)?\n)+`).ReplaceAllString(got, "$1 …\n")
+		got = regexp.MustCompile(`(?ms)(^kind: PrometheusRule$.*?^spec:\n).*?(^---\n|\z)`).ReplaceAllString(got, "$1  …\n$2")
 		got = regexp.MustCompile(`checksum/config: [0-9a-f]+`).ReplaceAllString(got, "checksum/config: …")
 		golden := filepath.Join("testdata", filepath.Base(file))
 		if *update {
@@ -561,13 +562,53 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// The rules of Prometheus name jobs, and those that the PodMonitor makes are the
+// names of containers: each program's own.
+func TestAlertsNameJobs(t *testing.T) {
+	t.Parallel()
+	objects, _, err := render(t, "everything.yaml", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := make(map[string]bool)
+	var monitor, rule object
+	for _, o := range objects {
+		switch o.kind() {
+		case "Deployment":
+			programs[fmt.Sprint(o.container()["name"])] = true
+		case "PodMonitor":
+			monitor = o
+		case "PrometheusRule":
+			rule = o
+		}
+	}
+	endpoint, _ := monitor.at("spec", "podMetricsEndpoints").([]any)
+	if len(endpoint) != 1 || !strings.Contains(fmt.Sprint(endpoint), "map[sourceLabels:[__meta_kubernetes_pod_container_name] targetLabel:job]") {
+		t.Errorf("the PodMonitor has %v, must make a job of the container's name", endpoint)
+	}
+	text := fmt.Sprint(rule.at("spec", "groups"))
+	jobs := 0
+	for _, found := range regexp.MustCompile(`job=~?"([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		for name := range strings.SplitSeq(found[1], "|") {
+			jobs++
+			if !programs[name] {
+				t.Errorf("the rules name the job %s, and no container is called so", name)
+			}
+		}
+	}
+	if jobs < 6 {
+		t.Errorf("the rules name %d jobs, must name 6 or more", jobs)
+	}
+}
+
 // The chart cannot read what is outside of it. Its copies are those that Compose
 // and the native stack use.
-func TestGatewayFiles(t *testing.T) {
+func TestCopiedFiles(t *testing.T) {
 	t.Parallel()
 	for copied, original := range map[string]string{
 		"cityconnect/files/nginx.conf":            "../nginx/nginx.conf",
 		"cityconnect/files/gateway.conf.template": "../nginx/templates/gateway.conf.template",
+		"cityconnect/files/alerts.yml":            "../prometheus/alerts.yml",
 	} {
 		if read(t, copied) != read(t, original) {
 			t.Errorf("%s differs: cp %s deploy/helm/%s", copied, strings.Replace(original, "..", "deploy", 1), copied)

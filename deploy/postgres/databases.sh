@@ -4,9 +4,11 @@
 # rows, and can neither change nor drop a table. Neither reaches the other
 # database. For both, PostgreSQL's log is terse: it would show the row that breaks
 # a constraint, and rows name people. Passwords come from the folder $SECRETS. The
-# connection is psql's own, from the environment, and a superuser's. Running it
-# again changes nothing but passwords; a database that the service's role owned is
-# given to the owner.
+# connection is psql's own, from the environment: a superuser's, or that of a role
+# with CREATEDB and CREATEROLE, as managed servers give it. Such a role becomes a
+# member of the four, and may not be allowed to make the log terse, which is said.
+# Running it again changes nothing but passwords; a database that the service's role
+# owned is given to the owner.
 set -eu
 
 # sql DATABASE VARIABLES… runs what it reads.
@@ -24,8 +26,17 @@ select format('create role %I login', role) from (values (:'name'), (:'owner')) 
 where not exists (select from pg_roles where rolname = role) \gexec
 alter role :"name" password :'password';
 alter role :"owner" password :'owner_password';
+select not rolsuper as member, has_parameter_privilege('log_error_verbosity', 'set') as terse
+from pg_roles where rolname = current_user \gset
+\if :member
+grant :"name", :"owner" to current_user;
+\endif
+\if :terse
 alter role :"name" set log_error_verbosity = terse;
 alter role :"owner" set log_error_verbosity = terse;
+\else
+\warn 'databases.sh: only a superuser may set log_error_verbosity for' :name 'and' :owner '; see "Personal data in logs" in docs/production.md'
+\endif
 select format('create database %I owner %I', :'name', :'owner')
 where not exists (select from pg_database where datname = :'name') \gexec
 alter database :"name" owner to :"owner";

@@ -3,17 +3,18 @@
 # other, through the management API:
 #
 #   users.sh HOST:PORT   (SECRETS is the folder of the passwords: password of the
-#                         administrator cityconnect, report_password,
-#                         notification_password and photo_password; TOPOLOGY_PREFIX
-#                         as for the services. With RABBITMQ_VHOST all is in that
-#                         virtual host, whose queues have a copy on each node of a
-#                         cluster)
+#                         administrator, who is cityconnect unless RABBITMQ_ADMIN
+#                         says otherwise, report_password, notification_password
+#                         and photo_password; TOPOLOGY_PREFIX as for the services.
+#                         With RABBITMQ_VHOST all is in that virtual host, whose
+#                         queues have a copy on each node of a cluster)
 #
 # Running it again changes nothing but passwords and rights.
 set -euo pipefail
 host=${1%:*} port=${1##*:}
 vhost=${RABBITMQ_VHOST:-%2F}
-authorization=$(printf 'cityconnect:%s' "$(<"$SECRETS/password")" | base64 | tr -d '\n')
+admin=${RABBITMQ_ADMIN:-cityconnect}
+authorization=$(printf '%s:%s' "$admin" "$(<"$SECRETS/password")" | base64 | tr -d '\n')
 
 # send METHOD PATH BODY: curl may be missing where this runs. All of this may be
 # repeated, and is, for a broker that is busy closes the connection without an
@@ -47,7 +48,7 @@ if [[ -n ${RABBITMQ_VHOST:-} ]]; then
   # virtual host that is new; later ones also for one that is there.
   send POST definitions "{\"vhosts\":[{\"name\":\"$vhost\",\"metadata\":{\"default_queue_type\":\"quorum\"}}]}"
   put "vhosts/$vhost" '{"default_queue_type":"quorum"}'
-  put "permissions/$vhost/cityconnect" '{"configure":".*","write":".*","read":".*"}'
+  put "permissions/$vhost/$admin" '{"configure":".*","write":".*","read":".*"}'
 fi
 
 prefix=^${TOPOLOGY_PREFIX:-}

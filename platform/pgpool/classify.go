@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -18,8 +19,8 @@ const (
 	// Unknown errors are not the database's.
 	Unknown Class = ""
 	// Away means that the database cannot be used at all: it was not reached,
-	// the connection got lost, it has no resources, or its schema is older than
-	// this program. Nothing helps but to wait.
+	// the connection got lost, it refuses the sign-in, it has no resources, or its
+	// schema is older than this program. Nothing helps but to wait.
 	Away Class = "away"
 	// Busy means that the database works and did not get this done: a lock, a
 	// conflict, or the deadline came first. The same may succeed next time.
@@ -58,6 +59,9 @@ func classifySQLState(code string) Class {
 	case "42P01", "42703", "42883": // no such table, column, function: the migration is still to come
 		return Away
 	}
+	if refusal(code) != "" {
+		return Away
+	}
 	switch code[:min(2, len(code))] {
 	case "08", "53", "57", "58": // connection, resources, operator intervention, system
 		return Away
@@ -67,6 +71,21 @@ func classifySQLState(code string) Class {
 		return Permanent
 	}
 	return Unknown
+}
+
+// refusal says in words why a server lets nobody in, or nothing for another
+// SQLSTATE.
+func refusal(code string) string {
+	switch code {
+	case "28P01":
+		return "the database refuses the password"
+	case "3D000":
+		return "the server has no such database"
+	}
+	if strings.HasPrefix(code, "28") {
+		return "the database refuses the sign-in"
+	}
+	return ""
 }
 
 // Transient reports whether err clears by itself within milliseconds, so that
@@ -126,6 +145,9 @@ func LogText(err error) string { return cmp.Or(Describe(err), err.Error()) }
 // describePgError leaves out the message and the detail, which show values.
 func describePgError(e *pgconn.PgError) string {
 	text := "SQLSTATE " + e.Code
+	if words := refusal(e.Code); words != "" {
+		return words + " (" + text + ")"
+	}
 	if e.TableName != "" {
 		text += ", table " + e.TableName
 	}

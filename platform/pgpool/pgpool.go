@@ -4,6 +4,7 @@ package pgpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -66,4 +67,18 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 		return nil, fmt.Errorf("open pool: %w", err)
 	}
 	return pool, nil
+}
+
+// SignIn returns an error if the server refuses the sign-in or has no such
+// database: both are faults of DATABASE_URL, which waiting does not cure. A server
+// that is away is none. Its text is for whoever starts the program, and may name
+// the user and the database.
+func SignIn(ctx context.Context, pool *pgxpool.Pool) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	err := pool.Ping(ctx)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && refusal(e.Code) != "" {
+		return fmt.Errorf("DATABASE_URL: %s: %s", describePgError(e), e.Message)
+	}
+	return nil
 }

@@ -105,6 +105,33 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	}
 }
 
+// A start with a URL that the server refuses says why in words; a server that is
+// away is waited for.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, nowhere := *u, *u
+	unknown.User = url.UserPassword("nobody_of_that_name", "geheim")
+	nowhere.Path = "/no_such_database"
+	for address, want := range map[string]string{
+		u.String():       "",
+		unknown.String(): "the database refuses the ",
+		nowhere.String(): "the server has no such database (SQLSTATE 3D000)",
+		"postgres://somebody:geheim@127.0.0.1:1/nowhere": "",
+	} {
+		err := pgpool.SignIn(t.Context(), open(t, address))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), "DATABASE_URL: "+want)) {
+			t.Errorf("%s: error %v, want %q", address, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: the error shows the password: %v", address, err)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]int32{

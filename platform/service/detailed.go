@@ -3,7 +3,8 @@ package service
 import (
 	"context"
 	"net/http"
-	"runtime/debug"
+
+	"github.com/cityconnect/cityconnect/platform/build"
 )
 
 // Details are what operators see of a process beside its health.
@@ -29,29 +30,11 @@ type detailedReport struct {
 // Detailed serves /health/detailed: what Ready says, with the versions of program
 // and schema, and which features are on.
 func (h *Health) Detailed(w http.ResponseWriter, r *http.Request) {
-	report := detailedReport{HealthReport: h.Report(r.Context()), Version: buildVersion(), Features: h.details.Features}
+	report := detailedReport{HealthReport: h.Report(r.Context()), Version: build.Read().Version, Features: h.details.Features}
 	if h.details.Schema != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
 		report.Schema, _ = h.details.Schema(ctx) // the check of the schema says and logs why not
 	}
 	writeHealth(w, report.Status, report)
-}
-
-// buildVersion returns the version of the program, or the revision of the source
-// that it was built from.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "unknown"
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/cityconnect/cityconnect/platform/build"
 )
 
 // A Command is another thing that a service's program does, with the same
@@ -19,10 +21,15 @@ type Command func(ctx context.Context, args []string, getenv func(string) string
 // Main is the main function of the service called name. It runs run, whose
 // context ends with the first signal to stop, and exits with 1 if that fails.
 // With the argument healthcheck it checks instead whether the service that listens on
-// addr is ready; with the name of one of commands as the first
-// argument it runs that.
+// addr is ready, with --version it prints its build, and with the name of one of
+// commands as the first argument it runs that.
 func Main(name string, run func(ctx context.Context, getenv func(string) string, logs io.Writer) error, addr func(getenv func(string) string) (string, error), commands map[string]Command) {
-	if err := command(os.Args[1:], run, addr, commands); err != nil {
+	args := os.Args[1:]
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "version") {
+		fmt.Fprintln(os.Stdout, name, build.Read())
+		return
+	}
+	if err := command(args, run, addr, commands); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		os.Exit(1)
 	}
@@ -44,6 +51,6 @@ func command(args []string, run func(context.Context, func(string) string, io.Wr
 	case commands[args[0]] != nil:
 		return commands[args[0]](ctx, args[1:], os.Getenv, os.Stdin, os.Stdout)
 	}
-	names := append(slices.Sorted(maps.Keys(commands)), "healthcheck")
+	names := append(slices.Sorted(maps.Keys(commands)), "healthcheck", "--version")
 	return fmt.Errorf("unknown arguments %q: must be none, or %s", args, strings.Join(names, ", "))
 }

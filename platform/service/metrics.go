@@ -10,16 +10,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cityconnect/cityconnect/platform/build"
 )
 
 // latencyBuckets reach from an answer out of memory to one that waited for a
 // lock, in seconds.
 var latencyBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 
-// NewRegistry returns a registry with the metrics of the process and the Go runtime.
+// NewRegistry returns a registry with the metrics of the process, the Go runtime and
+// the build.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	info := build.Read()
+	promauto.With(reg).NewGauge(prometheus.GaugeOpts{
+		Name: "cityconnect_build_info", Help: "Build that runs, as labels; always 1.",
+		ConstLabels: prometheus.Labels{"version": info.Version, "revision": info.Revision, "go_version": info.GoVersion},
+	}).Set(1)
 	return reg
 }
 

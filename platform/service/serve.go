@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/build"
 )
 
 const (
@@ -85,7 +87,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
-	opts.Log.Info().Str("addr", ln.Addr().String()).Msg("serving")
+	info := build.Read()
+	opts.Log.Info().Str("addr", ln.Addr().String()).Str("version", info.Version).Str("revision", info.Revision).Msg("serving")
 
 	select {
 	case err := <-failed:

@@ -3,11 +3,15 @@ package e2e
 import (
 	"context"
 	"maps"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -75,6 +79,53 @@ func TestDevelopmentSignInIsRefusedOutside(t *testing.T) {
 		})
 		if !strings.Contains(out, "AUTH_MODE") || !strings.Contains(out, "AUTH_DEV_NETWORK") {
 			t.Errorf("%s does not say why:\n%s", name, out)
+		}
+	}
+}
+
+// Each program says which build it is, as its log and its metrics do.
+func TestProgramsSayWhichBuildTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"report-service", "photo-worker", "notification-service", "delivery-worker"} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, name), "--version").CombinedOutput()
+		if err != nil || !regexp.MustCompile(`^`+name+` \S+ \(revision \S+, go1\.\S+\)\n$`).Match(out) {
+			t.Errorf("%s --version: error %v, %q", name, err, out)
+		}
+	}
+	p := newProcess(t, "photo-worker", map[string]string{
+		"OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": "postgres://postgres@127.0.0.1:1/none", "RABBITMQ_URL": nowhere, "RECIPIENT_KEY": event.NewKey("k1"),
+	})
+	p.log.parts = 1
+	p.start()
+	_, metrics, err := operation{http.MethodGet, "/metrics", nil, "/metrics"}.send(t.Context(), p.operations(), "")
+	if err != nil || !regexp.MustCompile(`(?m)^cityconnect_build_info\{go_version="go1[^"]+",revision="[^"]+",version="[^"]+"\} 1$`).Match(metrics) {
+		t.Errorf("the metrics do not say which build it is (error: %v):\n%s", err, metrics)
+	}
+	if serving := p.log.messages("serving"); len(serving) != 1 || !strings.Contains(serving[0], `"version":"`) || !strings.Contains(serving[0], `"revision":"`) {
+		t.Errorf("the log does not say which build it is: %q", serving)
+	}
+}
+
+// A password that the database refuses, and a database that is not there, stop the
+// start with their names in words; a database that is away does not.
+func TestDatabaseThatRefusesStopsTheStart(t *testing.T) {
+	t.Parallel()
+	server := must(url.Parse(pgtest.Report(t).Config().ConnString()))
+	for want, change := range map[string]func(u *url.URL){
+		"the database refuses the ":                        func(u *url.URL) { u.User = url.UserPassword("nobody_of_that_name", "hunter2") },
+		"the server has no such database (SQLSTATE 3D000)": func(u *url.URL) { u.Path = "/no_such_database" },
+	} {
+		address := *server
+		change(&address)
+		for _, name := range []string{"report-service", "photo-worker", "notification-service", "delivery-worker"} {
+			out := startAndFail(t, name, map[string]string{
+				"HTTP_ADDR": "127.0.0.1:0", "OPERATIONS_ADDR": "127.0.0.1:0", "DATABASE_URL": address.String(), "RABBITMQ_URL": nowhere,
+				"RECIPIENT_KEY": event.NewKey("k1"), "AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWT_SECRET": secret,
+				"PHOTO_STORE": "file://" + t.TempDir(),
+			})
+			if !strings.Contains(out, name+": DATABASE_URL: "+want) || strings.Contains(out, "hunter2") {
+				t.Errorf("%s does not say %q, or shows the password:\n%s", name, want, out)
+			}
 		}
 	}
 }

@@ -27,6 +27,8 @@ type composeService struct {
 	Build       any               `yaml:"build"`
 	Ports       []string          `yaml:"ports"`
 	Environment map[string]string `yaml:"environment"`
+	Profiles    []string          `yaml:"profiles"`
+	DependsOn   map[string]any    `yaml:"depends_on"`
 }
 
 func composeFile(t *testing.T, path string) map[string]composeService {
@@ -87,5 +89,40 @@ func TestProductionNeedsAnIdentityProvider(t *testing.T) {
 	}
 	if !strings.HasPrefix(production["gateway"].Environment["GATEWAY_HTTPS_ORIGIN"], "${GATEWAY_HTTPS_ORIGIN:?") {
 		t.Errorf("the gateway starts without the page's address: %v", slices.Sorted(maps.Keys(production["gateway"].Environment)))
+	}
+}
+
+// With servers of one's own the stack starts none of its own, and nothing that runs
+// waits for them; their URLs are asked for.
+func TestOwnServersReplaceOurs(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]struct{ gone, needed []string }{
+		"compose.own-postgresql.yml": {[]string{"postgres", "databases"}, []string{"REPORT_DATABASE_URL", "NOTIFICATION_DATABASE_URL"}},
+		"compose.own-rabbitmq.yml": {[]string{"rabbitmq", "broker-users"},
+			[]string{"REPORT_RABBITMQ_URL", "NOTIFICATION_RABBITMQ_URL", "PHOTO_RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL"}},
+	} {
+		over := composeFile(t, filepath.Join("deploy", file))
+		for name, s := range composeFile(t, "docker-compose.yml") {
+			if slices.Contains(want.gone, name) {
+				if len(over[name].Profiles) != 1 {
+					t.Errorf("%s: %s is in the profiles %v, must be in one that nobody starts", file, name, over[name].Profiles)
+				}
+				continue
+			}
+			needs := s.DependsOn
+			if over[name].DependsOn != nil {
+				needs = over[name].DependsOn
+			}
+			for _, gone := range want.gone {
+				if _, waits := needs[gone]; waits {
+					t.Errorf("%s: %s waits for %s, which does not start", file, name, gone)
+				}
+			}
+		}
+		for _, variable := range want.needed {
+			if value := over["secrets"].Environment[variable]; !strings.Contains(value, ":?") {
+				t.Errorf("%s starts without %s: %q", file, variable, value)
+			}
+		}
 	}
 }

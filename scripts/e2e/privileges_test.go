@@ -383,13 +383,45 @@ func startPrivateDatabases(t *testing.T) *privateDatabases {
 	return d
 }
 
-// make runs the script that makes the databases.
+// make runs the script that makes the databases, as superuser.
 func (d *privateDatabases) make() {
 	d.t.Helper()
+	password, _ := must(url.Parse(d.server.URL("postgres"))).User.Password()
+	d.makeAs(must(url.Parse(d.server.URL("postgres"))).User.Username(), password)
+}
+
+// makeAs runs it as another user, and returns what it says.
+func (d *privateDatabases) makeAs(user, password string) (said string) {
+	d.t.Helper()
 	address := must(url.Parse(d.server.URL("postgres")))
-	password, _ := address.User.Password()
-	script(d.t, "postgres/databases.sh", nil, "SECRETS="+d.secrets, "PGHOST="+address.Hostname(), "PGPORT="+address.Port(),
-		"PGUSER="+address.User.Username(), "PGPASSWORD="+password)
+	return script(d.t, "postgres/databases.sh", nil, "SECRETS="+d.secrets, "PGHOST="+address.Hostname(), "PGPORT="+address.Port(),
+		"PGUSER="+user, "PGPASSWORD="+password)
+}
+
+// The databases are made by a role that is no superuser, as managed servers have it,
+// and the rights of the services' roles are the same.
+func TestDatabasesWithoutASuperuser(t *testing.T) {
+	t.Parallel()
+	d := &privateDatabases{t, pgtest.StartServer(t),
+		passwords(t, "reports_password", "reports_owner_password", "notifications_password", "notifications_owner_password")}
+	conn := must(pgx.Connect(t.Context(), d.server.URL("postgres")))
+	if _, err := conn.Exec(t.Context(), `create role managed login createdb createrole password 'managed'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time with nothing to do
+		if said := d.makeAs("managed", "managed"); strings.Count(said, "only a superuser may set log_error_verbosity") != 2 {
+			t.Errorf("the script says %q, must warn of each database's log", said)
+		}
+		for name, db := range map[string]migrations.Database{"reports": migrations.Report, "notifications": migrations.Notification} {
+			if err := migrations.Up(t.Context(), d.url(name, "_owner"), db); err != nil {
+				t.Fatalf("migrate: %v", err)
+			}
+		}
+	}
+	d.checkRefusals()
 }
 
 // url returns the address of a database for its service, or for its owner with
@@ -501,12 +533,14 @@ func passwords(t *testing.T, names ...string) (folder string) {
 	return folder
 }
 
-// script runs a script of the folder deploy.
-func script(t *testing.T, name string, args []string, env ...string) {
+// script runs a script of the folder deploy, and returns what it says.
+func script(t *testing.T, name string, args []string, env ...string) (said string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root(), "deploy", name), args...)
 	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
+	return string(out)
 }

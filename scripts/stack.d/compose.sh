@@ -58,6 +58,11 @@ compose_up() {
     export WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true} WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-$stack_subnet}
   fi
   remember_nodes
+  if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then # what the programs say that they are
+    export BUILD_VERSION BUILD_REVISION
+    BUILD_VERSION=${BUILD_VERSION:-$(git -C "$root" describe --tags --always --dirty)}
+    BUILD_REVISION=${BUILD_REVISION:-$(git -C "$root" rev-parse HEAD)}
+  fi
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
     --scale photo-worker="$replicas" >&2

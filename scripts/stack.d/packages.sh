@@ -14,7 +14,7 @@ missing_packages() {
 
 # missing_for_tests prints the packages that only tests need: for `make test` the
 # browser that they drive; for `make check` also Node.js for the page's own tests,
-# what cameras, virus scanners and mail servers of others do, and curl.
+# what cameras, virus scanners and mail servers of others do, curl and jq.
 # missing_for_tests test|check
 missing_for_tests() {
   grep -qs '^ID=debian' /etc/os-release || return 0 # elsewhere no Chromium runs in a container
@@ -29,6 +29,7 @@ missing_for_tests() {
   # A mail server whose bounces come back. A machine has one at most.
   find_program exim4 >/dev/null || find_program sendmail >/dev/null || echo exim4-daemon-light
   find_program curl >/dev/null || echo curl
+  find_program jq >/dev/null || echo jq # as the manuals use it
 }
 
 # find_program prints a program's path; administrators' folders are searched

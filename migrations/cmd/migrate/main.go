@@ -5,7 +5,7 @@
 // It exits 0 when the database has the version that was asked for. Concurrent
 // runs are safe: one works, the others wait for it. A migration that does not
 // get a lock on a table within 5 s fails, and can be run again; lock_timeout in
-// the URL changes that.
+// the URL changes that. With --version it prints which build it is.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/build"
 )
 
 const usage = "usage: DATABASE_URL=postgres://user:password@host:port/name migrate up|version|down -database report|notification (down drops all data, and needs -drop-all-data)"
@@ -36,6 +37,10 @@ func main() {
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(usage)
+	}
+	if args[0] == "--version" {
+		fmt.Fprintln(out, "migrate", build.Read())
+		return nil
 	}
 	flags := flag.NewFlagSet("migrate", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the returned error says it

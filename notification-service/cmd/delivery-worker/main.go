@@ -52,6 +52,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
+	if err := pgpool.SignIn(ctx, pool); err != nil {
+		return err
+	}
 	var options postgres.Options
 	if cfg.Mail.Enabled() && cfg.Mail.OperatorsAddress != "" {
 		options.Notices = []string{email.Operators}

@@ -38,6 +38,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything else uses it
+	if err := pgpool.SignIn(ctx, pool); err != nil {
+		return err
+	}
 	a, err := build(ctx, cfg, pool, log)
 	if err != nil {
 		return err

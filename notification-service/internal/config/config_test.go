@@ -54,3 +54,9 @@ func TestEnvironment(t *testing.T) {
 		},
 	})
 }
+
+// Compose, the chart and .env.example know each variable of notification-service.
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	configtest.Passed(t, "notification-service", reflect.TypeFor[config.Config]())
+}

@@ -171,3 +171,9 @@ func TestWorkerManual(t *testing.T) {
 		}
 	}
 }
+
+// Compose, the chart and .env.example know each variable of delivery-worker.
+func TestWorkerPassed(t *testing.T) {
+	t.Parallel()
+	configtest.Passed(t, "delivery-worker", reflect.TypeFor[config.Worker]())
+}

@@ -57,6 +57,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
+	if err := pgpool.SignIn(ctx, pool); err != nil {
+		return err
+	}
 	files, err := blob.Open(cfg.Blob())
 	if err != nil {
 		return fmt.Errorf("open storage: %w", err)

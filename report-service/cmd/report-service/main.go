@@ -60,6 +60,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	defer pool.Close() // last, because everything below uses it
+	if err := pgpool.SignIn(ctx, pool); err != nil {
+		return err
+	}
 	core, err := newCore(pool, cfg, log, metrics)
 	if err != nil {
 		return err

@@ -44,3 +44,9 @@ func TestEnvironment(t *testing.T) {
 		},
 	})
 }
+
+// Compose, the chart and .env.example know each variable of report-service.
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	configtest.Passed(t, "report-service", reflect.TypeFor[config.Config]())
+}

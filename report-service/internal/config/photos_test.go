@@ -99,3 +99,9 @@ func TestWorkerManual(t *testing.T) {
 		}
 	}
 }
+
+// Compose, the chart and .env.example know each variable of photo-worker.
+func TestWorkerPassed(t *testing.T) {
+	t.Parallel()
+	configtest.Passed(t, "photo-worker", reflect.TypeFor[config.Worker]())
+}

@@ -21,9 +21,10 @@ type Config struct {
 	RetryMin    time.Duration `env:"RELAY_RETRY_MIN" envDefault:"500ms"`
 	RetryMax    time.Duration `env:"RELAY_RETRY_MAX" envDefault:"60s"`
 
-	// Lease is how long a crashed replica's shards stay its own. It is renewed
-	// when a third has passed, and publishing stops when two thirds have. A
-	// replica that crashes right after a renewal is succeeded within 15 s.
+	// Lease is how long the shards of a replica that hangs stay its own. It is
+	// renewed when a third has passed, and publishing stops when two thirds have.
+	// The shards of a replica that dies are taken over within two seconds, except
+	// behind a pooler that does not keep sessions.
 	Lease time.Duration `env:"RELAY_LEASE" envDefault:"14s"`
 
 	// PollMin to PollMax is the interval of reads without a wake-up: they find

@@ -70,6 +70,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	background := []func(context.Context) error{
 		groups.Run, dispatcher.Run,
 		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
+		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
 	}
 	if cfg.Mail.Enabled() {
 		if cfg.Mail.Server.TLS == email.NoTLS {

@@ -40,6 +40,8 @@ func (s *recorder) start(_ context.Context, _, id string) (int, error) {
 
 func (s *recorder) ping(context.Context) error { return nil }
 
+func (s *recorder) writable(context.Context) error { return nil }
+
 // What was delivered before is older, and the versions of a report tell the
 // order of its changes.
 func TestHandleKeepsTheOrderOfChanges(t *testing.T) {

@@ -60,8 +60,13 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	client := webhook.NewClient(cfg.Webhook.Rules, cfg.Webhook.Proxy, nil)
 	sender := webhook.NewSender(db.Endpoints, cfg.Keys, client, metrics, log)
 	dispatcher := ledger.New(cfg.Webhook.Ledger(), sender, db.Ledger, metrics, log)
+	tables, err := migrations.Tables(migrations.Notification)
+	if err != nil {
+		return err
+	}
+	writes := pgpool.NewWrites(pool, tables, log)
 	groups, err := group.New(cfg.Consumer, group.Dependencies{
-		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+		Database: pool, Writable: writes.Probe, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Before: []topology.Group{notifier.Queues()},
 	}, webhook.Group(db.Endpoints, webhook.NewEffect(db.Endpoints, dispatcher.Wake)))
 	if err != nil {
@@ -92,6 +97,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},
+		service.Check{Name: "writes", Probe: writes.Probe},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Notification) }},
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})
 	health.Describe(service.Details{

@@ -20,6 +20,9 @@ const (
 	// uncertainPause is how long a server has to notice that it has a mail before
 	// it gets the same one again: most drop it then by its Message-ID.
 	uncertainPause = 10 * time.Minute
+	// uncertainCodePause is the same for a code, which is of no use after ten
+	// minutes: its reader asked for it, and waits.
+	uncertainCodePause = time.Minute
 )
 
 // Classes of answers, for metrics and the operators' log.
@@ -42,7 +45,7 @@ const (
 //	accepted                            delivered
 //	not let in                          unsent: no mail is at fault
 //	broken off before the final dot     failed: sent again by the schedule
-//	broken off after it                 postponed for ten minutes, once
+//	broken off after it                 postponed for ten minutes (a code: one), once
 //	421, 450, 451, 452, 454 with 4.7.x  throttled: the lane slows down, no attempt
 //	other 4xx                           failed: sent again by the schedule
 //	5.2.2, 5.3.4, 552                   postponed by the schedule: the mailbox is full
@@ -132,6 +135,9 @@ func broken(ctx context.Context, a ledger.Answer, reason gomail.SendErrReason, d
 	switch {
 	case reason == gomail.ErrSMTPDataClose:
 		a.Class, a.After = ledger.ClassUncertain, uncertainPause
+		if d.Kind == Code {
+			a.After = uncertainCodePause
+		}
 		if a.Verdict = ledger.Postponed; d.Uncertain {
 			a.Verdict = ledger.Refused
 		}

@@ -325,6 +325,25 @@ func TestWhatIsNotSent(t *testing.T) {
 			}
 		})
 	}
+	t.Run("overtaken", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.contact("ann", "ann@example.org", event.StatusUpdatedKey)
+		report := uuid.New()
+		moved := func(version int64, status event.Status) {
+			s := subject(report, "ann", "Pothole", true)
+			s.ReportVersion = version
+			w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(&event.StatusUpdate{Subject: s, NewStatus: status}, "ann")})
+		}
+		moved(4, event.Resolved)
+		moved(3, event.InProgress) // came later, and is older
+		moved(2, event.Pending)
+		w.status("ann", "Another", true)
+		w.due()
+		w.start()
+		w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'overtaken' and attempts = 0`, 2)
+		w.server.waitFor(2)
+	})
 	t.Run("quiet hours", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

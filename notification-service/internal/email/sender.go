@@ -27,7 +27,7 @@ const localPause = time.Minute
 // A DraftStore is what a Sender asks of the database.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
-	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	// or one of ledger.ErrUnwanted, ErrRead, ErrOvertaken and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// UnsubscribeToken keeps a sealed token and its hash for the contact and
 	// kind, unless there is one, and returns the one that is kept.
@@ -76,7 +76,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 }
 
 // reasons are the words for why a mail is cancelled.
-var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty"}
+var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrOvertaken: "overtaken", ledger.ErrEmpty: "empty"}
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }

@@ -103,8 +103,17 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 	return nil
 }
 
+// overtakenSQL reports whether the reader has a newer status of the same report.
+// Deliveries are not sent in order, and come to a mailbox that cannot compare
+// versions: what it got last has to be what holds.
+const overtakenSQL = `
+select exists (
+  select from notifications n join notifications newer on newer.report_id = n.report_id and newer.stream_id = n.stream_id
+    and newer.type = n.type and newer.report_version > n.report_version
+  where n.id = $1::uuid and n.type = 'report.status.updated')`
+
 // readItem returns the one notification that a delivery is about, unless its reader has
-// read it or has withdrawn the consent.
+// read it, has a newer one or has withdrawn the consent.
 func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
@@ -118,6 +127,13 @@ func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) 
 		return "", item, ledger.ErrRead
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
 		return "", item, ledger.ErrUnwanted
+	}
+	var overtaken bool
+	if err := q.QueryRow(ctx, overtakenSQL, d.MessageID).Scan(&overtaken); err != nil {
+		return "", item, fmt.Errorf("look for a newer notification: %w", err)
+	}
+	if overtaken {
+		return "", item, ledger.ErrOvertaken
 	}
 	return kind, item, nil
 }

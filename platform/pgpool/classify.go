@@ -36,7 +36,7 @@ const (
 // is its own. A list of the errors that are the server's would never be complete,
 // and each that it lacks would cost the messages of an outage.
 func Classify(err error) Class {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok && !errors.Is(err, context.Canceled) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok && !errors.Is(err, context.Canceled) || errors.Is(err, errEncoding) {
 		return Away // for whatever reason: nothing was asked yet
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -121,6 +121,9 @@ func Constraint(err error) string {
 func Describe(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return describePgError(e)
+	}
+	if errors.Is(err, errEncoding) {
+		return errEncoding.Error()
 	}
 	switch Classify(err) {
 	case Busy:

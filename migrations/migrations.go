@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"slices"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -173,4 +175,29 @@ func run(ctx context.Context, url string, db Database, step func(*migrate.Migrat
 		return fmt.Errorf("migrate %s database: %w", db, err)
 	}
 	return nil
+}
+
+var tableSQL = regexp.MustCompile(`(?m)^\s*(create|drop) table (?:if (?:not )?exists )?([a-z_]+)`)
+
+// Tables returns the names of the tables that db has after Up.
+func Tables(db Database) ([]string, error) {
+	ups, err := fs.Glob(files, string(db)+"/*.up.sql") // in their order
+	if err != nil {
+		return nil, fmt.Errorf("list %s migrations: %w", db, err)
+	}
+	var tables []string
+	for _, up := range ups {
+		sql, err := fs.ReadFile(files, up)
+		if err != nil {
+			return nil, fmt.Errorf("read migration: %w", err)
+		}
+		for _, m := range tableSQL.FindAllSubmatch(sql, -1) {
+			if name := string(m[2]); string(m[1]) == "create" {
+				tables = append(tables, name)
+			} else {
+				tables = slices.DeleteFunc(tables, func(t string) bool { return t == name })
+			}
+		}
+	}
+	return tables, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -181,6 +182,24 @@ func TestRefusedMigrationCanBeRepeated(t *testing.T) {
 	}
 	if err := migrations.Check(ctx, pool, migrations.Report); err != nil {
 		t.Errorf("Check: %v", err)
+	}
+}
+
+// The tables that are named are those that the migrations leave.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	for _, db := range []migrations.Database{migrations.Report, migrations.Notification} {
+		tables, err := migrations.Tables(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		err = pool(t, db).QueryRow(t.Context(), `
+			select array_agg(relname::text order by relname) from pg_class
+			where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> 'schema_migrations'`).Scan(&want)
+		if slices.Sort(tables); err != nil || !slices.Equal(tables, want) {
+			t.Errorf("%s: %v, want %v (error %v)", db, tables, want, err)
+		}
 	}
 }
 

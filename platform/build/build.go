@@ -1,5 +1,5 @@
 // Package build says which build of a program runs: its version, and the revision
-// of the sources. Images and releases are told both by the linker, since they are
+// of the sources. The linker gives images and releases both, since they are
 // built from an archive of the sources; go build finds them in the checkout.
 package build
 
@@ -27,7 +27,7 @@ func Read() Info {
 	return read(module, version, revision)
 }
 
-// read joins what the linker was told with what the compiler found.
+// read joins the linker's values with the compiler's.
 func read(module *debug.BuildInfo, version, revision string) Info {
 	found := module.Main.Version
 	if found == "(devel)" {

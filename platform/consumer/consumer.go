@@ -43,9 +43,12 @@ const heartbeat = 5 * time.Second
 
 // Dependencies are what a Consumer works with.
 type Dependencies struct {
-	Database  *pgxpool.Pool // of the effects
-	Forwarder Forwarder     // must be running
-	Parker    Parker        // of messages that must wait until a time
+	Database *pgxpool.Pool // of the effects
+	// Writable returns nil if effects can be written, such as pgpool.Writes.Probe.
+	// While it returns an error no failure costs an attempt. It may be nil.
+	Writable  func(ctx context.Context) error
+	Forwarder Forwarder // must be running
+	Parker    Parker    // of messages that must wait until a time
 	Topology  *topology.Topology
 	Rabbit    rabbit.Config // of the connection to consume on
 	Log       zerolog.Logger
@@ -71,7 +74,7 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	m := newMetrics(d.Metrics)
-	c := &Consumer{config: cfg, topology: d.Topology, store: &store{d.Database}, rabbit: d.Rabbit, metrics: m, log: d.Log}
+	c := &Consumer{config: cfg, topology: d.Topology, store: &store{d.Database, d.Writable}, rabbit: d.Rabbit, metrics: m, log: d.Log}
 	c.breaker = newDatabaseBreaker(m.databaseUp, d.Log)
 	c.rabbit.Metrics, c.rabbit.Heartbeat = d.Metrics, heartbeat
 	for _, g := range groups {

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avast/retry-go/v4"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -48,12 +50,23 @@ func (h *handler) withDatabase(work context.Context, fn func(ctx context.Context
 		if err != nil {
 			class := failure.Classify(err)
 			away = class == failure.Away || class == failure.Transient && !steady
+			if _, refused := errors.AsType[*pgconn.PgError](err); class == failure.Transient || refused {
+				away = h.cannotWrite(work) && class != failure.Permanent || away
+			}
 		}
 		h.breaker.record(probe, away)
 		if !away {
 			return err
 		}
 	}
+}
+
+// cannotWrite reports whether the database refuses every change: then a failure
+// says nothing about its message. It may repair that.
+func (h *handler) cannotWrite(work context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
+	defer cancel()
+	return h.store.writable(ctx) != nil
 }
 
 // A liveness pings the database beside a transaction that takes long, to find

@@ -40,6 +40,7 @@ type job struct {
 // is one.
 type journal interface {
 	ping(ctx context.Context) error
+	writable(ctx context.Context) error
 	start(ctx context.Context, queue, messageID string) (int, error)
 	finish(ctx context.Context, queue, messageID string) error
 }

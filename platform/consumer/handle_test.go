@@ -40,6 +40,8 @@ func (s *recorder) start(_ context.Context, _, id string) (int, error) {
 
 func (s *recorder) ping(context.Context) error { return nil }
 
+func (s *recorder) writable(context.Context) error { return nil }
+
 // A message that was delivered before is older, and the versions of a report give the
 // order of its changes.
 func TestHandleKeepsTheOrderOfChanges(t *testing.T) {

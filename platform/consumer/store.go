@@ -15,7 +15,10 @@ import (
 // A store is what a Consumer keeps in the database besides the effects: the
 // starts of messages that were in hand when a process died, and what operators
 // set for the worker pools.
-type store struct{ pool *pgxpool.Pool }
+type store struct {
+	pool   *pgxpool.Pool
+	writes func(context.Context) error // nil if nobody knows better than ping
+}
 
 // ping returns nil if the database answers.
 func (s *store) ping(ctx context.Context) error {
@@ -23,6 +26,14 @@ func (s *store) ping(ctx context.Context) error {
 		return fmt.Errorf("ping database: %w", err)
 	}
 	return nil
+}
+
+// writable returns nil if the database takes what effects write.
+func (s *store) writable(ctx context.Context) error {
+	if s.writes == nil {
+		return nil
+	}
+	return s.writes(ctx)
 }
 
 // start records that a message of queue, which a process had when it died, is

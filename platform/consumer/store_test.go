@@ -12,7 +12,7 @@ import (
 func TestChangePool(t *testing.T) {
 	t.Parallel()
 	const votes = "votes"
-	store := &store{pgtest.Notification(t)}
+	store := &store{pool: pgtest.Notification(t)}
 	initial := PoolSettings{Concurrency: 4, Prefetch: 10}
 	for _, step := range []struct {
 		name   string
@@ -50,7 +50,7 @@ func TestChangePool(t *testing.T) {
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	const votes = "votes"
-	store := &store{pgtest.Notification(t)}
+	store := &store{pool: pgtest.Notification(t)}
 	start := func(queue, id string, want int) {
 		t.Helper()
 		if got, err := store.start(t.Context(), queue, id); err != nil || got != want {

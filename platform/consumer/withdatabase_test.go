@@ -16,9 +16,12 @@ import (
 type pingJournal struct {
 	journal
 	answer func(context.Context) error
+	writes error // why nothing can be written
 }
 
 func (j pingJournal) ping(ctx context.Context) error { return j.answer(ctx) }
+
+func (j pingJournal) writable(context.Context) error { return j.writes }
 
 func answers(context.Context) error { return nil }
 
@@ -76,6 +79,17 @@ func TestWithDatabaseTellsAwayFromFailing(t *testing.T) {
 		{"shutting down", answers, fails(0, pgError("57P01")), true},
 		{"the schema is older than the program: table", answers, fails(0, pgError("42P01")), true},
 		{"the schema is older than the program: column", answers, fails(0, pgError("42703")), true},
+		{"a right is missing", answers, fails(0, pgError("42501")), true},
+		{"the server refuses writes to avoid a wraparound", answers, fails(0, pgError("54000")), true},
+		{"an object is not in the state for it", answers, fails(0, pgError("55000")), true},
+		{"an index is missing", answers, fails(0, pgError("42P10")), true},
+		{"statements are cancelled", answers, fails(0, pgError("57014")), true},
+		{"a sequence is at its end", answers, fails(0, pgError("2200H")), true},
+		{"a number exists", answers, fails(0, &pgconn.PgError{Code: "23505", ConstraintName: "deliveries_pkey"}), true},
+		{"a trigger refuses", answers, fails(0, pgError("P0001")), true},
+		{"a code of a later version", answers, fails(0, pgError("ZZ999")), true},
+		{"a value is too large", answers, fails(0, pgError("22003")), false},
+		{"a key does not exist", answers, fails(0, pgError("23503")), false},
 		{"panic", answers, func(context.Context) error { panic("canary") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,6 +114,30 @@ func TestWithDatabaseTellsAwayFromFailing(t *testing.T) {
 				}
 				if !h.breaker.isClosed() {
 					t.Error("the breaker is open at the end")
+				}
+			})
+		})
+	}
+}
+
+// A failure while nothing can be written is not the message's fault, unless it is
+// about the data.
+func TestNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	for code, away := range map[string]bool{"55P03": true, "40001": true, "23514": false} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := &handler{store: pingJournal{answer: answers, writes: errors.New("locked")}, breaker: testBreaker(), timeout: time.Second}
+				failures := 0
+				err := h.withDatabase(t.Context(), func(context.Context, bool) error {
+					if failures++; failures <= immediateTries {
+						return &pgconn.PgError{Code: code}
+					}
+					return nil
+				})
+				if away != (err == nil) {
+					t.Errorf("error %v, away %t, want %t", err, err == nil, away)
 				}
 			})
 		})

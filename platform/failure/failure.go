@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -25,8 +27,8 @@ const (
 	// Transient may succeed later.
 	Transient Class = "transient"
 	// Away means that the database, or something else without which an effect
-	// cannot be had, cannot be used at all. No message is the cause: it waits, and
-	// no attempt is spent on it.
+	// cannot be had, cannot be used at all, or refuses what no message has caused.
+	// The message waits, and no attempt is spent on it.
 	Away Class = "away"
 	// Panicked means that the program broke on the message. It is retried,
 	// because the next program may not.
@@ -59,9 +61,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // show: the message is a dead letter at once.
 func Refuse(text string) *Error { return &Error{Class: Permanent, Text: text} }
 
-// Classify returns the class of err, which is not nil. An unknown error is
-// Transient: a mistake there costs some attempts, while the other mistake
-// costs a message.
+// Classify returns the class of err, which is not nil. What it does not know
+// is Transient: a mistake there costs some attempts, while the other mistake
+// costs a message. What the database says is the message's only in the classes of
+// SQLSTATE that are about data.
 func Classify(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
@@ -69,6 +72,12 @@ func Classify(err error) Class {
 	switch pgpool.Classify(err) {
 	case pgpool.Away:
 		return Away
+	case pgpool.Busy:
+		// A cancelled statement, or the limit of its time, concerns all messages. A
+		// lock or a conflict may be about this one.
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "57014" {
+			return Away
+		}
 	case pgpool.Permanent:
 		return Permanent
 	}

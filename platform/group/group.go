@@ -38,6 +38,8 @@ type Dependencies struct {
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
 
+	// Writable is for consumer.Dependencies, or nil.
+	Writable func(ctx context.Context) error
 	// Await returns when messages may be taken, or an error if ctx ends first;
 	// nil does not wait. Scrub is for deadletter.Store.BeforeArchive, or nil.
 	Await func(ctx context.Context) error
@@ -84,7 +86,7 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	archiver.Metrics = d.Metrics
 	r.archiver = deadletter.NewArchiver(letters, archiver, broker)
 	r.Consumer, err = consumer.New(cfg, consumer.Dependencies{
-		Database: d.Database, Forwarder: r.forwarder, Parker: r.Releaser, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
+		Database: d.Database, Writable: d.Writable, Forwarder: r.forwarder, Parker: r.Releaser, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
 	}, groups...)
 	return r, err
 }

@@ -18,9 +18,10 @@ type Class string
 const (
 	// Unknown errors are not the database's.
 	Unknown Class = ""
-	// Away means that the database cannot be used at all: it was not reached,
-	// the connection got lost, it refuses the sign-in, it has no resources, or its
-	// schema is older than this program. Nothing helps but to wait.
+	// Away means that the server does not do its work, whatever it is asked: it was
+	// not reached, the connection got lost, it has no resources, it refuses a right,
+	// a table is missing, or a sequence is at its end. Nothing helps but to repair
+	// the server, or to wait.
 	Away Class = "away"
 	// Busy means that the database works and did not get this done: a lock, a
 	// conflict, or the deadline came first. The same may succeed next time.
@@ -30,14 +31,21 @@ const (
 )
 
 // Classify returns the class of err, after PostgreSQL's appendix A.
+//
+// Only what the data can have caused is Permanent; every other error of a server
+// is its own. A list of the errors that are the server's would never be complete,
+// and each that it lacks would cost the messages of an outage.
 func Classify(err error) Class {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok && !errors.Is(err, context.Canceled) || errors.Is(err, errEncoding) {
+		return Away // for whatever reason: nothing was asked yet
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return classifySQLState(e.Code)
+		return classifyPgError(e)
 	}
 	if errors.Is(err, context.Canceled) {
 		return Unknown // the caller that cancelled knows why
 	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || connectionLost(err) {
+	if connectionLost(err) {
 		return Away
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -50,27 +58,27 @@ func Classify(err error) Class {
 // standby.
 const readOnly = "25006"
 
-func classifySQLState(code string) Class {
-	switch code {
+func classifyPgError(e *pgconn.PgError) Class {
+	switch e.Code {
 	case "57014", "55P03", "25P03": // a statement was cancelled, a lock was not to be had, a transaction was idle
 		return Busy
-	case readOnly: // a failover is on its way
+	case "2200H", "22P05": // a sequence is at its end, the database's encoding lacks the character
 		return Away
-	case "42P01", "42703", "42883": // no such table, column, function: the migration is still to come
-		return Away
+	case "23505": // a duplicate
+		// Keys that the data brings are looked up first, or conflict without an error.
+		// A primary key that exists was numbered by a sequence which is behind its
+		// table, as after a restore of the tables alone.
+		if strings.HasSuffix(e.ConstraintName, "_pkey") {
+			return Away
+		}
 	}
-	if refusal(code) != "" {
-		return Away
-	}
-	switch code[:min(2, len(code))] {
-	case "08", "53", "57", "58": // connection, resources, operator intervention, system
-		return Away
+	switch e.Code[:min(2, len(e.Code))] {
 	case "40": // serialization failure, deadlock
 		return Busy
 	case "22", "23": // data, constraints
 		return Permanent
 	}
-	return Unknown
+	return Away
 }
 
 // refusal says in words why a server lets nobody in, or nothing for another
@@ -128,6 +136,9 @@ func Constraint(err error) string {
 func Describe(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return describePgError(e)
+	}
+	if errors.Is(err, errEncoding) {
+		return errEncoding.Error()
 	}
 	switch Classify(err) {
 	case Busy:

@@ -20,6 +20,10 @@ func sqlState(code string) error {
 		Code: code, Message: "canary", Detail: "canary", TableName: "reports", ConstraintName: "reports_category_fk"})
 }
 
+func duplicate(constraint string) error {
+	return fmt.Errorf("insert: %w", &pgconn.PgError{Code: "23505", Message: "canary", ConstraintName: constraint})
+}
+
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -48,10 +52,32 @@ func TestClassify(t *testing.T) {
 		{"wrong password", sqlState("28P01"), pgpool.Away, false},
 		{"not in pg_hba.conf", sqlState("28000"), pgpool.Away, false},
 		{"no such database", sqlState("3D000"), pgpool.Away, false},
-		{"syntax", sqlState("42601"), pgpool.Unknown, false},
+		{"syntax", sqlState("42601"), pgpool.Away, false},
+		{"no privilege", sqlState("42501"), pgpool.Away, false},
+		{"no such conflict target", sqlState("42P10"), pgpool.Away, false},
+		{"refuses writes to avoid a wraparound", sqlState("54000"), pgpool.Away, false},
+		{"not in the state for it", sqlState("55000"), pgpool.Away, false},
+		{"raised by a trigger", sqlState("P0001"), pgpool.Away, false},
+		{"internal error", sqlState("XX000"), pgpool.Away, false},
+		{"index is corrupt", sqlState("XX002"), pgpool.Away, false},
+		{"no such schema", sqlState("3F000"), pgpool.Away, false},
+		{"transaction is aborted", sqlState("25P02"), pgpool.Away, false},
+		{"no such prepared statement", sqlState("26000"), pgpool.Away, false},
+		{"disk is full", sqlState("53100"), pgpool.Away, false},
+		{"file cannot be read", sqlState("58030"), pgpool.Away, false},
+		{"feature is not supported", sqlState("0A000"), pgpool.Away, false},
+		{"code of a later version", sqlState("ZZ999"), pgpool.Away, false},
+		{"sequence is at its end", sqlState("2200H"), pgpool.Away, false},
+		{"encoding lacks a character", sqlState("22P05"), pgpool.Away, false},
+		{"number that exists", duplicate("deliveries_pkey"), pgpool.Away, false},
+		{"duplicate of the data", duplicate("votes_report_id_voter_id_key"), pgpool.Permanent, false},
+		{"null", sqlState("23502"), pgpool.Permanent, false},
+		{"check", sqlState("23514"), pgpool.Permanent, false},
+		{"number out of range", sqlState("22003"), pgpool.Permanent, false},
 		{"cancelled", context.Canceled, pgpool.Unknown, false},
 		{"ours", errors.New("no such thing"), pgpool.Unknown, false},
-		{"short code", sqlState("4"), pgpool.Unknown, false},
+		{"short code", sqlState("4"), pgpool.Away, false},
+		{"no code", sqlState(""), pgpool.Away, false},
 	} {
 		if got := pgpool.Classify(tt.err); got != tt.want {
 			t.Errorf("%s: class %q, want %q", tt.name, got, tt.want)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -33,6 +34,17 @@ var serverLimits = map[string]string{
 	"idle_in_transaction_session_timeout": "5s",
 }
 
+// pinned are settings that our statements rely on, whatever the server, the
+// database or the role has as its default. Under another isolation requests that
+// wait for one another fail, and in another encoding texts cannot be read.
+var pinned = map[string]string{
+	"client_encoding":               "UTF8",
+	"default_transaction_isolation": "read committed",
+}
+
+// errEncoding is the refusal of a database that cannot keep every text.
+var errEncoding = errors.New("the database's encoding must be UTF8: create it with `encoding 'UTF8' template template0`, and restore into that")
+
 // Open returns a pool of connections to the database at databaseURL, which
 // may override our settings. The server shows them as those of application.
 // Open does not connect: the database may come up after us. A server that was away
@@ -49,6 +61,7 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	settings := maps.Clone(serverLimits)
+	maps.Copy(settings, pinned)
 	settings["application_name"] = application
 	// Our queries are short. PostgreSQL compiles them when it takes them for long
 	// ones, which costs more than they do.
@@ -60,6 +73,12 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	onError := cfg.ConnConfig.OnPgError
 	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
 		return e.Code != readOnly && onError(conn, e)
+	}
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		if encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding != "UTF8" {
+			return fmt.Errorf("encoding %s: %w", encoding, errEncoding)
+		}
+		return nil
 	}
 	cfg.BeforeConnect = newConnects(cfg.MaxConns).before
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

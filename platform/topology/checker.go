@@ -199,7 +199,7 @@ func (c *Checker) compare(ctx context.Context) (missing, differing []Finding, er
 	c.copies = copies
 	c.mu.Unlock()
 	missing, differing = need.compare(have)
-	return missing, append(differing, need.comparePolicies(c.topology.policies, have.policies, c.management.vhost)...), nil
+	return missing, append(differing, need.comparePolicies(c.topology.policies, have.policies, have.effective, c.management.vhost)...), nil
 }
 
 // declare puts back missing parts, and stops waiting when ctx ends.

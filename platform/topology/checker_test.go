@@ -228,3 +228,27 @@ func TestCheckerJudgesPoliciesAtOnce(t *testing.T) {
 		t.Errorf("findings %s, want among them: %s", all, want)
 	}
 }
+
+// Policies of operators apply besides ours, and no list of policies shows them.
+func TestCheckerFindsOperatorPolicies(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.checker.Check(t.Context())
+	_, err := s.api.PutOperatorPolicy(s.checker.management.vhost, "short", rabbithole.OperatorPolicy{
+		Pattern: "status_updates", ApplyTo: "queues", Definition: rabbithole.PolicyDefinition{"message-ttl": 2000, "max-length": 10},
+	})
+	must(t, err)
+	eventually.NothingMissing(t, "the findings", func() string {
+		s.checker.Check(t.Context())
+		all := fmt.Sprint(s.checker.Findings())
+		for _, want := range []string{
+			`queue queue.status_updates has message-ttl = 2000 by policy "short"`, `queue queue.status_updates has max-length = 10`,
+			`queue queue.status_updates.dlq has message-ttl = 2000 by policy "short"`, "take message-ttl out of the operator policy short",
+		} {
+			if !strings.Contains(all, want) {
+				return want + " in " + all
+			}
+		}
+		return ""
+	})
+}

@@ -84,29 +84,61 @@ func (need needed) copiedRetries(have []rabbithole.BindingInfo) (findings []Find
 // comparePolicies finds queues whose policy does not have a setting of ours. It works
 // out by itself which policy applies: management shows that at the queue only
 // seconds after the policy was set or the broker started.
-func (need needed) comparePolicies(policies, have []rabbithole.Policy, vhost string) (findings []Finding) {
-	for _, want := range policies {
-		pattern := regexp.MustCompile(want.Pattern)
-		for _, q := range need.queues {
-			if !pattern.MatchString(q.name) {
-				continue
+//
+// Operators' policies apply besides, and override: of those management's word is
+// taken. Whatever makes a queue lose or turn away messages is found, also if ours
+// says nothing about it.
+func (need needed) comparePolicies(policies, have []rabbithole.Policy, effective map[string]effectivePolicy, vhost string) (findings []Finding) {
+	for _, q := range need.queues {
+		var want rabbithole.Policy // of ours; dead-letter queues have none
+		for _, p := range policies {
+			if regexp.MustCompile(p.Pattern).MatchString(q.name) {
+				want = p
 			}
-			got := applied(have, vhost, q.name)
-			for _, setting := range slices.Sorted(maps.Keys(want.Definition)) {
-				if !sameSetting(got.Definition[setting], want.Definition[setting]) {
-					findings = append(findings, Finding{
-						fmt.Sprintf("queue %s has %s = %v by policy %q, must be %v", q.name, setting, got.Definition[setting], got.Name, want.Definition[setting]),
-						fmt.Sprintf("let policy %s apply to the queue, or set %s in yours", want.Name, setting),
-					})
-				}
+		}
+		got := applied(have, vhost, q.name)
+		remedy := func(setting string) string {
+			return fmt.Sprintf("let policy %s apply to the queue, or set %s in yours", want.Name, setting)
+		}
+		unwanted := func(setting string) string {
+			return fmt.Sprintf("take %s out of policy %s, or the queue out of its pattern", setting, got.Name)
+		}
+		if e, ok := effective[q.name]; ok {
+			got.Name, got.Definition = e.operator, e.definition
+			unwanted = func(setting string) string {
+				return fmt.Sprintf("take %s out of the operator policy %s, or the queue out of its pattern", setting, e.operator)
+			}
+			remedy = unwanted
+		}
+		for _, setting := range losing {
+			if value, set := got.Definition[setting]; set && want.Definition[setting] == nil {
+				findings = append(findings, Finding{
+					fmt.Sprintf("queue %s has %s = %v by policy %q, by which messages are lost or moved", q.name, setting, value, got.Name),
+					unwanted(setting),
+				})
+			}
+		}
+		for _, setting := range slices.Sorted(maps.Keys(want.Definition)) {
+			if !sameSetting(got.Definition[setting], want.Definition[setting]) {
+				findings = append(findings, Finding{
+					fmt.Sprintf("queue %s has %s = %v by policy %q, must be %v", q.name, setting, got.Definition[setting], got.Name, want.Definition[setting]),
+					remedy(setting),
+				})
 			}
 		}
 	}
 	return findings
 }
 
-// sameSetting compares a value that the API returned with the one that it should
-// be: the API's numbers are floating point.
+// losing are the settings of policies by which queues drop, expire or move
+// messages, or are deleted.
+var losing = []string{
+	"message-ttl", "expires", "max-length", "max-length-bytes", "max-in-memory-length", "max-in-memory-bytes",
+	"dead-letter-exchange", "dead-letter-routing-key", "delivery-limit",
+}
+
+// sameSetting compares what the API told with what it should be: its numbers
+// come as floating point.
 func sameSetting(got, want any) bool {
 	if number, ok := got.(float64); ok {
 		return fmt.Sprint(int64(number)) == fmt.Sprint(want)

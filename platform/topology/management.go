@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,7 +72,8 @@ type snapshot struct {
 	queues    []rabbithole.QueueInfo
 	bindings  []rabbithole.BindingInfo
 	policies  []rabbithole.Policy
-	nodes     []rabbithole.NodeInfo // of the cluster; none where the user may not see them
+	effective map[string]effectivePolicy // by queue, where operators have one
+	nodes     []rabbithole.NodeInfo      // of the cluster; none where the user may not see them
 }
 
 // read returns what exists now.
@@ -93,10 +95,57 @@ func (m *management) read(ctx context.Context) (s snapshot, err error) {
 	if s.policies, err = client.ListPoliciesIn(m.vhost); err != nil {
 		return s, fmt.Errorf("list policies by the management API: %w", err)
 	}
-	// It takes the tag "monitoring", which no service needs: without it, only the
-	// queues say something about the cluster.
+	if s.effective, err = m.effective(ctx); err != nil {
+		return s, fmt.Errorf("list policies of queues by the management API: %w", err)
+	}
+	// It takes the tag "monitoring", which no service needs: without, what is known
+	// of the cluster is what its queues say.
 	s.nodes, _ = client.ListNodes()
 	return s, nil
+}
+
+// An effectivePolicy is what a queue obeys: the operators' policy that applies to
+// it, by name, and its settings merged with those of the other policy.
+type effectivePolicy struct {
+	operator   string
+	definition map[string]any
+}
+
+// effective returns the effective policies of the queues to which a policy of the
+// operators applies. Only administrators may list those policies themselves.
+func (m *management) effective(ctx context.Context) (map[string]effectivePolicy, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		m.endpoint+"/api/queues/"+url.PathEscape(m.vhost)+"?columns=name,operator_policy,effective_policy_definition", http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.SetBasicAuth(m.user, m.password)
+	res, err := anyNode{ctx, m.hosts}.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("answered %d", res.StatusCode)
+	}
+	var queues []struct {
+		Name       string          `json:"name"`
+		Operator   json.RawMessage `json:"operator_policy"`             // null or a name
+		Definition json.RawMessage `json:"effective_policy_definition"` // without settings it may be a list
+	}
+	if err := json.NewDecoder(res.Body).Decode(&queues); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	effective := make(map[string]effectivePolicy)
+	for _, q := range queues {
+		var p effectivePolicy
+		if json.Unmarshal(q.Operator, &p.operator) == nil && p.operator != "" && json.Unmarshal(q.Definition, &p.definition) == nil {
+			effective[q.Name] = p
+		}
+	}
+	return effective, nil
 }
 
 // setPolicy makes or replaces a policy.

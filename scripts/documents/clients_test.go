@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Whoever generates a Go client from a document, as docs/openapi/oapi-codegen.yaml
-// says, gets one that compiles. The client's own dependencies are not needed for
+// A Go client that is generated from a document, as docs/openapi/oapi-codegen.yaml
+// says, compiles. The client's own dependencies are not needed for
 // that: what they have is taken for granted.
 func TestGeneratedClientsCompile(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ var shown = map[string][]string{
 	"docs/webhooks.md":       {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }
 
-// What the manuals type with curl works as it is written, in their order: every
+// The curl lines of the manuals work as they are written, in their order: every
 // request is answered with success, and shows what the manual says. The addresses
 // are this stack's, and the variables that a reader sets have its values.
 func TestManualsCurl(t *testing.T) {

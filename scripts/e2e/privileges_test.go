@@ -398,7 +398,7 @@ func (d *privateDatabases) makeAs(user, password string) (said string) {
 		"PGUSER="+user, "PGPASSWORD="+password)
 }
 
-// The databases are made by a role that is no superuser, as managed servers have it,
+// The databases are made by a role without the rights of a superuser, as on managed servers,
 // and the rights of the services' roles are the same.
 func TestDatabasesWithoutASuperuser(t *testing.T) {
 	t.Parallel()

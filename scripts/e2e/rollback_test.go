@@ -51,7 +51,7 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 func refuseCommits(t *testing.T, db *pgxpool.Pool, table, column string) (lift func()) {
 	t.Helper()
 	execute(t, db, `create function refuse() returns trigger language plpgsql as
-		$$ begin raise exception 'refused by the test'; end $$`)
+		$$ begin raise exception 'refused by the test' using errcode = 'check_violation'; end $$`)
 	execute(t, db, fmt.Sprintf(`create constraint trigger refuse after insert or update of %s on %s
 		deferrable initially deferred for each row execute function refuse()`, column, table))
 	return func() { execute(t, db, "drop function refuse() cascade") }

@@ -70,8 +70,8 @@ native_servers() {
   if is_patroni; then
     postgres_stop "$native_dir/postgres" # the single server of before, if it runs
     patroni_start "$password"
-  elif patroni_stop && ! running "$native_dir/postgres.pid"; then
-    say "starting PostgreSQL on port $postgres_port"
+  elif patroni_stop; then
+    running "$native_dir/postgres.pid" || say "starting PostgreSQL on port $postgres_port"
     postgres_start "$native_dir/postgres" "$postgres_port" "$password"
   fi
   (
@@ -86,8 +86,8 @@ native_servers() {
   if is_cluster; then
     rabbitmq_stop "$native_dir/rabbitmq" # the single node of before, if it runs
     cluster_start "$native_dir/secrets/rabbitmq/password"
-  elif cluster_stop && ! running "$native_dir/rabbitmq.pid"; then
-    say "starting RabbitMQ on port $amqp_port"
+  elif cluster_stop; then
+    running "$native_dir/rabbitmq.pid" || say "starting RabbitMQ on port $amqp_port"
     rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
       "$native_dir/secrets/rabbitmq/password"
   fi

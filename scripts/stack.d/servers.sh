@@ -17,26 +17,29 @@ build() {
   (cd "$root" && CGO_ENABLED=0 go build -ldflags='-s -w' -gcflags=all=-dwarf=false -o "$state/bin/" "$@") 9>&-
 }
 
-# postgres_start starts the server of a folder: postgres_start DIR PORT PASSWORD_FILE [SETTING…]
+# postgres_start starts the server of a folder unless it runs, and waits until it
+# answers: postgres_start DIR PORT PASSWORD_FILE [SETTING…]
 postgres_start() {
   local dir=$1 flags=(-dir "$1" -port "$2" -password "$3") setting
   for setting in "${@:4}"; do
     flags+=(-set "$setting")
   done
-  start "$dir.pid" "$dir.log" "$state/bin/servers" run postgres "${flags[@]}"
+  running "$dir.pid" || start "$dir.pid" "$dir.log" "$state/bin/servers" run postgres "${flags[@]}"
   wait_for PostgreSQL "$dir.pid" "$dir.log" server_ready postgres "${flags[@]}"
 }
 
 # postgres_stop ends open sessions and shuts down cleanly.
 postgres_stop() { stop "$1.pid" INT; }
 
-# rabbitmq_start starts the node of a folder: rabbitmq_start DIR PORTS PASSWORD_FILE [FLAG…]
+# rabbitmq_start starts the node of a folder unless it runs, and waits until it
+# answers. One that an interrupted command has left may still be starting:
+# rabbitmq_start DIR PORTS PASSWORD_FILE [FLAG…]
 # PORTS are five, with commas: AMQP, management, metrics, distribution, epmd.
 rabbitmq_start() {
   local dir=$1 flags=(-dir "$1" -ports "$2" -password "$3" "${@:4}")
-  start "$dir.epmd.pid" "$dir.log" "$state/bin/servers" run epmd "${flags[@]}"
+  running "$dir.epmd.pid" || start "$dir.epmd.pid" "$dir.log" "$state/bin/servers" run epmd "${flags[@]}"
   wait_for "epmd on port ${2##*,}" "$dir.epmd.pid" "$dir.log" server_ready epmd "${flags[@]}"
-  start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"
+  running "$dir.pid" || start "$dir.pid" "$dir.log" "$state/bin/servers" run rabbitmq "${flags[@]}"
   wait_for RabbitMQ "$dir.pid" "$dir.log" server_ready rabbitmq "${flags[@]}"
 }
 

@@ -63,8 +63,13 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	client := webhook.NewClient(cfg.Webhook.Rules, cfg.Webhook.Proxy, nil)
 	sender := webhook.NewSender(db.Endpoints, cfg.Keys, client, metrics, log)
 	dispatcher := ledger.New(cfg.Webhook.Ledger(), sender, db.Ledger, metrics, log)
+	tables, err := migrations.Tables(migrations.Notification)
+	if err != nil {
+		return err
+	}
+	writes := pgpool.NewWrites(pool, tables, log)
 	groups, err := group.New(cfg.Consumer, group.Dependencies{
-		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+		Database: pool, Writable: writes.Probe, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Before: []topology.Group{notifier.Queues()},
 	}, webhook.Group(db.Endpoints, webhook.NewEffect(db.Endpoints, dispatcher.Wake)))
 	if err != nil {
@@ -73,6 +78,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	background := []func(context.Context) error{
 		groups.Run, dispatcher.Run,
 		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
+		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
 	}
 	if cfg.Mail.Enabled() {
 		if cfg.Mail.Server.TLS == email.NoTLS {
@@ -94,6 +100,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	health := service.NewHealth(log,
 		service.Check{Name: "database", Probe: pool.Ping},
+		service.Check{Name: "writes", Probe: writes.Probe},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Notification) }},
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})
 	health.Describe(service.Details{

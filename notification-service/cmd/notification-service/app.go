@@ -52,6 +52,7 @@ type app struct {
 	bus      *broadcast.Bus
 	groups   *group.Runner
 	restored *restore.Watch
+	writes   *pgpool.Writes
 	eraser   *erasure.Eraser
 	schedule *schedule.Scheduler
 	history  *history.Recorder
@@ -89,7 +90,11 @@ func (a *app) addStorage(cfg config.Config, pool *pgxpool.Pool) (*postgres.DB, e
 	}
 	db := postgres.New(pool, options)
 	a.restored = restore.New(pool, db.Streams.StartOver, a.log)
-	var err error
+	tables, err := migrations.Tables(migrations.Notification)
+	if err != nil {
+		return nil, err
+	}
+	a.writes = pgpool.NewWrites(pool, tables, a.log)
 	a.schedule, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: admin.AuditSchedule, Log: a.log, Metrics: a.metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), a.metrics))
 	if err != nil {
@@ -108,7 +113,7 @@ func (a *app) addChannels(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB
 	var err error
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: a.log, Metrics: a.metrics,
-		Await: a.awaitDatabase, Scrub: db.Erased.Scrub,
+		Writable: a.writes.Probe, Await: a.awaitDatabase, Scrub: db.Erased.Scrub,
 	}, notifier.New(db.Effects, a.bus, cfg.Keys).Group(), webhook.Group(db.Endpoints, nil)) // which delivery-worker reads
 	if err != nil {
 		return err
@@ -125,7 +130,8 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	}
 	verifier.RefuseErased(a.eraser.Erased)
 	a.health = service.NewHealth(a.log, append(verifier.Checks(),
-		service.Check{Name: "database", Probe: pool.Ping, Optional: true}, // streams stay, and clients wait for it
+		service.Check{Name: "database", Probe: pool.Ping},
+		service.Check{Name: "writes", Probe: a.writes.Probe},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
 	edge := api.Config{
@@ -218,7 +224,8 @@ func (a *app) awaitDatabase(ctx context.Context) error {
 	if err := a.restored.Await(ctx); err != nil {
 		return err
 	}
-	a.hub.Compare() // a stream that was opened before may be of before a restore
+	_ = a.writes.Probe(ctx) // advances sequences that a restore left behind; the health check repeats it
+	a.hub.Compare()         // a stream that was opened before may be of before a restore
 	return nil
 }
 
@@ -231,7 +238,7 @@ func (a *app) probeConsumer(ctx context.Context) error {
 }
 
 // checkSchema returns an error if the database is there and has an older schema.
-// While it is away the check "database" says so, and streams go on.
+// While it is away the check "database" says so.
 func checkSchema(ctx context.Context, pool *pgxpool.Pool) error {
 	err := migrations.Check(ctx, pool, migrations.Notification)
 	if pgpool.Classify(err) != pgpool.Unknown {

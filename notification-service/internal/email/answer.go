@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	// uncertainPause is how long a server has to notice that it has a mail before
 	// it gets the same one again: most drop it then by its Message-ID.
 	uncertainPause = 10 * time.Minute
+	// uncertainCodePause is the same for a code, which is of no use after ten
+	// minutes: its reader asked for it, and waits.
+	uncertainCodePause = time.Minute
 )
 
 // Classes of answers, for metrics and the operators' log.
@@ -30,7 +34,8 @@ const (
 	classFull      = "full"       // mailbox full, or message too large for the space left
 	classPolicy    = "policy"     // the city's mails are not trusted, or its mail server's are not
 	classAddress   = "address"    // there is no such mailbox
-	classRefused   = "refused"    // permanently, for any other reason
+	classUnclear   = "unclear"    // whose fault it is, the answer does not prove
+	classRefused   = "refused"    // for what is in the mail, for good
 	classStopped   = "stopped"    // this process ends
 )
 
@@ -40,13 +45,20 @@ const (
 //	accepted                            delivered
 //	not connected                       unsent: no mail is at fault
 //	broken off before the final dot     failed: sent again by the schedule
-//	broken off after it                 postponed for ten minutes, once
+//	broken off after it                 postponed for ten minutes (a code: one), once
 //	421, 450, 451, 452, 454 with 4.7.x  throttled: the lane slows down, no attempt
 //	other 4xx                           failed: sent again by the schedule
 //	5.2.2, 5.3.4, 552                   postponed by the schedule: the mailbox is full
-//	5.7.x, 5xx to MAIL FROM             postponed, once: operators have to act
-//	5.1.x, 5.2.1, 550, 551, 553 to RCPT refused, and the address accepts no more mail
-//	other 5xx                           refused
+//	5.1.1, 5.1.6, 5.1.10, 5.2.1         refused, and the address takes nothing any more
+//	5.6.x                               refused: it is about what is in the mail
+//	5.1.7, 5.1.8, 5.7.x and the like,
+//	5xx to MAIL FROM                    failed, class policy: operators have to act
+//	other 5xx                           failed, class unclear
+//
+// Only a code that names the mailbox proves that the address is not valid. A city
+// whose relay lost its login, whose DNS entry expired or whose server is on a list
+// gets 550 to every recipient: such mails are late, and no address is lost. The
+// circuit of the lane opens after a few.
 //
 // The code (RFC 5321 section 4.2.1, RFC 3463) and the command that it answers decide
 // whether a failure lasts. The text, which may quote the address, goes nowhere.
@@ -74,32 +86,58 @@ func answerOf(ctx context.Context, err error, d *ledger.Delivery) (a ledger.Answ
 		return a
 	}
 	undefined := enhanced == "" || enhanced == "5.0.0" // the code is all that there is
-	switch recipient := failed.Reason == gomail.ErrSMTPRcptTo; {
+	switch {
 	case code < 500 && strings.HasPrefix(enhanced, "4.7."):
 		return class(ledger.Throttled, classThrottled), false
 	case code < 500:
 		return class(ledger.Failed, classDeferred), false
 	case enhanced == "5.2.2", enhanced == "5.3.4", undefined && code == 552:
 		return class(ledger.Postponed, classFull), false
-	case strings.HasPrefix(enhanced, "5.7."), failed.Reason == gomail.ErrSMTPMailFrom:
-		if d.Retries > 0 {
-			return class(ledger.Refused, classPolicy), false
-		}
-		return class(ledger.Postponed, classPolicy), false
-	case strings.HasPrefix(enhanced, "5.1."), enhanced == "5.2.1",
-		undefined && recipient && (code == 550 || code == 551 || code == 553):
+	case failed.Reason == gomail.ErrSMTPMailFrom:
+		return class(ledger.Failed, classPolicy), false
+	case proves(enhanced):
 		return class(ledger.Refused, classAddress), true
+	case strings.HasPrefix(enhanced, "5.6."):
+		return class(ledger.Refused, classRefused), false
+	case OfSender(enhanced):
+		return class(ledger.Failed, classPolicy), false
 	}
-	return class(ledger.Refused, classRefused), false
+	return class(ledger.Failed, classUnclear), false
 }
 
-// broken returns the answer to a connection that broke, or to a reply that did not
-// arrive in time. Without the final dot no server keeps a mail (RFC 5321
+// proves reports whether an enhanced status code says that the mailbox does not
+// exist, has moved or is disabled, or that its domain takes no mail (RFC 3463
+// sections 3.2 and 3.3, RFC 7505). Others in those sections are about the sender,
+// or may be: 5.1.0 and 5.1.2 are also what a relay says whose DNS fails.
+func proves(enhanced string) bool {
+	switch enhanced {
+	case "5.1.1", "5.1.6", "5.1.10", "5.2.1":
+		return true
+	}
+	return false
+}
+
+// SenderCodes matches enhanced status codes that say nothing about the recipient:
+// the sender's address, host, rights, reputation or quota, the protocol, the text,
+// or the configuration of a server is at fault. PostgreSQL reads it, too.
+const SenderCodes = `^[245]\.(1\.[789]|3\.[2345]|4\.[56]|5\.\d+|6\.\d+|7\.\d+)$`
+
+var senderCodes = regexp.MustCompile(SenderCodes)
+
+// OfSender reports whether an enhanced status code says nothing about the
+// recipient.
+func OfSender(enhanced string) bool { return senderCodes.MatchString(enhanced) }
+
+// broken returns what follows from a connection that broke, or an answer that
+// did not arrive in time. Without the final dot no server keeps a mail (RFC 5321
 // section 4.1.1.4); after it, none can tell whether it does (RFC 1047).
 func broken(ctx context.Context, a ledger.Answer, reason gomail.SendErrReason, d *ledger.Delivery) ledger.Answer {
 	switch {
 	case reason == gomail.ErrSMTPDataClose:
 		a.Class, a.After = ledger.ClassUncertain, uncertainPause
+		if d.Kind == Code {
+			a.After = uncertainCodePause
+		}
 		if a.Verdict = ledger.Postponed; d.Uncertain {
 			a.Verdict = ledger.Refused
 		}

@@ -98,7 +98,7 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 				b.Code = told[1]
 			}
 		}
-		b.Hard = strings.HasPrefix(b.Code, "5.1.") || b.Code == "5.2.1"
+		b.Hard = proves(b.Code)
 		return b, nil
 	}
 }

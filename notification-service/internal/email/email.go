@@ -80,9 +80,16 @@ const (
 	CodePause  = time.Minute
 	CodePeriod = 24 * time.Hour
 	MaxCodes   = 5
-	// Soft bounces, so many in such a time, count as one that is hard.
+	// Soft bounces, on so many days in such a time, count as one that is hard.
 	MaxSoftBounces   = 3
 	SoftBouncePeriod = 14 * 24 * time.Hour
+	// So many people whose addresses are refused within such a time, and no fewer
+	// than those who got their mails, are the sender's fault: a relay or a mail host
+	// that has lost its list of mailboxes. Nothing changes for them, and mails rest
+	// for a while.
+	BurstSize   = 5
+	BurstPeriod = time.Hour
+	BurstPause  = 10 * time.Minute
 	// UnverifiedFor is how long an address is kept that nobody has proven.
 	UnverifiedFor = 7 * 24 * time.Hour
 	// NoticeAfter is how long after the hour in which reports fell overdue the

@@ -136,10 +136,31 @@ func TestAnswers(t *testing.T) {
 		{"throttled after the text", "END", 454, smtp.EnhancedCode{4, 7, 0}, "throttled", "waiting", 0, "active"},
 		{"mailbox is full", "RCPT", 552, smtp.EnhancedCode{5, 2, 2}, "full", "waiting", 1, "active"},
 		{"no such user", "RCPT", 550, smtp.EnhancedCode{5, 1, 1}, "address", "dead", 0, "bounced"},
-		{"no such user, without a status", "RCPT", 550, smtp.NoEnhancedCode, "address", "dead", 0, "bounced"},
+		{"no such user, after the text", "END", 550, smtp.EnhancedCode{5, 1, 1}, "address", "dead", 0, "bounced"},
+		{"mailbox has moved", "RCPT", 551, smtp.EnhancedCode{5, 1, 6}, "address", "dead", 0, "bounced"},
+		{"the domain takes no mail", "RCPT", 556, smtp.EnhancedCode{5, 1, 10}, "address", "dead", 0, "bounced"},
 		{"mailbox is disabled", "RCPT", 550, smtp.EnhancedCode{5, 2, 1}, "address", "dead", 0, "bounced"},
+		{"no such user, to the sender", "MAIL", 550, smtp.EnhancedCode{5, 1, 1}, "policy", "waiting", 1, "active"},
+		{"refused without a status", "RCPT", 550, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
+		{"refused without a status, after the text", "END", 554, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
+		{"not local", "RCPT", 551, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
+		{"name not allowed", "RCPT", 553, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
+		{"undefined", "RCPT", 550, smtp.EnhancedCode{5, 0, 0}, "unclear", "waiting", 1, "active"},
+		{"address, undefined", "RCPT", 550, smtp.EnhancedCode{5, 1, 0}, "unclear", "waiting", 1, "active"},
+		{"no such domain", "RCPT", 550, smtp.EnhancedCode{5, 1, 2}, "unclear", "waiting", 1, "active"},
+		{"mailbox, undefined", "RCPT", 550, smtp.EnhancedCode{5, 2, 0}, "unclear", "waiting", 1, "active"},
+		{"access denied", "RCPT", 550, smtp.EnhancedCode{5, 4, 1}, "unclear", "waiting", 1, "active"},
+		{"sender's address", "RCPT", 550, smtp.EnhancedCode{5, 1, 7}, "policy", "waiting", 1, "active"},
+		{"sender's domain", "RCPT", 550, smtp.EnhancedCode{5, 1, 8}, "policy", "waiting", 1, "active"},
+		{"bad outbound sender", "END", 550, smtp.EnhancedCode{5, 1, 8}, "policy", "waiting", 1, "active"},
+		{"daily limit of the sender", "RCPT", 550, smtp.EnhancedCode{5, 4, 5}, "policy", "waiting", 1, "active"},
+		{"system is not configured", "RCPT", 550, smtp.EnhancedCode{5, 3, 5}, "policy", "waiting", 1, "active"},
+		{"sender is not signed in", "RCPT", 530, smtp.EnhancedCode{5, 7, 0}, "policy", "waiting", 1, "active"},
+		{"relaying denied", "RCPT", 554, smtp.EnhancedCode{5, 7, 1}, "policy", "waiting", 1, "active"},
+		{"protocol", "RCPT", 503, smtp.EnhancedCode{5, 5, 1}, "policy", "waiting", 1, "active"},
 		{"policy", "END", 550, smtp.EnhancedCode{5, 7, 1}, "policy", "waiting", 1, "active"},
 		{"sender is refused", "MAIL", 550, smtp.EnhancedCode{5, 1, 8}, "policy", "waiting", 1, "active"},
+		{"sending is paused", "MAIL", 554, smtp.NoEnhancedCode, "policy", "waiting", 1, "active"},
 		{"text is refused", "END", 554, smtp.EnhancedCode{5, 6, 0}, "refused", "dead", 0, "active"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -304,6 +325,25 @@ func TestWhatIsNotSent(t *testing.T) {
 			}
 		})
 	}
+	t.Run("overtaken", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.contact("ann", "ann@example.org", event.StatusUpdatedKey)
+		report := uuid.New()
+		moved := func(version int64, status event.Status) {
+			s := subject(report, "ann", "Pothole", true)
+			s.ReportVersion = version
+			w.apply(postgres.Message{ID: uuid.NewString(), Value: notification.Of(&event.StatusUpdate{Subject: s, NewStatus: status}, "ann")})
+		}
+		moved(4, event.Resolved)
+		moved(3, event.InProgress) // came later, and is older
+		moved(2, event.Pending)
+		w.status("ann", "Another", true)
+		w.due()
+		w.start()
+		w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'overtaken' and attempts = 0`, 2)
+		w.server.waitFor(2)
+	})
 	t.Run("quiet hours", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -473,7 +513,69 @@ func TestDigests(t *testing.T) {
 	w.waitFor(`select count(*) from deliveries where kind = 'digest' and state = 'cancelled' and last_class = 'read'`, 1)
 }
 
-// A bounce that is hard, three that are soft, and a complaint end what is sent.
+// Servers that refuse one address after the other have lost their list, or take
+// the city for a spammer: nobody loses their address, all mails wait, and nothing
+// is sent for a while.
+func TestBurstOfRefusedAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const people = 9
+	for i := range people {
+		name := fmt.Sprintf("p%d", i)
+		w.contact(name, name+"@example.org", event.StatusUpdatedKey)
+	}
+	w.server.script(func(at, _ string, _ int) action {
+		if at == "RCPT" {
+			return action{err: &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}}
+		}
+		return action{}
+	})
+	w.start()
+	for i := range people {
+		w.status(fmt.Sprintf("p%d", i), "Pothole", true)
+	}
+	w.due()
+	w.logSays("circuit opened: no address is given up")
+	w.waitFor(`select count(*) from contacts where state = 'active'`, people)
+	w.waitFor(`select count(*) from deliveries where state = 'waiting'`, people)
+	// A status report of the same kind, which comes later, changes nothing either.
+	id := w.number(`select min(id) from deliveries`)
+	if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "5.2.1", Hard: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.waitFor(`select count(*) from contacts where state = 'active'`, people)
+}
+
+// Some addresses that are refused among many that are not are given up.
+func TestRefusedAddressesAmongGoodOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const good, bad = 8, 6
+	for i := range good + bad {
+		name := fmt.Sprintf("p%d", i)
+		w.contact(name, name+"@example.org", event.StatusUpdatedKey)
+	}
+	w.start()
+	for i := range good {
+		w.status(fmt.Sprintf("p%d", i), "Pothole", true)
+	}
+	w.due()
+	w.waitFor(`select count(*) from deliveries where state = 'done'`, good)
+	w.server.script(func(at, _ string, _ int) action {
+		if at == "RCPT" {
+			return action{err: &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}}
+		}
+		return action{}
+	})
+	for i := range bad {
+		w.status(fmt.Sprintf("p%d", good+i), "Pothole", true)
+	}
+	w.due()
+	w.waitFor(`select count(*) from contacts where state = 'bounced'`, bad)
+}
+
+// A bounce that is hard, soft ones on three days, and a complaint end what is
+// sent. Those that are the sender's fault never do.
 func TestBounces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -485,11 +587,14 @@ func TestBounces(t *testing.T) {
 		w.waitFor(`select count(*) from deliveries where state = 'done'`, i+1)
 		id := w.number(`select max(id) from deliveries`)
 		for range 2 { // it comes twice, and counts once
-			if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: "4.2.2"}); err != nil {
-				t.Fatal(err)
+			for _, code := range []string{"4.2.2", "5.1.8", "5.1.7", "5.7.1"} {
+				if err := w.store.Mails.MailBounced(t.Context(), email.Bounce{Delivery: id, Code: code}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		w.waitFor(`select count(*) from contacts where state = '`+want+`'`, 1)
+		w.exec(`update mail_bounces set at = at - interval '1 day'`)
 	}
 	w.status("ann", "Pothole", true)
 	if got := w.number(`select count(*) from deliveries`); got != 3 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,15 +27,18 @@ const localPause = time.Minute
 // A DraftStore is the part of the database that a Sender needs.
 type DraftStore interface {
 	// Draft returns what a delivery is about now. The error is ErrNoContact,
-	// or one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	// or one of ledger.ErrUnwanted, ErrRead, ErrOvertaken and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// UnsubscribeToken keeps a sealed token and its hash for the contact and
 	// kind, unless there is one, and returns the one that is kept.
 	UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error)
 	// CancelDelivery cancels a delivery that waits, for the reason.
 	CancelDelivery(ctx context.Context, channel string, delivery int64, reason string) error
-	// MailBounced notes that the address accepts no more mail, as the code says.
-	MailBounced(ctx context.Context, b Bounce) error
+	// MailRefused notes what a server said of the address. In a burst of such
+	// answers it changes nothing, and takes back what the ones before have changed.
+	MailRefused(ctx context.Context, b Bounce) (burst bool, err error)
+	// TakeBackBurst takes back what followed from a burst, for what was under way.
+	TakeBackBurst(ctx context.Context) error
 }
 
 // A Sender sends the deliveries of the ledger that are mails. It is a
@@ -46,6 +50,7 @@ type Sender struct {
 	relay  *Relay
 	log    zerolog.Logger
 
+	resting            atomic.Int64 // until when nothing is claimed, in Unix nanoseconds
 	cancelled, refused *crowd.Counter
 	policy             crowd.Gate // of the log
 }
@@ -58,12 +63,12 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason; counted once those of 20 people or more are.",
 	}, []string{"reason"})
 	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_refused_total", Help: "Mails that the mail server refused permanently, counted once those of 20 people or more are. Those of class policy are for operators to look at.",
+		Name: "mails_refused_total", Help: "Mails that the mail server refused, counted once those of 20 people or more are. Those of the classes policy and unclear are retried, and are for operators to look at.",
 	}, []string{"class"})
 	for _, reason := range reasons {
 		cancelled.WithLabelValues(reason)
 	}
-	for _, class := range []string{classAddress, classPolicy, classRefused, ledger.ClassUncertain} {
+	for _, class := range []string{classAddress, classPolicy, classUnclear, classRefused, ledger.ClassUncertain} {
 		refused.WithLabelValues(class) // 0 is a value to compare with
 	}
 	s.cancelled, s.refused = crowd.NewCounter(cancelled), crowd.NewCounter(refused)
@@ -71,7 +76,7 @@ func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prom
 }
 
 // reasons are the words for why a mail is cancelled.
-var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty"}
+var reasons = map[error]string{ErrNoContact: "no_contact", ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrOvertaken: "overtaken", ledger.ErrEmpty: "empty"}
 
 // Name returns Channel.
 func (s *Sender) Name() string { return Channel }
@@ -83,6 +88,15 @@ func (*Sender) Personal() bool { return true }
 // so that nothing is claimed: an outage of ours costs no mail an attempt, and
 // the database nothing.
 func (s *Sender) Lanes(ctx context.Context, names []string) (map[string]ledger.Lane, error) {
+	if until := s.resting.Load(); until > 0 {
+		if err := s.store.TakeBackBurst(ctx); err != nil {
+			return nil, err
+		}
+		if time.Now().UnixNano() < until {
+			return nil, errors.New("mails rest because many addresses were refused at once")
+		}
+		s.resting.CompareAndSwap(until, 0)
+	}
 	if err := s.relay.Ready(ctx); err != nil {
 		return nil, errors.New(describe(err))
 	}
@@ -122,11 +136,18 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	}
 	err = s.relay.Deliver(ctx, msg)
 	answer, hard := answerOf(ctx, err, d)
+	if hard || answer.Class == classUnclear {
+		// A contact with a hard bounce may not stay active: it would be written to again.
+		answer = s.note(ctx, d, answer, hard)
+	}
 	switch {
 	case answer.Class == classRelay:
 		s.log.Warn().Str("error", describe(err)).Msg("the mail server does not take mails, will retry")
-	case answer.Class == classPolicy:
+	case answer.Class == classPolicy, answer.Class == classUnclear:
 		s.logPolicy(d, answer)
+		if d.Retries == 0 {
+			s.refused.Add(d.Target, answer.Class)
+		}
 	}
 	if answer.Verdict == ledger.Refused {
 		s.refused.Add(d.Target, answer.Class)
@@ -135,11 +156,20 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 				Msg("a notice to the city's own people is refused, check MAIL_OFFICIALS and MAIL_OPERATORS")
 		}
 	}
-	if hard {
-		// The contact may not stay active: it would be written to again.
-		bounce := Bounce{Delivery: d.ID, Code: codeOf(answer), Hard: true}
-		if err := s.store.MailBounced(ctx, bounce); err != nil {
-			return s.unsent(ctx, "database", "noting a bounce failed, will retry", err)
+	return answer
+}
+
+// note notes what the server said of the address, and returns the answer that
+// follows from it.
+func (s *Sender) note(ctx context.Context, d *ledger.Delivery, answer ledger.Answer, hard bool) ledger.Answer {
+	burst, err := s.store.MailRefused(ctx, Bounce{Delivery: d.ID, Code: codeOf(answer), Hard: hard})
+	switch {
+	case err != nil:
+		return s.unsent(ctx, "database", "noting a bounce failed, will retry", err)
+	case burst:
+		answer.Verdict, answer.After = ledger.Failed, BurstPause
+		if now := time.Now(); s.resting.Swap(now.Add(BurstPause).UnixNano()) < now.UnixNano() {
+			s.log.Error().Msg("the mail server refuses many addresses at once, circuit opened: no address is given up, and mails rest for ten minutes; check the mail server")
 		}
 	}
 	return answer
@@ -155,7 +185,7 @@ func (s *Sender) logPolicy(d *ledger.Delivery, answer ledger.Answer) {
 	}
 	if n > 0 {
 		s.log.Error().Str("answer", answer.Error).Int("mails", n).
-			Msg("mails are refused by policy, check SPF, DKIM, DMARC and the reputation of the mail server")
+			Msg("mails are refused by policy, will retry: check the mail server's login, SPF, DKIM, DMARC, lists of blocked addresses and quotas")
 	}
 }
 

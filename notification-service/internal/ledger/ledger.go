@@ -194,6 +194,7 @@ type Store interface {
 	// Record writes outcomes and lanes down, in one transaction. It changes no
 	// delivery that was cancelled, and no lane that is another's.
 	Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []Outcome, lanes []LaneState) error
-	// Withdraw holds or cancels the deliveries that wait in the lanes.
-	Withdraw(ctx context.Context, channel string, hold Hold, lanes []string) error
+	// Withdraw holds or cancels some of what waits in the lanes, and reports
+	// whether more may wait there.
+	Withdraw(ctx context.Context, channel string, hold Hold, lanes []string) (more bool, err error)
 }

@@ -45,6 +45,7 @@ type pass struct {
 	lanes      map[string]Lane // of the channel, for lease and claim
 	claimedAt  time.Time
 	deliveries map[string][]Delivery // by lane; one in which nothing is due is there, too
+	unwanted   bool                  // more waits where nothing may be sent
 	err        error
 }
 
@@ -189,9 +190,11 @@ func (d *Dispatcher) claim(ctx context.Context, p *pass, names []string) (err er
 		}
 	}
 	for hold, names := range withdrawn {
-		if err := d.store.Withdraw(ctx, channel, hold, names); err != nil {
+		more, err := d.store.Withdraw(ctx, channel, hold, names)
+		if err != nil {
 			return fmt.Errorf("withdraw deliveries: %w", err)
 		}
+		p.unwanted = p.unwanted || more
 	}
 	if len(claims) == 0 {
 		return nil
@@ -260,7 +263,7 @@ func (d *Dispatcher) passed(p pass, now time.Time) {
 		}
 		if l.is = is; is.Hold != Open {
 			l.drop()
-			l.more = p.err != nil
+			l.more = p.err != nil || p.unwanted
 			continue
 		}
 		rows := p.deliveries[name]

@@ -11,7 +11,10 @@ var (
 	ErrUnwanted = errors.New("the reader no longer wants it")
 	// ErrRead: the reader has read it on the page.
 	ErrRead = errors.New("the reader has read it")
-	// ErrEmpty: the subject of the delivery is gone.
+	// ErrOvertaken: the reader has a newer notification of the same report, which
+	// says what holds now.
+	ErrOvertaken = errors.New("there is a newer status of the report")
+	// ErrEmpty: what it was about is gone.
 	ErrEmpty = errors.New("there is nothing left to tell")
 )
 

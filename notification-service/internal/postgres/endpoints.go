@@ -205,8 +205,8 @@ func (s *Endpoints) change(ctx context.Context, id uuid.UUID, version int64, cha
 	return changed, err
 }
 
-// Delete removes an endpoint that is at version, or at any if that is 0, and cancels
-// the deliveries that wait for it.
+// Delete removes an endpoint that is at version, or at any if that is 0. What
+// waits for it, or is held, is cancelled in portions: see Settle.
 func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, version int64) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		e, err := readWebhook(ctx, tx, `where id = $1 for update`, id)
@@ -219,30 +219,11 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 		if _, err := tx.Exec(ctx, `delete from webhook_endpoints where id = $1`, id); err != nil {
 			return fmt.Errorf("delete webhook: %w", err)
 		}
-		for _, state := range []string{"waiting", "held"} {
-			if _, err := moveDeliveries(ctx, tx, id, state, "cancelled"); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, cancelOrphansSQL, freshPlan, portion); err != nil {
+			return fmt.Errorf("cancel deliveries of webhook: %w", err)
 		}
 		return auditWebhook(ctx, tx, actor, "webhook_delete", id, registrationDetail(e.Registration()))
 	})
-}
-
-// moveDeliveries brings all deliveries to an endpoint that are in one state to
-// another. Deliveries that wait again are due at once, and have a lifetime from now.
-func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from, to string) (int64, error) {
-	tag, err := tx.Exec(ctx, `
-		update deliveries set state = $3,
-		  due_at = case when $3 = 'waiting' then now() else due_at end,
-		  not_after = case when $3 = 'waiting' then now() + $4 else not_after end,
-		  retries = case when $3 = 'waiting' then 0 else retries end,
-		  done_at = case when $3 = 'cancelled' then now() end
-		where channel = 'webhook' and target = $1 and state = $2`,
-		endpoint.String(), from, to, webhook.Lifetime)
-	if err != nil {
-		return 0, fmt.Errorf("move deliveries from %s to %s: %w", from, to, err)
-	}
-	return tag.RowsAffected(), nil
 }
 
 // Rotate gives an endpoint the sealed secret; the one before signs
@@ -262,18 +243,16 @@ func (s *Endpoints) Rotate(ctx context.Context, actor string, id uuid.UUID, seal
 }
 
 // Enable lets a disabled endpoint have its events again. Held deliveries are sent, or
-// cancelled.
+// cancelled, in portions: see Settle. New ones are sent after those that are held.
 func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error) {
 	return s.change(ctx, id, 0, func(tx pgx.Tx, e *webhook.Endpoint) error {
 		if e.State == webhook.Enabled {
 			return webhook.ErrEnabled
 		}
-		to := "cancelled"
-		if sendHeld {
-			to = "waiting"
-		}
 		_, err := tx.Exec(ctx, `
-			update webhook_endpoints set state = 'enabled', state_since = now(), state_reason = '', held_dropped = 0 where id = $1`, id)
+			update webhook_endpoints set state = 'enabled', state_since = now(), state_reason = '', held_dropped = 0,
+			  releasing = $2, held_cancelled_at = case when $2 then held_cancelled_at else now() end
+			where id = $1`, id, sendHeld)
 		if err != nil {
 			return fmt.Errorf("enable webhook: %w", err)
 		}
@@ -283,11 +262,14 @@ func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, send
 		if err != nil {
 			return fmt.Errorf("close circuit of webhook: %w", err)
 		}
-		held, err := moveDeliveries(ctx, tx, id, "held", to)
-		if err != nil {
+		if _, err := settle(ctx, tx, id, webhook.Enabled); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_enable", id, map[string]any{to: held})
+		held := "cancel"
+		if sendHeld {
+			held = "send"
+		}
+		return auditWebhook(ctx, tx, actor, "webhook_enable", id, map[string]any{"held": held})
 	})
 }
 
@@ -297,18 +279,27 @@ func (s *Endpoints) Disable(ctx context.Context, actor string, id uuid.UUID) (we
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}
-		_, err := tx.Exec(ctx, `
-			update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2 where id = $1`,
-			id, webhook.ByOperator)
-		if err != nil {
-			return fmt.Errorf("disable webhook: %w", err)
-		}
-		held, err := moveDeliveries(ctx, tx, id, "waiting", "held")
-		if err != nil {
+		if _, err := disable(ctx, tx, id, webhook.ByOperator); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_disable", id, map[string]any{"held": held})
+		return auditWebhook(ctx, tx, actor, "webhook_disable", id, map[string]any{})
 	})
+}
+
+// disable disables an enabled endpoint and holds a portion of what waits for it.
+// It reports whether the endpoint was enabled.
+func disable(ctx context.Context, tx pgx.Tx, id uuid.UUID, reason webhook.Reason) (bool, error) {
+	tag, err := tx.Exec(ctx, `
+		update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2, releasing = false, updated_at = now()
+		where id = $1 and state = 'enabled'`, id, reason)
+	if err != nil {
+		return false, fmt.Errorf("disable webhook: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return false, nil
+	}
+	_, err = settle(ctx, tx, id, webhook.Disabled)
+	return true, err
 }
 
 // auditWebhook notes what an operator did to an endpoint.

@@ -22,8 +22,9 @@ import (
 // It touches no row of lanes and locks none of the endpoints: an endpoint that
 // has every event would let one transaction after another wait. So it may see
 // an endpoint as it was a moment ago. If the endpoint is disabled or deleted in that
-// moment, the dispatcher holds or cancels the delivery; if it is enabled, upkeep
-// releases it.
+// moment, the dispatcher holds or cancels the delivery; if it is enabled, Settle
+// releases it. While an endpoint's held deliveries are being released, new ones
+// are held as well, and so keep their place behind them.
 //
 // Events from before a report was hidden are not sent, and redacted words are removed
 // from the others: see apply.sql.
@@ -42,7 +43,7 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
 ), written as (
   insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, state)
   select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body,
-    case w.state when 'enabled' then 'waiting' else 'held' end
+    case when w.state = 'enabled' and not w.releasing then 'waiting' else 'held' end
   from events e join webhook_endpoints w
     on (w.event_types = '{}' or e.type = any(w.event_types))
     and (w.category_ids = '{}' or e.category_id = any(w.category_ids))
@@ -96,31 +97,22 @@ func (s *Endpoints) Targets(ctx context.Context, ids []uuid.UUID) ([]webhook.End
 		from webhook_endpoints where id = any($1)`, ids)
 }
 
-// GiveUp disables an enabled endpoint, holds the deliveries that wait for it, mails
-// the operators and writes the audit log. It reports whether it did.
+// GiveUp disables an enabled endpoint, holds what waits for it in portions (see
+// Settle), has the operators mailed and writes the audit log. It reports whether
+// it did.
 func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Reason) (bool, error) {
 	disabled := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2, updated_at = now()
-			where id = $1 and state = 'enabled'`, id, reason)
-		if err != nil {
-			return fmt.Errorf("disable webhook: %w", err)
-		}
-		if disabled = tag.RowsAffected() > 0; !disabled {
-			return nil
-		}
-		tag, err = tx.Exec(ctx, `
-			update deliveries set state = 'held' where channel = 'webhook' and lane = $1 and state = 'waiting'`, id.String())
-		if err != nil {
-			return fmt.Errorf("hold deliveries: %w", err)
+		var err error
+		if disabled, err = disable(ctx, tx, id, reason); err != nil || !disabled {
+			return err
 		}
 		if slices.Contains(s.notices, email.Operators) {
 			if err := noticeDisabled(ctx, tx, id); err != nil {
 				return err
 			}
 		}
-		return auditWebhook(ctx, tx, "delivery-worker", "webhook_disable", id, map[string]any{"reason": reason, "held": tag.RowsAffected()})
+		return auditWebhook(ctx, tx, "delivery-worker", "webhook_disable", id, map[string]any{"reason": reason})
 	})
 	return disabled, err
 }

@@ -192,14 +192,19 @@ func (c *laneColumns) add(l ledger.LaneState) {
 	c.failed = append(c.failed, l.Failed)
 }
 
-// Withdraw holds or cancels the deliveries that wait in the lanes.
-func (s *Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) error {
-	_, err := s.pool.Exec(ctx, `
+// Withdraw holds or cancels a portion of what waits in the lanes, the last ones
+// first, and reports whether more may wait there.
+func (s *Ledger) Withdraw(ctx context.Context, channel string, hold ledger.Hold, lanes []string) (more bool, err error) {
+	tag, err := s.pool.Exec(ctx, `
 		update deliveries set state = $3, done_at = case when $3 = 'cancelled' then now() end
-		where channel = $1 and lane = any($2) and state = 'waiting'`,
-		freshPlan, channel, lanes, map[ledger.Hold]string{ledger.Held: "held", ledger.Closed: "cancelled"}[hold])
+		where id = any(array(
+		  select d.id from unnest($2::text[]) as w (lane) cross join lateral (
+		    select id from deliveries where channel = $1 and lane = w.lane and state = 'waiting'
+		    order by due_at desc, id desc limit $4 for update skip locked) d
+		  limit $4))`,
+		freshPlan, channel, lanes, map[ledger.Hold]string{ledger.Held: "held", ledger.Closed: "cancelled"}[hold], portion)
 	if err != nil {
-		return fmt.Errorf("withdraw deliveries: %w", err)
+		return false, fmt.Errorf("withdraw deliveries: %w", err)
 	}
-	return nil
+	return tag.RowsAffected() == portion, nil
 }

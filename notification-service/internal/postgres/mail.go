@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
@@ -102,8 +103,17 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 	return nil
 }
 
+// overtakenSQL reports whether the reader has a newer status of the same report.
+// Deliveries are not sent in order, and come to a mailbox that cannot compare
+// versions: what it got last has to be what holds.
+const overtakenSQL = `
+select exists (
+  select from notifications n join notifications newer on newer.report_id = n.report_id and newer.stream_id = n.stream_id
+    and newer.type = n.type and newer.report_version > n.report_version
+  where n.id = $1::uuid and n.type = 'report.status.updated')`
+
 // readItem returns the one notification that a delivery is about, unless its reader has
-// read it or has withdrawn the consent.
+// read it, has a newer one or has withdrawn the consent.
 func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
@@ -117,6 +127,13 @@ func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) 
 		return "", item, ledger.ErrRead
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
 		return "", item, ledger.ErrUnwanted
+	}
+	var overtaken bool
+	if err := q.QueryRow(ctx, overtakenSQL, d.MessageID).Scan(&overtaken); err != nil {
+		return "", item, fmt.Errorf("look for a newer notification: %w", err)
+	}
+	if overtaken {
+		return "", item, ledger.ErrOvertaken
 	}
 	return kind, item, nil
 }
@@ -174,33 +191,121 @@ func (s *Mails) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind st
 	return kept, nil
 }
 
-// MailBounced notes a bounce, once however often it comes. A hard one, or a number of
-// soft ones in their period, ends mails to the contact; so does a complaint.
+// MailBounced notes a bounce, once however often it comes: see MailRefused.
 func (s *Mails) MailBounced(ctx context.Context, b email.Bounce) error {
-	state := email.Bounced
-	if b.Complaint() {
-		state = email.Complained
-	}
-	_, err := s.pool.Exec(ctx, `
-		with noted as (
-		  insert into mail_bounces (delivery_id, contact_id, lane, code, hard)
-		  select d.id, c.id, d.lane, $2, $3 from deliveries d left join contacts c on c.id::text = d.target
-		  where d.id = $1 and d.channel = 'email'
-		  on conflict (delivery_id, code) do nothing
-		  returning contact_id
-		)
-		update contacts c set state = $4, state_since = now() from noted n
-		where c.id = n.contact_id and c.state in ('unverified', 'active', 'bounced') and c.state <> $4
-		  and ($3 or (select count(*) from mail_bounces o
-		    where o.contact_id = c.id and not o.hard and o.at > now() - $5::interval) + 1 >= $6)`,
-		b.Delivery, b.Code, b.Hard, string(state), email.SoftBouncePeriod, email.MaxSoftBounces)
+	_, err := s.MailRefused(ctx, b)
+	return err
+}
+
+// MailRefused notes what a server said of an address, once however often it says
+// so. One that is hard, soft ones on so many days of their period, and a complaint
+// end what is sent to the contact. In a burst of hard ones the contacts stay as
+// they were before it, and their mails wait.
+func (s *Mails) MailRefused(ctx context.Context, b email.Bounce) (burst bool, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// One after the other, so that each counts those before it.
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('mail_bounces'))`); err != nil {
+			return err
+		}
+		var contact *uuid.UUID
+		err := tx.QueryRow(ctx, `
+			insert into mail_bounces (delivery_id, contact_id, lane, code, hard)
+			select d.id, c.id, d.lane, $2, $3 from deliveries d left join contacts c on c.id::text = d.target
+			where d.id = $1 and d.channel = 'email'
+			on conflict (delivery_id, code) do update set at = now(), ours = false where mail_bounces.ours
+			returning contact_id`, b.Delivery, b.Code, b.Hard).Scan(&contact)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case b.Hard && !b.Complaint():
+			if burst, err = isBurst(ctx, tx); err != nil {
+				return err
+			}
+			if burst {
+				_, err = tx.Exec(ctx, `update mail_bounces set ours = true where hard and code <> $2 and at > now() - $1::interval`,
+					email.BurstPeriod, complaint)
+				if err != nil {
+					return err
+				}
+				return takeBack(ctx, tx)
+			}
+		}
+		if contact == nil {
+			return nil
+		}
+		state := email.Bounced
+		if b.Complaint() {
+			state = email.Complained
+		}
+		_, err = tx.Exec(ctx, `
+			update contacts c set state = $2, state_since = now()
+			where c.id = $1 and c.state in ('unverified', 'active', 'bounced') and c.state <> $2
+			  and ($3 or $4 <= (
+			    select count(distinct (o.at at time zone 'UTC')::date) from mail_bounces o
+			    where o.contact_id = c.id and not o.hard and not o.ours and o.code !~ $6 and o.at > now() - $5::interval))`,
+			*contact, string(state), b.Hard, email.MaxSoftBounces, email.SoftBouncePeriod, email.SenderCodes)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("note bounce: %w", err)
+		return false, fmt.Errorf("note bounce: %w", err)
+	}
+	return burst, nil
+}
+
+// isBurst reports whether too many addresses were refused within the period to be
+// the fault of each. Who got their mails is counted among the latest, whose number
+// is bounded.
+func isBurst(ctx context.Context, tx pgx.Tx) (burst bool, err error) {
+	err = tx.QueryRow(ctx, `
+		with refused as (
+		  select distinct d.target from mail_bounces b join deliveries d on d.id = b.delivery_id
+		  where b.hard and b.code <> $3 and b.at > now() - $1::interval
+		), taken as (
+		  select distinct l.target from (
+		    select channel, state, target, done_at from deliveries order by id desc limit 2000) l
+		  where l.channel = 'email' and l.state = 'done' and l.done_at > now() - $1::interval
+		    and l.target not in (select target from refused)
+		)
+		select count(*) >= $2 and count(*) >= (select count(*) from taken) from refused`,
+		email.BurstPeriod, email.BurstSize, complaint).Scan(&burst)
+	return burst, err
+}
+
+// TakeBackBurst takes back what followed from a burst that is not over: outcomes
+// of mails are recorded a moment after their answers.
+func (s *Mails) TakeBackBurst(ctx context.Context) error {
+	if err := takeBack(ctx, s.pool); err != nil {
+		return fmt.Errorf("take back a burst of bounces: %w", err)
 	}
 	return nil
 }
 
-// MailFigures returns the figures of mails for operators. Hosts where few people
+// takeBack leaves the contacts of a burst as they were before it, and lets their
+// mails wait.
+func takeBack(ctx context.Context, q interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}) error {
+	_, err := q.Exec(ctx, `
+		with ours as (
+		  select contact_id, delivery_id from mail_bounces where hard and ours and at > now() - $1::interval
+		), contacts_back as (
+		  update contacts c set state = case when c.code_mac is null then 'active' else 'unverified' end, state_since = now()
+		  where c.id in (select contact_id from ours) and c.state = 'bounced' and c.state_since > now() - $1::interval
+		)
+		update deliveries d set state = 'waiting', due_at = now() + $2::interval, done_at = null
+		where d.channel = 'email' and d.done_at > now() - $1::interval and d.not_after > now()
+		  and (d.id in (select delivery_id from ours) and d.state = 'dead'
+		    or d.target in (select contact_id::text from ours) and d.state = 'cancelled' and d.last_class = 'unwanted')`,
+		email.BurstPeriod, email.BurstPause)
+	return err
+}
+
+// complaint is the code of a reader who called a mail spam: no fault of a server.
+const complaint = "complaint"
+
+// MailFigures returns what operators may know of mails. Hosts where few people
 // have an address are counted together, and so are lanes of codes with those of
 // their hosts.
 func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (email.Figures, error) {

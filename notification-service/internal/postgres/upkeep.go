@@ -46,7 +46,6 @@ func (s *Deliveries) Upkeep(ctx context.Context, retention time.Duration) (more 
 		what, sql string
 		args      []any
 	}{
-		{"send what is held for no reason", releaseHeldSQL, nil},
 		{"drop what is held for too long", dropHeldSQL, []any{webhook.MaxHeldFor, webhook.MaxHeld}},
 		{"remove old deliveries", removeDeliveriesSQL, []any{retention}},
 		{"forget when codes were sent", removeCodesSQL, []any{email.CodePeriod}},
@@ -60,16 +59,6 @@ func (s *Deliveries) Upkeep(ctx context.Context, retention time.Duration) (more 
 	}
 	return more, nil
 }
-
-// An endpoint was enabled while a delivery was written that saw it disabled.
-const releaseHeldSQL = `
-with released as (
-  update deliveries set state = 'waiting', due_at = now() where id = any(array(
-    select d.id from webhook_endpoints e join deliveries d on d.channel = 'webhook' and d.target = e.id::text and d.state = 'held'
-    where e.state = 'enabled' limit $1))
-  returning id
-)
-select count(*) from released`
 
 // More than the newest that are held for an endpoint, or for longer: the
 // operators see how many were dropped.

@@ -51,7 +51,7 @@ const (
 // A Store is the part of the database that a Sender needs.
 type Store interface {
 	// Draft returns what a delivery is about now. The error is ErrNoDevice, or
-	// one of ledger.ErrUnwanted, ErrRead and ErrEmpty, if it is not to be sent.
+	// one of ledger.ErrUnwanted, ErrRead, ErrOvertaken and ErrEmpty, if it is not to be sent.
 	Draft(ctx context.Context, d *ledger.Delivery) (Draft, error)
 	// Used notes that something was sent to a device.
 	Used(ctx context.Context, device uuid.UUID) error
@@ -100,7 +100,7 @@ var errGone = errors.New("the push service no longer knows the device")
 // reasons are the words for why a push is cancelled.
 var reasons = map[error]string{
 	ErrNoDevice: "no_device", errGone: "gone", errHost: "host",
-	ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrEmpty: "empty",
+	ledger.ErrUnwanted: "unwanted", ledger.ErrRead: "read", ledger.ErrOvertaken: "overtaken", ledger.ErrEmpty: "empty",
 }
 
 // Name returns Channel.

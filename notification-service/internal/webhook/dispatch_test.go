@@ -229,7 +229,7 @@ func TestDisabledForADay(t *testing.T) {
 		t.Fatalf("%d requests to a disabled endpoint, want the 100 from before", got)
 	}
 	w.exec(`update webhook_endpoints set state = 'enabled', state_reason = '' where id = $1`, e.id)
-	if _, err := w.store.Deliveries.Upkeep(t.Context(), 720*time.Hour); err != nil {
+	if _, err := w.store.Endpoints.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.waitFor(600)

@@ -64,8 +64,14 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("open storage: %w", err)
 	}
+	tables, err := migrations.Tables(migrations.Report)
+	if err != nil {
+		return err
+	}
+	writes := pgpool.NewWrites(pool, tables, log)
 	checks := []service.Check{
 		{Name: "database", Probe: pool.Ping},
+		{Name: "writes", Probe: writes.Probe},
 		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Report) }},
 		{Name: "storage", Probe: files.Check, Optional: true},
 	}
@@ -86,7 +92,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	worker := photoworker.New(d)
 	groups, err := group.New(cfg.Consumer(), group.Dependencies{
-		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
+		Database: pool, Writable: writes.Probe, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 	}, worker.Group())
 	if err != nil {
 		return err

@@ -78,6 +78,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	var background errgroup.Group
 	background.Go(func() error {
 		_ = core.restores.Await(writing) // it fails only once there is nothing left to write
+		_ = core.writes.Probe(writing)   // advances sequences that a restore left behind; the health check repeats it
 		return core.db.Run(writing)
 	})
 	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, core.outbox, core.relay) }
@@ -112,6 +113,7 @@ type core struct {
 	deadlines  *postgres.Deadlines
 	duplicates *postgres.Duplicates
 	restores   *restore.Watch
+	writes     *pgpool.Writes
 	eraser     *erasure.Eraser
 	schedules  *schedule.Scheduler
 }
@@ -124,9 +126,13 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
+	tables, err := migrations.Tables(migrations.Report)
+	if err != nil {
+		return nil, err
+	}
+	c.writes = pgpool.NewWrites(pool, tables, log)
 	c.restores = restore.New(pool, c.upkeep.StartOver, log)
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
-	var err error
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
 		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob())
@@ -192,6 +198,7 @@ func (c *core) checks() []service.Check {
 	return []service.Check{
 		{Name: "database", Probe: c.pool.Ping},
 		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, c.pool, migrations.Report) }},
+		{Name: "writes", Probe: c.writes.Probe},
 		{Name: "restore", Probe: c.restores.Probe},
 		{Name: "relay", Probe: c.relay.Probe, Optional: true},
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -330,6 +331,64 @@ func TestWithoutDatabase(t *testing.T) {
 	if err := service.Healthcheck(t.Context(), r.getenv("HTTP_ADDR")); err == nil {
 		t.Error("healthcheck succeeded")
 	}
+	r.end()
+}
+
+// While the database refuses changes, for whatever reason, reports are refused with
+// 503 and the service is not ready; once it takes them again, it is.
+func TestReadinessFollowsTheDatabase(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.Report(t)
+	role := fmt.Sprintf("readiness_%d", time.Now().UnixNano())
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := owner.Exec(context.WithoutCancel(t.Context()), strings.ReplaceAll(sql, "%role%", role)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`create role %role% login password 'secret'; grant usage on schema public to %role%;
+		grant select, insert, update, delete on all tables in schema public to %role%;
+		grant usage, select on all sequences in schema public to %role%`)
+	t.Cleanup(func() { exec(`drop owned by %role%; drop role %role%`) })
+	address, err := url.Parse(owner.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.User = url.UserPassword(role, "secret")
+	r := start(t, address.String(), "amqp://guest:guest@"+nowhere+"/")
+	ready := func(want int) func() bool {
+		return func() bool { status, _ := r.get("/readyz"); return status == want }
+	}
+	r.eventually("it is ready", ready(http.StatusOK))
+	const restart = `; select pg_terminate_backend(pid) from pg_stat_activity where usename = '%role%'`
+	for _, tt := range []struct{ name, breaks, repairs string }{
+		{"revoked", `revoke insert, update on all tables in schema public from %role%`, `grant insert, update on all tables in schema public to %role%`},
+		{"renamed", `alter table outbox_messages rename to o`, `alter table o rename to outbox_messages`},
+		{"full", `select setval('status_history_id_seq', 9223372036854775807)`, `select setval('status_history_id_seq', 1)`},
+		{"misconfigured", `alter role %role% set default_transaction_read_only = on` + restart, `alter role %role% reset default_transaction_read_only` + restart},
+	} {
+		exec(tt.breaks)
+		r.eventually(tt.name+": a report is refused with 503", func() bool { status, _ := r.file(); return status == http.StatusServiceUnavailable })
+		r.eventually(tt.name+": it is not ready", ready(http.StatusServiceUnavailable))
+		exec(tt.repairs)
+		r.eventually(tt.name+": it is ready again", ready(http.StatusOK))
+		r.eventually(tt.name+": a report is taken", func() bool { status, _ := r.file(); return status == http.StatusCreated })
+	}
+	tx, err := owner.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `lock table reports`); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("locked: it is not ready", ready(http.StatusServiceUnavailable))
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("not locked: it is ready again", ready(http.StatusOK))
+	// Sequences behind their tables, as after a restore of the tables alone, are advanced.
+	exec(`alter sequence status_history_id_seq restart with 1`)
+	r.eventually("a sequence is advanced", func() bool { status, _ := r.get("/readyz"); taken, _ := r.file(); return status == 200 && taken == 201 })
 	r.end()
 }
 

@@ -1,0 +1,2 @@
+drop index mail_bounces_hard;
+alter table mail_bounces drop column ours;

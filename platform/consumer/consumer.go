@@ -107,6 +107,7 @@ func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 	var working sync.WaitGroup
 	for _, q := range c.queues {
 		if q.effect != nil {
+			q.stats.exists.Store(true) // from here on it is the same broker, with the same disk
 			working.Go(func() { q.run(ctx, conn) })
 		}
 	}
@@ -147,7 +148,7 @@ const maxMissing = 3
 func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 	w := &queueWatch{conn: conn, missing: make(map[*queueWorkers]int), absent: make(map[string]time.Time)}
 	for backoff.Sleep(ctx, queuePoll) == nil {
-		err := rabbit.Ask(conn, func() error { return c.lookAtQueues(w) })
+		err := rabbit.Ask(conn, func() error { return c.lookAtQueues(ctx, w) })
 		if err != nil && ctx.Err() == nil && !conn.IsClosed() {
 			c.log.Error().Err(err).Msg("a subscription died in silence, will reconnect")
 			_ = conn.CloseDeadline(time.Now().Add(time.Second)) // the supervisor opens another
@@ -160,13 +161,17 @@ func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 
 // lookAtQueues notes depth and consumers of each queue. Its error says which
 // subscription has died, or that the connection has ended.
-func (c *Consumer) lookAtQueues(w *queueWatch) error {
+func (c *Consumer) lookAtQueues(ctx context.Context, w *queueWatch) error {
 	for _, q := range c.queues {
 		state, there, err := w.look(q.queue, q.effect == nil)
 		if err != nil {
 			return err
 		}
-		q.stats.exists.Store(there)
+		if q.effect == nil {
+			q.stats.exists.Store(there)
+		} else {
+			q.noteExists(ctx, there, state.Messages)
+		}
 		if !there { // what reads it here says why
 			continue
 		}

@@ -44,6 +44,8 @@ type queueWorkers struct {
 	turn      chan struct{} // holds one while a worker of the queue has a batch in hand
 	tags      atomic.Int64
 	stats     queueStats
+	emptyAt   atomic.Int64 // when the queue was last seen empty, in Unix seconds
+	lostSince atomic.Int64 // of a loss that is not noted yet, in Unix seconds
 	metrics   *metrics
 	log       zerolog.Logger
 
@@ -166,6 +168,7 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker
 		if time.Since(began) > maxResubscribe {
 			delays.Reset()
 		}
+		q.lookAgain(ctx, conn)
 		delay := delays.Next()
 		q.metrics.resubscribed.WithLabelValues(q.queue).Inc()
 		q.log.Warn().Err(err).Str("queue", q.queue).Dur("delay", delay).Msg("subscription ended, will subscribe again")

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,6 +77,7 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	if r.Checker, err = topology.NewChecker(broker, d.ManagementURL, connection("checker")); err != nil {
 		return nil, fmt.Errorf("RABBITMQ_MANAGEMENT_URL: %w", err)
 	}
+	r.Checker.AlsoFind(func(ctx context.Context) ([]topology.Finding, error) { return lostQueues(ctx, d.Database) })
 	r.forwarder = forwarder.New(connection("forwarder"), d.Metrics, r.Checker.Unroutable)
 	letters := deadletter.NewStore(d.Database)
 	letters.BeforeArchive(d.Scrub)
@@ -89,6 +91,21 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 		Database: d.Database, Writable: d.Writable, Forwarder: r.forwarder, Parker: r.Releaser, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
 	}, groups...)
 	return r, err
+}
+
+// lostQueues returns a finding for each queue that was deleted with what it held,
+// until somebody has said that it was published again.
+func lostQueues(ctx context.Context, database *pgxpool.Pool) (findings []topology.Finding, err error) {
+	lost, err := consumer.LostQueues(ctx, database)
+	for _, l := range lost {
+		since := l.Since.UTC().Format(time.RFC3339)
+		findings = append(findings, topology.Finding{
+			What: "queue " + l.Queue + " was deleted with what it held",
+			Remedy: "run report-service republish -since " + since + ", and for queues of notification-service and delivery-worker then " +
+				"notification-service republished -since " + since + ", which ends this finding",
+		})
+	}
+	return findings, err
 }
 
 // Run runs until ctx ends and everything in hand is settled.

@@ -45,8 +45,11 @@ type Checker struct {
 	firstCheck time.Duration // the constant, shorter in tests
 	unroutable chan struct{} // holds one request to look for a missing binding
 
+	others func(context.Context) ([]Finding, error) // what others have found; may be nil
+
 	mu       sync.Mutex
 	findings []Finding
+	found    []Finding         // by others
 	copies   map[string]Copies // by queue
 }
 
@@ -69,11 +72,31 @@ func ValidManagementURL(managementURL string) bool {
 	return managementURL == "" || err == nil
 }
 
-// Findings returns what differed at the last check.
+// Findings returns what differed at the last check, and what others found.
 func (c *Checker) Findings() []Finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.findings)
+	return slices.Concat(c.findings, c.found)
+}
+
+// AlsoFind has the findings of others listed with those of the checker. It is to be
+// called before Run.
+func (c *Checker) AlsoFind(others func(context.Context) ([]Finding, error)) { c.others = others }
+
+func (c *Checker) askOthers(ctx context.Context) {
+	if c.others == nil {
+		return
+	}
+	found, err := c.others(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.log.Warn().Err(err).Msg("reading findings about the topology failed, will retry")
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found = found
 }
 
 // Copies returns where a queue was at the last check, or nil if it has a single
@@ -147,6 +170,7 @@ func (c *Checker) Demand(ctx context.Context, name string) error {
 // Check compares the broker with the topology now, remedies what it can, and
 // logs new findings of the rest.
 func (c *Checker) Check(ctx context.Context) {
+	c.askOthers(ctx)
 	if c.management == nil {
 		return
 	}

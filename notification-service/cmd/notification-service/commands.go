@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -13,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -20,7 +23,7 @@ import (
 )
 
 // commands are what operators do beside a running service, or without one.
-var commands = map[string]service.Command{"erase": erase, "restored": restored, "vapid-key": vapidKey}
+var commands = map[string]service.Command{"erase": erase, "restored": restored, "republished": republished, "vapid-key": vapidKey}
 
 // erase erases the person whose id it reads; docs/privacy.md says what that is.
 func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
@@ -42,6 +45,29 @@ func restored(ctx context.Context, args []string, getenv func(string) string, _ 
 		n, err := restore.New(pool, postgres.New(pool, postgres.Options{}).Streams.StartOver, log).Declare(ctx)
 		if err == nil {
 			fmt.Fprintf(out, "restore %d: every stream has another epoch\n", n)
+		}
+		return err
+	})
+}
+
+// republished records that report-service has published lost messages again;
+// docs/recoverability.md says when to run it.
+func republished(ctx context.Context, args []string, getenv func(string) string, _ io.Reader, out io.Writer) error {
+	usage := errors.New("usage: notification-service republished -since 2026-11-21T09:00:00Z")
+	if len(args) != 2 || args[0] != "-since" {
+		return usage
+	}
+	since, err := time.Parse(time.RFC3339, args[1])
+	if err != nil {
+		return fmt.Errorf("-since must be a time such as 2026-11-21T09:00:00Z; %w", usage)
+	}
+	return withDatabase(ctx, getenv, func(_ config.Config, pool *pgxpool.Pool, _ zerolog.Logger) error {
+		left, err := consumer.Republished(ctx, pool, "uid "+strconv.Itoa(os.Getuid()), since)
+		for _, l := range left {
+			fmt.Fprintf(out, "%s has lost messages since %s, which is earlier\n", l.Queue, l.Since.UTC().Format(time.RFC3339))
+		}
+		if err == nil && len(left) > 0 {
+			err = errors.New("not all that was lost was published again")
 		}
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/restore"
@@ -100,7 +101,11 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 			return err
 		}
 		log.Info().Int64("messages", put).Msg("republishing finished")
-		return nil
+		if !window.Until.IsZero() {
+			return nil
+		}
+		_, err = consumer.Republished(ctx, pool, who, window.Since) // of the photo worker, whose tables are here
+		return err
 	})
 }
 

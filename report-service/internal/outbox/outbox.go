@@ -73,20 +73,35 @@ func (s *Store) Retry(ctx context.Context, actor string, id uuid.UUID) error {
 	return nil
 }
 
-// RetryAll makes every failed row with a routing key pending again, and returns
-// their number.
+// retryRows is how many failed rows are made pending in one transaction: after an
+// outage there may be as many as messages in an hour, and a statement has 8 s.
+const retryRows = 500
+
+// RetryAll makes every failed row with a routing key pending again, the oldest
+// first, and returns their number. What was retried before an error stays so.
 func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried int64, err error) {
+	for {
+		n, err := s.retrySome(ctx, actor, routingKey)
+		if retried += n; err != nil || n < retryRows {
+			return retried, err
+		}
+	}
+}
+
+func (s *Store) retrySome(ctx context.Context, actor, routingKey string) (retried int64, err error) {
 	rows, err := s.pool.Query(ctx, `
 		with rows as (
 			update outbox_messages
 			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
-			where status = 'failed' and routing_key = $1
+			where id = any(array(
+				select id from outbox_messages where status = 'failed' and routing_key = $1
+				order by seq limit $3 for update skip locked))
 			returning id, routing_key, shard
 		), audited as (
 			insert into outbox_audit (actor, action, message_id, routing_key)
 			select $2, 'retry', id, routing_key from rows
 		)
-		select shard, count(*) from rows group by shard`, routingKey, actor)
+		select shard, count(*) from rows group by shard`, routingKey, actor, retryRows)
 	if err != nil {
 		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
 	}
@@ -100,7 +115,9 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried
 	if err != nil {
 		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
 	}
-	s.wake(woken)
+	if retried > 0 {
+		s.wake(woken)
+	}
 	return retried, nil
 }
 

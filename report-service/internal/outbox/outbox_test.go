@@ -70,6 +70,29 @@ func TestMending(t *testing.T) {
 	}
 }
 
+// As many as fail in a long outage are retried by short transactions.
+func TestManyAreRetried(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	store := outbox.NewStore(pool, func(shards.Set) {})
+	insert(t, pool, "failed", 5)
+	const more = 1200
+	if _, err := pool.Exec(ctx, `
+		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, status, retry_count)
+		select gen_random_uuid(), routing_key, payload, report_id, report_version, shard, status, retry_count
+		from outbox_messages, generate_series(1, $1) limit $1`, more); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.RetryAll(ctx, "op", "report.created"); err != nil || n != more+1 {
+		t.Fatalf("RetryAll = %d, %v; want %d", n, err, more+1)
+	}
+	var largest int
+	err := pool.QueryRow(ctx, `select max(n) from (select count(*) as n from outbox_messages group by xmin) t`).Scan(&largest)
+	if err != nil || largest > 500 {
+		t.Errorf("one transaction retried %d rows (error %v), want 500 at most", largest, err)
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)

@@ -1,0 +1,56 @@
+package consumer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// A queue that is deleted with a backlog is declared again within a second. What
+// it held is remembered as lost, until somebody has it published again from early
+// enough.
+func TestDeletedQueueIsRemembered(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	h := consumertest.New(t, pool)
+	_, stop := h.Start()
+	h.WaitSubscribed(1)
+	h.Publish(h.Vote("ann"))
+	h.WaitEffects(1)
+	queue := h.Topology.Queue(event.VoteReceivedKey)
+	if _, err := h.Channel().QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	lost := func() []consumer.LostQueue {
+		t.Helper()
+		all, err := consumer.LostQueues(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	h.EventuallyEqual("queues that were lost", 1, func() int { return len(lost()) })
+	h.Eventually("the queue is there again", func() string {
+		if _, err := h.Inspect(queue); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	stop()
+	l := lost()[0]
+	if age := time.Since(l.Since); l.Queue != queue || age < 0 || age > 73*time.Hour {
+		t.Errorf("lost %+v", l)
+	}
+	left, err := consumer.Republished(t.Context(), pool, "ann", l.Since.Add(time.Second))
+	if err != nil || len(left) != 1 || len(lost()) != 1 {
+		t.Errorf("published again from too late: left %v (error %v)", left, err)
+	}
+	left, err = consumer.Republished(t.Context(), pool, "ann", l.Since)
+	if err != nil || len(left) != 0 || len(lost()) != 0 {
+		t.Errorf("published again: left %v, remembered %v (error %v)", left, lost(), err)
+	}
+}

@@ -184,8 +184,9 @@ func (p tab) checkLargeText(name string) {
 	p.do(browser.Width(390, 844))
 	wide, err := browser.Ask[[]string](p.Tab, `(() => {
 		document.documentElement.style.fontSize = '200%'
-		const wide = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')].filter((e) =>
-			e.getBoundingClientRect().right > innerWidth + 1 && getComputedStyle(e).position !== 'fixed').slice(0, 5).map((e) => e.outerHTML.slice(0, 200))
+		const beyond = (e) => e.getBoundingClientRect().right > innerWidth + 1 && getComputedStyle(e).position !== 'fixed'
+		const wide = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+			.filter((e) => beyond(e) && !beyond(e.parentElement)).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))
 		document.documentElement.style.fontSize = ''
 		return wide
 	})()`)

@@ -255,7 +255,7 @@ func TestPageInternalWork(t *testing.T) {
 		browser.See(".task", "Waits for the resident"),
 		browser.See(".acts .internal", "Which of the two lamps?"),
 		browser.Click("button", "Stop waiting"),
-		browser.See(".acts li", "waits no more"),
+		browser.See(".acts li", "stopped waiting"),
 		browser.Click("button", "Mark as duplicate"),
 		browser.Click(".picker button", "Dark crossing"),
 		browser.See(".acts li", "called it a duplicate"),

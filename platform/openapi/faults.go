@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // maxFaults are listed in an answer. Whoever writes a client corrects a few at a
@@ -100,6 +101,9 @@ func (f Formats) describe(e *openapi3.SchemaError) string {
 	case "required":
 		return "missing"
 	case "minLength":
+		if _, ok := tidyForms[schema.Format]; ok && schema.MinLength == 1 {
+			return text.ErrBlank.Error()
+		}
 		return "want at least " + count(schema.MinLength, "character")
 	case "maxLength":
 		return "want at most " + count(*schema.MaxLength, "character")

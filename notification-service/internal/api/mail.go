@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,12 +114,13 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := email.Zone(request.Zone); err != nil {
+	zone, err := email.Zone(request.Zone)
+	if err != nil {
 		return err
 	}
 	// Ids are ordered by time, so that what is written to millions at once lies side
 	// by side in the index of the ledger's targets.
-	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
+	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
 	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Contacts == nil {
 		return errNoMail
 	}
-	hash := email.TokenHash(strings.TrimSpace(r.PathValue("token")))
+	hash := email.TokenHash(email.LinkToken(r.PathValue("token")))
 	act := s.Mail.Contacts.Unsubscription
 	if r.Method == http.MethodPost {
 		act = s.Mail.Contacts.Unsubscribe

@@ -62,8 +62,10 @@ func New(cfg Config) (http.Handler, error) {
 
 	// These take no sign-in, and a cookie that has expired must not be in the way.
 	errs := service.Errors{Log: cfg.Log, Problems: cfg.Problems}
-	r.Get("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
-	r.Post("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	for _, path := range []string{"/u/{token}", "/u/{token}/"} {
+		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	}
 	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
 
 	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],

@@ -28,7 +28,7 @@ type Config struct {
 	MailConnections  int             `env:"MAIL_CONNECTIONS" envDefault:"4"`
 	MailTimeout      time.Duration   `env:"MAIL_TIMEOUT" envDefault:"30s"`
 	MailRetryDelays  []time.Duration `env:"MAIL_RETRY_DELAYS" envDefault:"1m,5m,30m,2h,8h,24h"`
-	MailDKIMKey      string          `env:"MAIL_DKIM_KEY" example:"the PEM of an RSA or Ed25519 key"`
+	MailDKIMKey      string          `env:"MAIL_DKIM_KEY" lines:"true" example:"the PEM of an RSA or Ed25519 key"`
 	MailDKIMSelector string          `env:"MAIL_DKIM_SELECTOR" example:"city2026"`
 	DigestSpread     time.Duration   `env:"DIGEST_SPREAD" envDefault:"30m"`
 	PublicURL        string          `env:"PUBLIC_URL" example:"https://city.example.org"`

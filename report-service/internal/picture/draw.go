@@ -2,10 +2,12 @@ package picture
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/bep/imagemeta"
 	"golang.org/x/image/draw"
@@ -34,9 +36,9 @@ const (
 // upright is the orientation of a picture that needs no rotation.
 const upright = 1
 
-// maxTags is how many tags are searched for the orientation: cameras write some
-// hundred.
-const maxTags = 1000
+// maxTags is how many tags are searched for the orientation: as many as there can be
+// in the directory that has it. Cameras write some hundred.
+const maxTags = 1 << 16
 
 // orientation reads how the camera was held, 1 to 8 (EXIF 2.32, tag 0x0112). It
 // reads no other tag. An unreadable orientation counts as upright.
@@ -52,8 +54,9 @@ func orientation(upload []byte, f format) int {
 		R: bytes.NewReader(upload), ImageFormat: f.exif, Sources: imagemeta.EXIF, LimitNumTags: maxTags,
 		ShouldHandleTag: isOrientation,
 		HandleTag: func(tag imagemeta.TagInfo) error {
-			if value, ok := tag.Value.(uint16); ok && value >= 1 && value <= 8 {
-				found = int(value)
+			// It is a SHORT; some programs write a LONG or a BYTE.
+			if value, err := strconv.Atoi(fmt.Sprint(tag.Value)); err == nil && value >= 1 && value <= 8 {
+				found = value
 			}
 			return imagemeta.ErrStopWalking
 		},

@@ -32,9 +32,9 @@ import (
 var Sizes = [...]int{2048, 1024, 320}
 
 const (
-	// maxSide is the longest side that is decoded, in pixels, far above any
-	// camera's.
-	maxSide = 12_000
+	// maxSide is the longest side that is decoded, in pixels: the longest that a JPEG
+	// can have. Panoramas are long, and cost what their pixels cost.
+	maxSide = 65_535
 	// overhead is the memory of a picture that does not depend on its pixels:
 	// two drawings of the largest size, and the encoder's output.
 	overhead = 40 << 20
@@ -189,8 +189,8 @@ func sniff(upload []byte) (format, error) {
 // Formats are the supported formats, by their content types. Only the first
 // picture of an animation is decoded.
 var formats = map[string]format{
-	"image/jpeg": {whole, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
-	"image/png":  {whole, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
+	"image/jpeg": {mendJPEG, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
+	"image/png":  {mendPNG, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
 	"image/webp": {firstPicture, webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
 	"image/gif":  {whole, gif.DecodeConfig, gif.Decode, gifMemory, exifNone},
 }

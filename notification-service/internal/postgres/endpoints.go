@@ -219,28 +219,27 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 		if _, err := tx.Exec(ctx, `delete from webhook_endpoints where id = $1`, id); err != nil {
 			return fmt.Errorf("delete webhook: %w", err)
 		}
-		for _, state := range []string{"waiting", "held"} {
-			if _, err := moveDeliveries(ctx, tx, id, state, "cancelled"); err != nil {
-				return err
-			}
+		if _, err := moveDeliveries(ctx, tx, id, []string{"waiting", "held"}, "cancelled"); err != nil {
+			return err
 		}
 		return auditWebhook(ctx, tx, actor, "webhook_delete", id, registrationDetail(e.Registration()))
 	})
 }
 
-// moveDeliveries brings all deliveries to an endpoint that are in one state to
+// moveDeliveries brings all deliveries to an endpoint that are in some states to
 // another. What waits again is due at once, and has a lifetime from now.
-func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from, to string) (int64, error) {
+func moveDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, from []string, to string) (int64, error) {
 	tag, err := tx.Exec(ctx, `
 		update deliveries set state = $3,
 		  due_at = case when $3 = 'waiting' then now() else due_at end,
 		  not_after = case when $3 = 'waiting' then now() + $4 else not_after end,
 		  retries = case when $3 = 'waiting' then 0 else retries end,
 		  done_at = case when $3 = 'cancelled' then now() end
-		where channel = 'webhook' and target = $1 and state = $2`,
+		where id = any(array(
+			select id from deliveries where channel = 'webhook' and target = $1 and state = any($2) order by id for update))`,
 		endpoint.String(), from, to, webhook.Lifetime)
 	if err != nil {
-		return 0, fmt.Errorf("move deliveries from %s to %s: %w", from, to, err)
+		return 0, fmt.Errorf("move deliveries from %q to %s: %w", from, to, err)
 	}
 	return tag.RowsAffected(), nil
 }
@@ -283,7 +282,7 @@ func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, send
 		if err != nil {
 			return fmt.Errorf("close circuit of webhook: %w", err)
 		}
-		held, err := moveDeliveries(ctx, tx, id, "held", to)
+		held, err := moveDeliveries(ctx, tx, id, []string{"held"}, to)
 		if err != nil {
 			return err
 		}
@@ -303,7 +302,7 @@ func (s *Endpoints) Disable(ctx context.Context, actor string, id uuid.UUID) (we
 		if err != nil {
 			return fmt.Errorf("disable webhook: %w", err)
 		}
-		held, err := moveDeliveries(ctx, tx, id, "waiting", "held")
+		held, err := moveDeliveries(ctx, tx, id, []string{"waiting"}, "held")
 		if err != nil {
 			return err
 		}

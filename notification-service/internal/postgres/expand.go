@@ -111,7 +111,8 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 			return nil
 		}
 		tag, err = tx.Exec(ctx, `
-			update deliveries set state = 'held' where channel = 'webhook' and lane = $1 and state = 'waiting'`, id.String())
+			update deliveries set state = 'held' where id = any(array(
+				select id from deliveries where channel = 'webhook' and lane = $1 and state = 'waiting' order by id for update))`, id.String())
 		if err != nil {
 			return fmt.Errorf("hold deliveries: %w", err)
 		}

@@ -564,6 +564,30 @@ func TestFilesThatEveryProgramOpens(t *testing.T) {
 	}
 }
 
+// Work ends with its time, wherever it is, and a large picture is not worked on for
+// nobody.
+func TestWorkEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	m := image.NewGray(image.Rect(0, 0, 8000, 6000))
+	file := encodePNG(t, m)
+	began := time.Now()
+	if _, err := newMaker().Make(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(began)
+	for _, part := range []time.Duration{whole / 20, whole / 4, whole / 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), part)
+		began := time.Now()
+		_, err := newMaker().Make(ctx, file)
+		cancel()
+		if late := time.Since(began) - part; err != nil && (!errors.Is(err, context.DeadlineExceeded) || late > whole) {
+			t.Errorf("after %v of %v: error %v, %v late", part, whole, err, late)
+		} else if err == nil && part == whole/20 {
+			t.Errorf("after %v of %v: no error", part, whole)
+		}
+	}
+}
+
 // The orientation counts behind any number of tags, and whatever integer type it has.
 func TestOrientationOfOtherPrograms(t *testing.T) {
 	t.Parallel()
@@ -644,7 +668,7 @@ func TestRedact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = picture.Redact(p.Files[picture.Sizes[0]], []report.Rect{{X: 0, Y: 0, Width: 0.5, Height: 0.5}, {X: 0.9, Y: 0.9, Width: 5, Height: 5}})
+	p, err = picture.Redact(t.Context(), p.Files[picture.Sizes[0]], []report.Rect{{X: 0, Y: 0, Width: 0.5, Height: 0.5}, {X: 0.9, Y: 0.9, Width: 5, Height: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -48,7 +49,10 @@ type Config struct {
 }
 
 // A server answers the operations of the document.
-type server struct{ Config }
+type server struct {
+	Config
+	placeTurns geocoder.Budget
+}
 
 // New returns the handler of the whole service.
 func New(cfg Config) (http.Handler, error) {
@@ -56,7 +60,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg}
+	s := &server{Config: cfg}
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 

@@ -16,6 +16,7 @@ const (
 	markerSOI   = 0xD8
 	markerEOI   = 0xD9
 	markerSOS   = 0xDA
+	markerDRI   = 0xDD // after how many units there is a restart marker
 	markerTEM   = 0x01
 	markerApp14 = 0xEE
 )

@@ -30,7 +30,8 @@ func mendJPEG(upload []byte) io.Reader {
 		}
 		return io.MultiReader(bytes.NewReader(upload), bytes.NewReader(end))
 	}
-	return io.MultiReader(bytes.NewReader(upload), bytes.NewReader(flat(upload, scans[0])), bytes.NewReader(end), bytes.NewReader(end))
+	mended, added := flat(upload, scans[0])
+	return io.MultiReader(bytes.NewReader(mended), bytes.NewReader(added), bytes.NewReader(end), bytes.NewReader(end))
 }
 
 // refining is how many scans of a progressive JPEG have to be whole: programs write
@@ -71,52 +72,97 @@ func scansOf(file []byte) (begins []int, ended bool) {
 	return begins, false
 }
 
-// flat returns the coded form of the last fiftieth of a baseline picture, as blocks
-// that are like the one before each: of every component the codes for no change of the
-// mean, and for nothing else in the block.
-func flat(file []byte, scan int) []byte {
-	codes, ids, sampling, units := tablesOf(file[:scan])
-	if scan+5 > len(file) || units == 0 {
-		return nil
+const (
+	// maxComponents is how many components a scan can have.
+	maxComponents = 4
+	// maxFlat is far above the bits that are added to a picture of a camera.
+	maxFlat = 32 << 20
+)
+
+// flat returns the part of a baseline JPEG that is to be kept, and what to add to it:
+// the coded form of the last fiftieth of the picture, as blocks that are like the one
+// before each: of every component the codes for no change of the mean, and for nothing
+// else in the block.
+func flat(file []byte, scan int) (kept, added []byte) {
+	t := tablesOf(file[:scan])
+	if scan+5 > len(file) || t.units == 0 {
+		return file, nil
 	}
-	var bits []byte // one a byte
+	var unit []byte // one bit a byte
 	selectors := file[scan+5:]
-	for i := range min(int(file[scan+4]), len(selectors)/2) {
+	for i := range min(int(file[scan+4]), maxComponents, len(selectors)/2) {
 		id, tables := selectors[2*i], selectors[2*i+1]
-		blocks := sampling[bytes.IndexByte(ids, id)+1]
+		blocks := t.blocks[bytes.IndexByte(t.ids, id)+1]
 		if file[scan+4] == 1 { // a single component is not interleaved
 			blocks = 1
 		}
 		for range blocks {
-			bits = append(append(bits, codes[tables>>4]...), codes[0x10|tables&15]...)
+			unit = append(append(unit, t.codes[tables>>4]...), t.codes[0x10|tables&15]...)
 		}
-	}
-	if len(bits) == 0 {
-		return nil
 	}
 	// Units differ in length, and a code that the end cut in two may take some of them
 	// with it.
-	missing := units/50 + 8
-	var coded []byte
-	next, n := byte(0), 0
-	for range missing {
-		for _, bit := range bits {
-			if next, n = next<<1|bit, n+1; n == 8 {
-				if coded = append(coded, next); next == 0xFF {
-					coded = append(coded, 0)
-				}
-				next, n = 0, 0
-			}
+	missing := t.units/50 + 8
+	if len(unit)*(missing+t.interval) > maxFlat {
+		return file, nil
+	}
+	if t.interval == 0 {
+		return file, coded(unit, missing)
+	}
+	// What the last restart marker begins is written again: where it ends is not known.
+	begun, last := 0, len(file)
+	for i := scan; i+1 < len(file); i++ {
+		if file[i] == 0xFF && file[i+1] >= markerRST0 && file[i+1] < markerSOI {
+			begun, last = begun+1, i
 		}
 	}
-	return coded
+	left := t.units - begun*t.interval
+	if begun == 0 || left > missing+t.interval {
+		return file, nil
+	}
+	for ; left > 0; left -= t.interval {
+		added = append(added, 0xFF, markerRST0+byte(begun-1)%8)
+		added = append(added, coded(unit, min(left, t.interval))...)
+		begun++
+	}
+	return file[:last], added
 }
 
-// tablesOf reads what is before the first scan of a baseline JPEG: the code of symbol
-// 0 in each Huffman table, by the table's class and number; the components' ids; how
-// many blocks each has in a unit, behind a 0 for unknown ones; and the number of units.
-func tablesOf(header []byte) (codes map[byte][]byte, ids []byte, blocks []int, units int) {
-	codes, blocks = make(map[byte][]byte), []int{0}
+// coded returns so many units of bits as bytes, as in a scan.
+func coded(unit []byte, units int) []byte {
+	var out []byte
+	next, n := byte(0), 0
+	add := func(bit byte) {
+		if next, n = next<<1|bit, n+1; n == 8 {
+			if out = append(out, next); next == 0xFF {
+				out = append(out, 0)
+			}
+			next, n = 0, 0
+		}
+	}
+	for range units {
+		for _, bit := range unit {
+			add(bit)
+		}
+	}
+	for n > 0 { // with ones up to a whole byte
+		add(1)
+	}
+	return out
+}
+
+// tables are what is before the first scan of a baseline JPEG.
+type tables struct {
+	codes    map[byte][]byte // of symbol 0 in each Huffman table, by its class and number
+	ids      []byte          // of the components
+	blocks   []int           // of each component in a unit, behind a 0 for unknown ones
+	units    int
+	interval int // of restart markers, in units; 0 for none
+}
+
+// tablesOf reads what is before the first scan.
+func tablesOf(header []byte) tables {
+	t := tables{codes: make(map[byte][]byte), blocks: []int{0}}
 	for i := 2; i+4 <= len(header); {
 		if header[i] != 0xFF || header[i+1] == 0xFF {
 			i++
@@ -129,26 +175,35 @@ func tablesOf(header []byte) (codes map[byte][]byte, ids []byte, blocks []int, u
 		segment := header[i+4 : i+2+length]
 		switch header[i+1] {
 		case markerDHT:
-			zeroCodes(segment, codes)
+			zeroCodes(segment, t.codes)
+		case markerDRI:
+			if len(segment) == 2 {
+				t.interval = int(binary.BigEndian.Uint16(segment))
+			}
 		case markerSOF0, markerSOF1:
-			if len(segment) < 6 || len(segment) < 6+3*int(segment[5]) {
-				break
-			}
-			across, down := 1, 1
-			for c := range int(segment[5]) {
-				h, v := int(segment[7+3*c]>>4), int(segment[7+3*c]&15)
-				ids, blocks = append(ids, segment[6+3*c]), append(blocks, h*v)
-				across, down = max(across, h), max(down, v)
-			}
-			if segment[5] == 1 {
-				across, down = 1, 1
-			}
-			height, width := int(binary.BigEndian.Uint16(segment[1:])), int(binary.BigEndian.Uint16(segment[3:]))
-			units = ((width + 8*across - 1) / (8 * across)) * ((height + 8*down - 1) / (8 * down))
+			t.readFrame(segment)
 		}
 		i += 2 + length
 	}
-	return codes, ids, blocks, units
+	return t
+}
+
+// readFrame reads the components and the number of units from the segment of a frame.
+func (t *tables) readFrame(segment []byte) {
+	if len(segment) < 6 || len(segment) < 6+3*int(segment[5]) {
+		return
+	}
+	across, down := 1, 1
+	for c := range int(segment[5]) {
+		h, v := int(segment[7+3*c]>>4), int(segment[7+3*c]&15)
+		t.ids, t.blocks = append(t.ids, segment[6+3*c]), append(t.blocks, h*v)
+		across, down = max(across, h), max(down, v)
+	}
+	if segment[5] == 1 { // a single component's factors are ignored
+		across, down = 1, 1
+	}
+	height, width := int(binary.BigEndian.Uint16(segment[1:])), int(binary.BigEndian.Uint16(segment[3:]))
+	t.units = ((width + 8*across - 1) / (8 * across)) * ((height + 8*down - 1) / (8 * down))
 }
 
 // zeroCodes adds the code of symbol 0 in each Huffman table of a segment, bit by bit.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,6 +54,9 @@ type Mail struct {
 	Bounces      BounceStore
 	Keys         *email.Keys
 	BounceSecret string // of the mail server that passes bounces on; without it none are accepted
+	// Own are the addresses that the city sends from, or is written to at: no resident
+	// has them.
+	Own []string
 }
 
 // MailProblems are the kinds of failures that only mails have, as the client sees
@@ -113,6 +117,9 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	address, err := email.ParseAddress(request.Address)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(s.Mail.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
+		return fault.NewInvalid("/address", "must be your own: this is an address of the city")
 	}
 	zone, err := email.Zone(request.Zone)
 	if err != nil {

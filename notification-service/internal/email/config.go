@@ -201,6 +201,18 @@ type Intake struct {
 // minSecret is as long as a secret must be that nobody guesses.
 const minSecret = 32
 
+// Own returns the addresses that the city sends from, or is written to at.
+func (c Intake) Own() []string {
+	var own []string
+	if from, err := ParseFrom(c.MailFrom); err == nil {
+		own = append(own, from.Address)
+	}
+	if address, err := ParseAddress(c.Officials); err == nil {
+		own = append(own, address)
+	}
+	return own
+}
+
 // Enabled reports whether readers may give addresses.
 func (c Intake) Enabled() bool { return c.MailFrom != "" }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -51,7 +52,7 @@ type Config struct {
 func (c Config) Validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(c.Mode == JWT || c.Mode == Dev, "AUTH_MODE", "jwt or dev")
-	faults.Check(c.Issuer != "", "AUTH_ISSUER", "the iss of the tokens, such as https://id.example.org/realms/city")
+	faults.Check(c.Issuer != "" && !strings.ContainsFunc(c.Issuer, unicode.IsSpace), "AUTH_ISSUER", "the iss of the tokens, such as https://id.example.org/realms/city")
 	faults.Check(c.Audience != "", "AUTH_AUDIENCE", "the aud of the tokens, such as cityconnect")
 	faults.Check(c.RoleClaim != "", "AUTH_ROLE_CLAIM", "the claim that holds the role, such as role or realm_access.roles")
 	faults.Check(c.MaxTokenLife == 0 || c.MaxTokenLife >= time.Minute, "AUTH_MAX_TOKEN_LIFE", "1m or more, such as 24h")

@@ -65,13 +65,13 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 
 func (req DevTokenRequest) faults() []service.FieldError {
 	var faults []service.FieldError
-	if req.Name == "" || utf8.RuneCountInString(req.Name) > maxName || text.CheckLine(req.Name) != nil {
+	if displayName(req.Name) == "" || utf8.RuneCountInString(req.Name) > maxName {
 		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("must have 1 to %d characters in one line", maxName)})
 	}
 	if !slices.Contains(roles, req.Role) {
 		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official or operator"})
 	}
-	if len(req.Sub) > maxID || text.CheckLine(req.Sub) != nil {
+	if len(req.Sub) > maxID || req.Sub != "" && text.CheckID(req.Sub) != nil {
 		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("must have at most %d bytes in one line", maxID)})
 	}
 	return faults

@@ -64,8 +64,9 @@ type issuer struct {
 
 // A publicKey is a key that signatures may be checked with.
 type publicKey struct {
-	id, alg string
-	key     any
+	id   string
+	algs []string
+	key  any
 }
 
 func newIssuer(url string, log zerolog.Logger) *issuer {
@@ -149,7 +150,7 @@ func (i *issuer) find(alg, id string, hasID bool) any {
 	defer i.mu.Unlock()
 	var set jwt.VerificationKeySet
 	for _, k := range i.keys {
-		if k.alg == alg && (k.id == id || !hasID) {
+		if slices.Contains(k.algs, alg) && (k.id == id || !hasID) {
 			set.Keys = append(set.Keys, k.key)
 		}
 	}
@@ -230,6 +231,12 @@ func (i *issuer) fetch(ctx context.Context) ([]publicKey, error) {
 	return keys, nil
 }
 
+// publicKeyMethods are the algorithms of signatures that are checked with an issuer's
+// key: all of RFC 7518 (3.1) and RFC 8037 that the curves and hashes of Go have.
+var publicKeyMethods = []string{
+	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+}
+
 // usable returns jwk as a key that signatures may be checked with, unless it is
 // for something else, for another algorithm, or too weak.
 func usable(jwk jwkset.JWK) (publicKey, bool) {
@@ -238,16 +245,24 @@ func usable(jwk jwkset.JWK) (publicKey, bool) {
 	switch key := jwk.Key().(type) {
 	case *rsa.PublicKey:
 		if key.N.BitLen() >= minRSABits {
-			k.alg = jwt.SigningMethodRS256.Alg()
+			k.algs = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 		}
 	case *ecdsa.PublicKey:
-		if key.Curve == elliptic.P256() {
-			k.alg = jwt.SigningMethodES256.Alg()
+		switch key.Curve {
+		case elliptic.P256():
+			k.algs = []string{"ES256"}
+		case elliptic.P384():
+			k.algs = []string{"ES384"}
+		case elliptic.P521():
+			k.algs = []string{"ES512"}
 		}
 	case ed25519.PublicKey:
-		k.alg = jwt.SigningMethodEdDSA.Alg()
+		k.algs = []string{"EdDSA"}
+	}
+	if alg := meta.ALG.String(); alg != "" {
+		k.algs = slices.DeleteFunc(k.algs, func(a string) bool { return a != alg })
 	}
 	forSignatures := (meta.USE == "" || meta.USE == jwkset.UseSig) &&
 		(len(meta.KEYOPS) == 0 || slices.Contains(meta.KEYOPS, jwkset.KeyOpsVerify))
-	return k, k.alg != "" && forSignatures && (meta.ALG == "" || meta.ALG.String() == k.alg)
+	return k, len(k.algs) > 0 && forSignatures
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/jellydator/ttlcache/v3"
@@ -39,12 +38,13 @@ var ErrToken = errors.New("token not accepted")
 
 // A Verifier checks tokens.
 type Verifier struct {
-	cfg    Config
-	parser *jwt.Parser
-	secret []byte
-	issuer *issuer // nil with a secret
-	now    func() time.Time
-	erased func(userID string) bool // nil if nobody ever is
+	cfg     Config
+	parser  *jwt.Parser
+	methods []string // the algorithms that tokens may be signed with
+	secret  []byte
+	issuer  *issuer // nil with a secret
+	now     func() time.Time
+	erased  func(userID string) bool // nil if nobody ever is
 	// accepted are the tokens that were seen lately, by their SHA-256: a client
 	// sends the same one with each request.
 	accepted *ttlcache.Cache[[sha256.Size]byte, acceptedToken]
@@ -69,13 +69,13 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 		cfg: cfg, secret: []byte(cfg.Secret), now: time.Now,
 		accepted: ttlcache.New(ttlcache.WithCapacity[[sha256.Size]byte, acceptedToken](maxAccepted)),
 	}
-	methods := []string{"HS256"}
+	v.methods = []string{"HS256"}
 	if cfg.JWKSURL != "" {
-		methods = []string{"RS256", "ES256", "EdDSA"}
+		v.methods = publicKeyMethods
 		v.issuer = newIssuer(cfg.JWKSURL, log)
 		go v.issuer.run(ctx)
 	}
-	v.parser = jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer),
+	v.parser = jwt.NewParser(jwt.WithValidMethods(v.methods), jwt.WithIssuer(cfg.Issuer),
 		jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
 	if cfg.Mode == Dev {
 		log.Warn().Msg("AUTH_MODE=dev: any client of this service can sign in as anyone")
@@ -137,24 +137,21 @@ func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 		if unknown, ok := errors.AsType[*fault.Error](err); ok {
 			return Principal{}, unknown
 		}
-		return Principal{}, fmt.Errorf("%w: %s", ErrToken, reason(err))
+		return Principal{}, fmt.Errorf("%w: %s", ErrToken, v.reason(err, parsed, claims))
 	}
-	if isIDToken(parsed.Header, claims) {
-		return Principal{}, fmt.Errorf("%w: it is not an access token", ErrToken)
+	if sign := otherToken(parsed.Header, claims); sign != "" {
+		return Principal{}, fmt.Errorf("%w: it is not an access token: it has %s", ErrToken, sign)
 	}
 	p := Principal{Role: v.role(claims)}
 	if p.Role == "" {
 		return Principal{}, fmt.Errorf("%w: it grants no role of this service", ErrToken)
 	}
 	p.ID, _ = claims["sub"].(string)
-	if p.ID == "" || len(p.ID) > maxID || text.CheckLine(p.ID) != nil {
+	if p.ID == "" || len(p.ID) > maxID || text.CheckID(p.ID) != nil {
 		return Principal{}, fmt.Errorf("%w: its subject is missing or not a short text", ErrToken)
 	}
 	name, _ := claims["name"].(string)
-	p.Name = strings.TrimSpace(name)
-	if utf8.RuneCountInString(p.Name) > maxName || text.CheckLine(p.Name) != nil {
-		return Principal{}, fmt.Errorf("%w: its name is not a short text", ErrToken)
-	}
+	p.Name = displayName(name)
 	exp, err := claims.GetExpirationTime()
 	if err != nil || exp == nil {
 		return Principal{}, fmt.Errorf("%w: it does not expire", ErrToken)
@@ -164,6 +161,13 @@ func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 	}
 	p.Expires = exp.Time
 	return p, nil
+}
+
+// displayName returns the name of a token as it is shown. Nothing depends on it, so
+// that it locks nobody out: it is cleaned and shortened.
+func displayName(name string) string {
+	name = strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\x00", "")
+	return text.Shorten(strings.TrimSpace(text.CleanLine(name)), maxName)
 }
 
 var (
@@ -187,26 +191,33 @@ func checkHeader(header map[string]any) error {
 	return nil
 }
 
-// isIDToken reports whether a token shows that it is for signing in at a client
-// and not for an API, or is a refresh token. Nothing distinguishes them for sure
-// unless the issuer sets the type at+jwt, and many common ones do not. These
-// are the signs that no access token has: the hashes of OpenID Connect, and the
-// claims of Keycloak and Cognito for it.
-func isIDToken(header map[string]any, claims jwt.MapClaims) bool {
+// otherToken returns what shows that a token is for signing in at a client and not
+// for an API, or is a refresh token; "" if nothing does. Nothing tells them apart for
+// sure unless the issuer sets the type at+jwt, and many common ones do not. These are
+// the signs that no access token has: two hashes of OpenID Connect, and the claims in
+// which Keycloak and Cognito say it. The third hash, at_hash, is no sign: Dex writes
+// it into access tokens as well.
+func otherToken(header map[string]any, claims jwt.MapClaims) string {
 	if typ, _ := header["typ"].(string); strings.HasSuffix(strings.ToLower(typ), "at+jwt") {
-		return false
+		return ""
 	}
-	for _, hash := range []string{"at_hash", "c_hash", "s_hash"} {
+	for _, hash := range []string{"c_hash", "s_hash"} {
 		if _, ok := claims[hash]; ok {
-			return true
+			return hash + ", as ID tokens do"
 		}
 	}
-	typ, _ := claims["typ"].(string)
-	return slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, typ) || claims["token_use"] == "id"
+	if typ, _ := claims["typ"].(string); slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, typ) {
+		return "the typ " + typ
+	}
+	if claims["token_use"] == "id" {
+		return "the token_use id"
+	}
+	return ""
 }
 
-// reason words a failure of the parser without what the token contains.
-func reason(err error) string {
+// reason words a failure of the parser without what the token contains, except for
+// the names of claims. token and claims are what was read of it so far.
+func (v *Verifier) reason(err error, token *jwt.Token, claims jwt.MapClaims) string {
 	switch {
 	case errors.Is(err, errCritical):
 		return errCritical.Error()
@@ -216,6 +227,10 @@ func reason(err error) string {
 		return "its key is not one of the issuer's"
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return "it is not a JWT"
+	case !slices.Contains(v.methods, fmt.Sprint(token.Header["alg"])):
+		return "its algorithm must be one of " + strings.Join(v.methods, ", ")
+	case errors.Is(err, jwt.ErrTokenInvalidClaims) && wrongTypes(claims) != "":
+		return wrongTypes(claims)
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return "it has expired"
 	case errors.Is(err, jwt.ErrTokenNotValidYet):
@@ -226,8 +241,34 @@ func reason(err error) string {
 		return "it is from another issuer"
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		return "a claim is missing"
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		return "its signature does not fit"
 	}
-	return "its signature does not fit"
+	return "it cannot be checked"
+}
+
+// wrongTypes names the claims that have another type than RFC 7519 (4.1) says, which
+// must be numbers or texts; "" if there are none.
+func wrongTypes(claims jwt.MapClaims) string {
+	var wrong []string
+	for _, name := range []string{"exp", "iat", "nbf"} {
+		if _, ok := claims[name].(float64); !ok && claims[name] != nil {
+			wrong = append(wrong, name+" must be a number")
+		}
+	}
+	if _, ok := claims["iss"].(string); !ok && claims["iss"] != nil {
+		wrong = append(wrong, "iss must be a text")
+	}
+	switch audience := claims["aud"].(type) {
+	case nil, string:
+	case []any:
+		if slices.ContainsFunc(audience, func(a any) bool { _, ok := a.(string); return !ok }) {
+			wrong = append(wrong, "aud must be a list of texts")
+		}
+	default:
+		wrong = append(wrong, "aud must be a text or a list of texts")
+	}
+	return strings.Join(wrong, ", ")
 }
 
 // role returns the mightiest role that the role claim grants: a string or a

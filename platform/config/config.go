@@ -11,8 +11,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/caarlos0/env/v11"
+
+	"github.com/cityconnect/cityconnect/platform/address"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // fileSuffix makes the value come from a file, as secrets do in Compose and
@@ -74,7 +78,9 @@ func NewError(faults []Fault) error {
 // Load fills dst, a pointer to a struct with the tags of caarlos0/env, from
 // getenv, and then asks validate, which may be nil, what is wrong with the
 // values. A variable that is empty counts as missing. Every variable may be
-// given as NAME_FILE instead. The tag "example" shows a good value in errors;
+// given as NAME_FILE instead. White space and invisible characters around a value are
+// no part of it; within it, line breaks are faults unless the tag "lines" is "true". A
+// URL must have its password encoded. The tag "example" shows a good value in errors;
 // without one the default is shown. The error is an *Error with every fault.
 //
 // A variable that cannot be read has its default when validate runs, so that
@@ -103,8 +109,11 @@ func Load(dst any, getenv func(string) string, validate func() []Fault) error {
 	return NewError(faults)
 }
 
-// A field is the part of a struct field that faults need.
-type field struct{ variable, kind, example string }
+// A field is what faults tell of a struct field.
+type field struct {
+	variable, kind, example string
+	lines                   bool // may have several, by the tag "lines"
+}
 
 // describe collects the fields of t by their names, which is how caarlos0/env
 // reports a value that it could not parse.
@@ -121,7 +130,7 @@ func describe(t reflect.Type, into map[string]field) {
 			if example == "" {
 				example = f.Tag.Get("envDefault")
 			}
-			into[f.Name] = field{variable, kindOf(f.Type), example}
+			into[f.Name] = field{variable, kindOf(f.Type), example, f.Tag.Get("lines") == "true"}
 		case f.Type.Kind() == reflect.Struct:
 			describe(f.Type, into)
 		}
@@ -143,7 +152,7 @@ func read(fields map[string]field, getenv func(string) string) (environment map[
 	environment = make(map[string]string, len(fields))
 	for _, f := range fields {
 		value, file := getenv(f.variable), f.variable+fileSuffix
-		path := getenv(file)
+		path := strings.TrimFunc(getenv(file), decorates)
 		switch {
 		case value != "" && path != "":
 			faults = append(faults, Fault{f.variable, "empty where " + file + " is set"})
@@ -152,13 +161,39 @@ func read(fields map[string]field, getenv func(string) string) (environment map[
 			if err != nil {
 				faults = append(faults, Fault{file, "a file that can be read: " + err.Error()})
 			}
-			value = strings.TrimRight(string(data), "\r\n")
+			value = string(data)
 		}
-		if value != "" {
-			environment[f.variable] = value
+		if value = strings.TrimFunc(value, decorates); value == "" {
+			continue
 		}
+		if want := f.want(value); want != "" {
+			faults = append(faults, Fault{f.variable, want})
+			continue
+		}
+		environment[f.variable] = text.CleanBlock(value)
 	}
 	return environment, faults
+}
+
+// decorates reports whether r comes with values that are copied, and is part of none:
+// white space, line breaks, and what is invisible, such as the byte order mark of a
+// file.
+func decorates(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
+
+// want returns what value, which is not empty, must be to be read at all; "" if it
+// can be.
+func (f field) want(value string) string {
+	switch {
+	case text.CheckKept(value) != nil:
+		return "text in UTF-8"
+	case !f.lines && strings.ContainsAny(text.CleanBlock(value), "\n\t"):
+		return "one line"
+	case len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0]:
+		return "without quotes around it: here they are a part of the value"
+	case strings.HasSuffix(f.variable, "_URL") || f.variable == "PHOTO_STORE":
+		return address.Fault(value)
+	}
+	return ""
 }
 
 // explain returns what an error of caarlos0/env says of a field; ok is false

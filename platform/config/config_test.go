@@ -30,6 +30,10 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(file, []byte("from a file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	bom := filepath.Join(t.TempDir(), "of Windows")
+	if err := os.WriteFile(bom, []byte("\ufefffrom Windows\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
@@ -40,6 +44,15 @@ func TestLoad(t *testing.T) {
 			settings{"127.0.0.1:3002", 10, 5 * time.Second, inner{"s"}, ""}, nil},
 		{"values and a file", map[string]string{"T_SECRET_FILE": file, "T_COUNT": "3", "T_WAIT": "1m"},
 			settings{"127.0.0.1:3002", 3, time.Minute, inner{"from a file"}, ""}, nil},
+		{"decorated", map[string]string{"T_SECRET": "\ufeff s\u200b\r\n", "T_ADDR": "\u00a0127.0.0.1:1\n", "T_COUNT": " 3 ", "T_WAIT": "1m\t"},
+			settings{"127.0.0.1:1", 3, time.Minute, inner{"s"}, ""}, nil},
+		{"a decorated file", map[string]string{"T_SECRET_FILE": " " + bom + "\n"},
+			settings{"127.0.0.1:3002", 10, 5 * time.Second, inner{"from Windows"}, ""}, nil},
+		{"nothing but decoration", map[string]string{"T_SECRET": " \n"}, settings{}, []string{"T_SECRET: want a value"}},
+		{"two lines", map[string]string{"T_SECRET": "a\nb"}, settings{}, []string{"T_SECRET: want one line"}},
+		{"quoted", map[string]string{"T_SECRET": `"Geheim"`, "T_ADDR": "'127.0.0.1:1'"}, settings{},
+			[]string{"T_SECRET: want without quotes", "T_ADDR: want without quotes"}},
+		{"in UTF-16", map[string]string{"T_SECRET": "\xff\xfea\x00"}, settings{}, []string{"T_SECRET: want text in UTF-8"}},
 		{"every fault at once", map[string]string{"T_COUNT": "three", "T_WAIT": "soon"}, settings{},
 			[]string{"T_COUNT: must be an integer, such as 10", "T_WAIT: must be a duration with its unit, such as 5s",
 				"T_SECRET: must be set to a value, such as $(openssl rand -hex 32)"}},
@@ -67,8 +80,36 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// An unreadable variable is blamed once, and no other is blamed for it: the checks
-// see the default in its place.
+// A password with a character that means something in a URL would become a part of the
+// host, and be logged. It is refused, and nothing of it shown, in every URL.
+func TestLoadRefusesUnencodedPasswords(t *testing.T) {
+	t.Parallel()
+	type urls struct {
+		Service config.Service
+		Proxy   string `env:"T_PROXY_URL"`
+		Store   string `env:"PHOTO_STORE"`
+		Key     string `env:"T_PEM" lines:"true"`
+	}
+	const password = "Geheim@Teil#2"
+	env := map[string]string{
+		"DATABASE_URL": "postgres://u:" + password + "@db.example.org/x", "RABBITMQ_URL": "amqp://u:" + password + "@mq.example.org/",
+		"T_PROXY_URL": "http://u:" + password + "@proxy.example.org", "PHOTO_STORE": "s3://u:" + password + "@photos",
+		"RECIPIENT_PEM": "k1:AAAA", "T_PEM": "-----BEGIN\nkey\n-----END\n",
+	}
+	var got urls
+	err := config.Load(&got, func(name string) string { return env[name] }, func() []config.Fault { return got.Service.Validate() })
+	if err == nil || strings.Contains(err.Error(), "Geheim") || strings.Contains(err.Error(), "Teil") || strings.Contains(err.Error(), "T_PEM") {
+		t.Fatalf("Load: %v, want an error without the password", err)
+	}
+	for _, variable := range []string{"DATABASE_URL", "RABBITMQ_URL", "T_PROXY_URL", "PHOTO_STORE"} {
+		if !strings.Contains(err.Error(), variable+": want a URL; it must have @ in the password encoded as %40") {
+			t.Errorf("Load: %v, want a fault of %s", err, variable)
+		}
+	}
+}
+
+// What cannot be read is blamed once, and on nothing else: what is checked has
+// the default in its place.
 func TestLoadBlamesOnce(t *testing.T) {
 	t.Parallel()
 	var got settings

@@ -23,7 +23,7 @@ func Command(ctx context.Context, e *Eraser, in io.Reader, out io.Writer) error 
 		return fmt.Errorf("read the user's id: %w", err)
 	}
 	userID := strings.TrimRight(string(data), "\r\n")
-	if userID == "" || len(userID) > maxID || text.CheckLine(userID) != nil {
+	if userID == "" || len(userID) > maxID || text.CheckID(userID) != nil {
 		return errors.New("standard input: must be the id of a user, the sub of their tokens, in one line")
 	}
 	state, err := e.Request(ctx, "command", userID)

@@ -23,7 +23,7 @@ import (
 
 // checkJSON compares r's body with the document, and adds its faults to faults. It
 // decodes it once: openapi3filter would do it again, and dependentFaults, too. The
-// handler reads the body as it was sent, with the defaults of missing members.
+// handler reads what was sent, tidied and with the defaults of missing members.
 func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	body, err := op.readText(r)
 	if err != nil {
@@ -33,17 +33,19 @@ func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	if err != nil {
 		return err
 	}
+	faults.addRepeated(body)
 	value = faults.trim(op.body, value, nil)
 	if bytes.Contains(body, []byte(`\u0000`)) {
 		faults.addNUL(value, nil)
 	}
+	value, tidied := tidy(op.body, value)
 	op.dependentFaults(value, faults)
 	filledIn := false
 	options := append([]openapi3.SchemaValidationOption{
 		openapi3.VisitAsRequest(), openapi3.MultiErrors(), openapi3.DefaultsSet(func() { filledIn = true }),
 	}, op.options.SchemaValidationOptions...)
 	op.formats.addRequest(faults, op.body.VisitJSON(value, options...))
-	if filledIn {
+	if filledIn || tidied {
 		if body, err = json.Marshal(value); err != nil {
 			return fmt.Errorf("encode the body with its defaults: %w", err)
 		}
@@ -52,6 +54,10 @@ func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	return nil
 }
 
+// byteOrderMark is what some editors and libraries put before text in UTF-8. RFC
+// 8259 (8.1) lets a reader ignore it.
+var byteOrderMark = []byte("\uFEFF")
+
 // readText returns r's body if the document takes its type and it is text.
 func (op *operation) readText(r *http.Request) ([]byte, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -59,13 +65,14 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 		wanted := slices.Sorted(maps.Keys(op.Operation.RequestBody.Value.Content))
 		return nil, service.UnsupportedMediaType.New("the body must be " + strings.Join(wanted, " or "))
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return nil, service.UnsupportedMediaType.New("the body must have the charset UTF-8, or none")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
 	}
 	body, err := io.ReadAll(r.Body)
+	body = bytes.TrimPrefix(body, byteOrderMark)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, err
 	}
@@ -166,6 +173,72 @@ func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
 		}
 	}
 	return value
+}
+
+// addRepeated adds the members of body, which is JSON, that have a name which their
+// object had before. Readers of JSON do not agree on which of them counts (RFC 8259,
+// 4): a report would be public for one and anonymous for another.
+func (l *faultList) addRepeated(body []byte) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	l.addRepeatedBelow(decoder, nil)
+}
+
+// addRepeatedBelow reads the next value of decoder, to which the names in at lead.
+func (l *faultList) addRepeatedBelow(decoder *json.Decoder, at []string) {
+	token, err := decoder.Token()
+	if err != nil || l.more { // it was decoded before, so that it is the end
+		return
+	}
+	switch token {
+	case json.Delim('['):
+		for i := 0; decoder.More() && !l.more; i++ {
+			l.addRepeatedBelow(decoder, append(at, strconv.Itoa(i)))
+		}
+		_, _ = decoder.Token()
+	case json.Delim('{'):
+		known := make(map[string]bool)
+		for decoder.More() && !l.more {
+			name, _ := decoder.Token()
+			at := append(at, fmt.Sprint(name))
+			if known[at[len(at)-1]] {
+				l.add(pointerOf(at), "given more than once")
+			}
+			known[at[len(at)-1]] = true
+			l.addRepeatedBelow(decoder, at)
+		}
+		_, _ = decoder.Token()
+	}
+}
+
+// tidy returns value with the strings for whose format there is a tidied form in
+// that form, and whether there were any.
+func tidy(schema *openapi3.Schema, value any) (tidied any, changed bool) {
+	switch value := value.(type) {
+	case string:
+		if form, ok := tidyForms[schema.Format]; ok {
+			tidied := form(value)
+			return tidied, tidied != value
+		}
+	case []any:
+		if schema.Items == nil {
+			return value, false
+		}
+		for i, element := range value {
+			inner, innerChanged := tidy(schema.Items.Value, element)
+			value[i], changed = inner, changed || innerChanged
+		}
+		return value, changed
+	case map[string]any:
+		for name, member := range value {
+			if property := schema.Properties[name]; property != nil {
+				inner, innerChanged := tidy(property.Value, member)
+				value[name], changed = inner, changed || innerChanged
+			}
+		}
+		return value, changed
+	}
+	return value, false
 }
 
 // addNUL finds the one character that JSON can write and Postgres cannot keep,

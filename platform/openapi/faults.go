@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // maxFaults are listed in an answer. Authors of clients correct a few at a time; a
@@ -100,6 +101,9 @@ func (f Formats) describe(e *openapi3.SchemaError) string {
 	case "required":
 		return "missing"
 	case "minLength":
+		if _, ok := tidyForms[schema.Format]; ok && schema.MinLength == 1 {
+			return text.ErrBlank.Error()
+		}
 		return "must have at least " + count(schema.MinLength, "character")
 	case "maxLength":
 		return "must have at most " + count(*schema.MaxLength, "character")

@@ -37,6 +37,7 @@ paths:
         - {name: even, in: query, schema: {type: string, format: even}}
         - {name: state, in: query, schema: {type: string, enum: [open, closed]}}
         - {name: since, in: query, schema: {type: string, format: date-time}}
+        - {name: title, in: query, schema: {type: string, format: line}}
         - {name: unread, in: query, schema: {type: boolean}}
         - {name: tag, in: query, schema: {type: array, maxItems: 2, items: {type: integer}}}
         - {name: place, in: query, schema: {type: string, pattern: '^v1', examples: [v1.1]}}
@@ -70,6 +71,8 @@ components:
         name: {type: string, minLength: 1, maxLength: 3}
         title: {type: string, format: line}
         story: {type: string, format: text}
+        shown: {type: string, format: line, minLength: 1}
+        user: {type: string, format: id}
         tags: {type: array, minItems: 1, maxItems: 50, items: {type: integer, maximum: 999999999999999999}}
         from: {type: integer}
         to: {type: integer}
@@ -110,6 +113,8 @@ func done(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+const wantTime = "must be a time with its zone as in RFC 3339, such as 2026-11-22T08:00:00Z or 2026-11-22T15:00:00+07:00, whose + is %2B in a URL"
+
 const path = "/things/0198c0de-0000-7000-8000-000000000001"
 
 func TestFaultsAreTold(t *testing.T) {
@@ -129,9 +134,9 @@ func TestFaultsAreTold(t *testing.T) {
 			"/more: unknown field", "/name: must have at most 3 characters", "/to: missing beside from",
 			"even: must have an even number of characters", "limit: must be at least 1"}},
 		{path + "?evn=ab&z=1", `{"name":"x"}`, []string{
-			"evn: unknown parameter; known here: limit, even, state, since, unread, tag, place", "z: unknown parameter; known here: limit, even, state, since, unread, tag, place"}},
-		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, must be given once"}},
-		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, must be given once"}},
+			"evn: unknown parameter; known here: limit, even, state, since, title, unread, tag, place", "z: unknown parameter; known here: limit, even, state, since, title, unread, tag, place"}},
+		{path + "?limit&limit=2", `{"name":"x"}`, []string{"limit: given more than once, want one value"}},
+		{path + "?state=&state=open", `{"name":"x"}`, []string{"state: given more than once, want one value"}},
 		{path + "?limit=", `{"name":"x"}`, []string{"limit: empty"}},
 		{path + "?tag=&tag=1", `{"name":"x"}`, []string{"tag: empty"}},
 		{path + "?tag=1&tag=2", `{"name":"x"}`, nil},
@@ -139,12 +144,21 @@ func TestFaultsAreTold(t *testing.T) {
 		{path + "?limit=%2B1&unread=1", `{"name":"x"}`, []string{"limit: must be an integer in plain digits, such as 10", "unread: must be true or false"}},
 		{path + "?limit=20&unread=true", `{"name":"x"}`, nil},
 		{path + "?since=2026-02-28T23:59:59.5Z", `{"name":"x"}`, nil},
-		{path + "?since=2026-02-30T00:00:00Z", `{"name":"x"}`, []string{"since: must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z"}},
-		{path + "?place=v2", `{"name":"x"}`, []string{"place: must be a value such as v1.1"}},
-		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: must have at least 1 character", "tag: must have at most 2 elements"}},
-		{path, `{"name":null,"tags":[]}`, []string{"/name: must be a string, not null", "/tags: must have at least 1 element"}},
-		{path, `{"name":"x","title":"\u202Eab","story":"a\nb"}`, []string{"/title: " + text.ErrDirection.Error()}},
-		{path, `{"name":"x","title":"\u200b","story":"\u001b[31m"}`, []string{"/story: " + text.ErrControl.Error(), "/title: " + text.ErrBlank.Error()}},
+		{path + "?since=2026-02-30T00:00:00Z", `{"name":"x"}`, []string{"since: " + wantTime}},
+		{path + "?place=v2", `{"name":"x"}`, []string{"place: want a value such as v1.1"}},
+		{path + "?tag=1&tag=2&tag=3", `{"name":""}`, []string{"/name: want at least 1 character", "tag: want at most 2 elements"}},
+		{path, `{"name":null,"tags":[]}`, []string{"/name: want a string, not null", "/tags: want at least 1 element"}},
+		{path, `{"name":"x","title":"\u202Eab","story":"a\u001b[31m\u000bb"}`, nil},
+		{path, `{"name":"x","title":"\u0000","story":"\u0000"}`, []string{"/story: " + text.ErrNUL.Error(), "/title: " + text.ErrNUL.Error()}},
+		{path, `{"name":"x","shown":"\u200b\ufe0f"}`, []string{"/shown: " + text.ErrBlank.Error()}},
+		{path, `{"name":"x","user":"a\u202eb"}`, []string{"/user: " + text.ErrDirection.Error()}},
+		{path, `{"name":"x","story":"1","na\u006de":"y","tags":[1],"size":3,"size":4}`, []string{"/name: given more than once", "/size: given more than once"}},
+		{path, `{"name":"x","tags":[{"a":1,"a":2}]}`, []string{"/tags/0/a: given more than once", "/tags/0: want an integer"}},
+		{path + "?since=2026-11-22T08:00:00+07:00", `{"name":"x"}`, nil},
+		{path + "?since=2026-11-22t08:00:00.5z", `{"name":"x"}`, nil},
+		{path + "?since=2026-11-22%2008:00:00-07:00%20", `{"name":"x"}`, nil},
+		{path + "?since=2026-11-22T08:00:00", `{"name":"x"}`, []string{"since: " + wantTime}},
+		{path + "?since=2026-11-22", `{"name":"x"}`, []string{"since: " + wantTime}},
 		{path, `{"name":"x","title":"\ud83d\ude80 up","story":""}`, nil},
 		{"/things/7", `{"from":"x"}`, []string{
 			"/from: must be an integer", "/name: missing", "/to: missing beside from",
@@ -199,7 +213,7 @@ func TestFaultsAreCut(t *testing.T) {
 		{"", `{"name":"x",` + strings.Join(twenty, ",") + `}`, false},
 		{"", `{"name":"x","k30":0,` + strings.Join(twenty, ",") + `}`, true},
 		{"", `{"name":"x","tags":[` + strings.Repeat(`"",`, 30) + `""]}`, true},
-		{"", `{"name":"x","tags":{"` + strings.Repeat(`a":0,"`, 30) + `a":["\u0000"]},"story":` + strings.Repeat("[", 99) + `"\u0000"` + strings.Repeat("]", 99) + `,` + strings.Join(twenty[2:], ",") + `}`, false},
+		{"", `{"name":"x","tags":{"` + strings.Repeat(`a":0,"`, 30) + `a":["\u0000"]},"story":` + strings.Repeat("[", 99) + `"\u0000"` + strings.Repeat("]", 99) + `,` + strings.Join(twenty[3:], ",") + `}`, false},
 		{"?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q&r&s&t&u", `{"name":"x"}`, true},
 	} {
 		var first string
@@ -225,7 +239,32 @@ func TestFaultsAreCut(t *testing.T) {
 	}
 }
 
-// Faults of the body as a whole, or of the headers, have one answer.
+// The handler reads strings in the form that was checked.
+func TestHandlerReadsTidied(t *testing.T) {
+	t.Parallel()
+	var body, since, title string
+	change := func(w http.ResponseWriter, r *http.Request) error {
+		read, err := io.ReadAll(r.Body)
+		body, since, title = string(read), r.URL.Query().Get("since"), r.URL.Query().Get("title")
+		w.WriteHeader(http.StatusNoContent)
+		return err
+	}
+	h, err := mount(t, map[string]service.HandlerFunc{"change": change, "look": done, "upload": done})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := `{"name":" ","title":" a\u202eb\u0009c ","story":"a\r\nb\u000b\u202ac\u202c","tags":[900000000000000001],"size":0}`
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path+"?since=2026-11-22t08:00:00+07:00&title=%E2%80%8Bx%0A", strings.NewReader(sent))
+	req.Header.Set("Content-Type", "application/json")
+	res := httptest.NewRecorder()
+	h.ServeHTTP(res, req)
+	const want = `{"name":" ","size":0,"story":"a\nb\n` + "\u202ac\u202c" + `","tags":[900000000000000001],"title":"ab c"}`
+	if res.Code != http.StatusNoContent || body != want || since != "2026-11-22T08:00:00+07:00" || title != "x" {
+		t.Errorf("status %d, the handler reads %s and since %q, title %q; want %s", res.Code, body, since, title, want)
+	}
+}
+
+// What is wrong with the body as a whole, or with the headers, has one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})
@@ -239,6 +278,11 @@ func TestRefusals(t *testing.T) {
 		detail     string // of the problem, or of its one fault
 	}{
 		{"good", `{"name":"x"}`, nil, 204, ""},
+		{"with a byte order mark", "\uFEFF" + `{"name":"x"}`, nil, 204, ""},
+		{"two byte order marks", "\uFEFF\uFEFF" + `{"name":"x"}`, nil, 400, "not JSON"},
+		{"in UTF-16", "\xff\xfe{\x00}\x00", nil, 400, "not UTF-8"},
+		{"a byte order mark alone", "\uFEFF", nil, 400, "missing"},
+		{"with a charset as others write it", `{"name":"x"}`, http.Header{"Content-Type": {"application/json; charset=utf8"}}, 204, ""},
 		{"with a charset", `{"name":"x"}`, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, 204, ""},
 		{"no JSON", `{"name":x}`, nil, 400, "not JSON, or nested too deep, at byte 9"},
 		{"cut off", `{"name":`, nil, 400, "not JSON, or nested too deep, at byte 8"},

@@ -33,15 +33,23 @@ func (l *faultList) parseQuery(u *url.URL) url.Values {
 // parameterFaults finds what openapi3filter lets pass: parameters that the
 // document does not know, which would be ignored although the client meant
 // something by them; a second value where there can be one, of which one would
-// be checked and the other used; and numbers in another spelling than JSON's.
+// be checked and the other used; and numbers in another spelling than JSON's. It
+// tidies the parameters in the query.
 func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *faultList) {
 	var known []string
+	tidied := false
 	for _, p := range op.parameters {
 		var values []string
 		switch p.In {
 		case openapi3.ParameterInQuery:
 			known = append(known, p.Name)
 			values = query[p.Name]
+			for i, value := range values {
+				if form, ok := tidyForms[p.Schema.Value.Format]; ok {
+					values[i] = form(value)
+					tidied = tidied || values[i] != value
+				}
+			}
 		case openapi3.ParameterInHeader:
 			values = r.Header.Values(p.Name)
 			if len(values) > 1 && p.Extensions["x-list"] == true { // RFC 9110, 5.3
@@ -62,6 +70,9 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *
 				faults.add(p.Name, detail)
 			}
 		}
+	}
+	if tidied { // the handler reads what was checked
+		r.URL.RawQuery = query.Encode()
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !faults.more && !slices.Contains(known, name) {

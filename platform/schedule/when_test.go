@@ -136,7 +136,15 @@ func TestZone(t *testing.T) {
 			t.Errorf("zone %s is %v (error %v)", name, zone, err)
 		}
 	}
-	for _, name := range []string{"", "Local", "asia/jakarta", "../zoneinfo/UTC", "/etc/localtime", "posixrules", "Mars/Base"} {
+	for given, want := range map[string]string{
+		"asia/jakarta": "Asia/Jakarta", " ASIA/JAKARTA ": "Asia/Jakarta", "utc": "UTC", "america/new york": "America/New_York",
+		"etc/gmt+7": "Etc/GMT+7",
+	} {
+		if zone, err := schedule.Zone(given); err != nil || zone.String() != want {
+			t.Errorf("zone %q is %v (error %v), want %s", given, zone, err, want)
+		}
+	}
+	for _, name := range []string{"", "Local", "Asia", "../zoneinfo/UTC", "/etc/localtime", "posixrules", "Mars/Base"} {
 		if zone, err := schedule.Zone(name); err == nil {
 			t.Errorf("zone %q is %v, want an error", name, zone)
 		}

@@ -21,6 +21,9 @@ const (
 	// A body that is on its way arrives in that time; without it the client would
 	// read a reset instead of the answer.
 	unreadTimeout = time.Second
+	// maxUnread is how much of a body that is too large is read for its answer to
+	// arrive: somewhat more than the largest upload.
+	maxUnread = 16 << 20
 	// maxUpload is what an upload may take that makes progress all the time: 12
 	// MiB at 200 kbit/s.
 	maxUpload = 10 * time.Minute
@@ -52,6 +55,12 @@ func limitBody(limit int64, timeout time.Duration, uploads []Upload) func(http.H
 			if r.ContentLength > limit {
 				w.Header().Set("Connection", "close") // rather than read it all
 				WriteProblem(w, r, bodyTooLarge(limit))
+				// What is on its way is read for a moment: a connection that is closed
+				// before would take the answer with it.
+				conn := http.NewResponseController(w)
+				_ = conn.Flush()
+				_ = conn.SetReadDeadline(time.Now().Add(unreadTimeout))
+				_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxUnread))
 				return
 			}
 			if r.ContentLength == 0 {

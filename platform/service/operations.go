@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"runtime"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -30,7 +32,7 @@ func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	runtime.SetMutexProfileFraction(mutexFraction)
 	runtime.SetBlockProfileRate(blockNanoseconds)
 	r := chi.NewRouter()
-	r.Use(middleware.GetHead, limitBody(maxBody, bodyTimeout, nil))
+	r.Use(middleware.GetHead, limitBody(maxBody, bodyTimeout, nil), onlyOwnHost)
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
 	r.Method(http.MethodGet, "/metrics", MetricsHandler(metrics))
@@ -41,6 +43,30 @@ func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	r.Get("/debug/pprof/trace", pprof.Trace)
 	r.Get("/debug/pprof/{profile}", pprof.Index) // heap, allocs, mutex, block, goroutine
 	return r
+}
+
+// onlyOwnHost refuses requests over the loopback for a name that is not the machine's
+// own: a page of another site may have its name lead here, and would read the answer
+// in the browser of an operator.
+func onlyOwnHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if local != nil && local.IP.IsLoopback() && !isOwnHost(r.Host) {
+			WriteProblem(w, r, Forbidden.New("the Host must be localhost or an IP address"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isOwnHost reports whether host, with or without a port, is localhost or an IP
+// address, which no other site can have for its name.
+func isOwnHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
 // ServeOperations serves NewOperations on ln until ctx ends. It closes ln.

@@ -34,3 +34,25 @@ func TestOperationsAreApart(t *testing.T) {
 		}
 	}
 }
+
+// A page of another site whose name leads to this machine reads nothing.
+func TestOperationsOfAnotherName(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(service.NewOperations(prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())))
+	defer server.Close()
+	for host, want := range map[string]int{
+		"": 200, "localhost:3012": 200, "LOCALHOST": 200, "localhost.": 200, "127.0.0.1": 200, "[::1]:3012": 200, "10.0.0.7:3012": 200,
+		"evil.example": 403, "evil.example:3012": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403,
+	} {
+		req := httptest.NewRequest("GET", server.URL+"/metrics", nil)
+		req.RequestURI, req.Host = "", host
+		res, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("Host %q: got %d, want %d", host, res.StatusCode, want)
+		}
+	}
+}

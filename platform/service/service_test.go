@@ -189,7 +189,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = conn.Close() }()
-			_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: city.test\r\nContent-Length: 2\r\n\r\n")
+			_, _ = io.WriteString(conn, tt.request+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n")
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {

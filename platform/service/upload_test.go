@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strconv"
@@ -113,3 +114,30 @@ func (l *oneConnection) Close() error {
 }
 
 func (l *oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A client that sends far more than it may reads why, also if it sends all before it
+// reads.
+func TestTooLargeBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(service.LimitBody(100, time.Second, nil)(http.NotFoundHandler()))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	const size = 12 << 20
+	if _, err := io.WriteString(conn, "PUT / HTTP/1.1\r\nHost: city.test\r\nContent-Length: "+strconv.Itoa(size)+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(make([]byte, size)); err != nil {
+		t.Fatalf("write the body: %v", err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	if _, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d, error %v, want 413", res.StatusCode, err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/address"
 	"github.com/cityconnect/cityconnect/platform/build"
 )
 
@@ -80,18 +81,23 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return nil
 }
 
-// databaseURL reads DATABASE_URL, or the file that DATABASE_URL_FILE names.
+// databaseURL reads DATABASE_URL, or the file that DATABASE_URL_FILE names. Its
+// errors show nothing of the value, which has a password.
 func databaseURL(getenv func(string) string) (string, error) {
-	if url := getenv("DATABASE_URL"); url != "" {
-		return url, nil
+	url := getenv("DATABASE_URL")
+	if file := getenv("DATABASE_URL_FILE"); url == "" && file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("DATABASE_URL_FILE: %w", err)
+		}
+		url = string(content)
 	}
-	file := getenv("DATABASE_URL_FILE")
-	if file == "" {
-		return "", errors.New("DATABASE_URL: must be set, such as to postgres://user:password@host:port/name")
+	url = strings.Trim(url, " \t\r\n\uFEFF")
+	if url == "" {
+		return "", errors.New("DATABASE_URL: missing; must be postgres://user:password@host:port/name")
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("DATABASE_URL_FILE: %w", err)
+	if fault := address.Fault(url); fault != "" {
+		return "", errors.New("DATABASE_URL: must be " + fault)
 	}
-	return strings.TrimSpace(string(content)), nil
+	return url, nil
 }

@@ -131,7 +131,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reg := webhook.Registration{
-		URL: request.URL, Description: request.Description,
+		URL: webhook.CleanURL(request.URL), Description: request.Description,
 		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
 		Order:  webhook.Order(request.Order), InFlight: int(request.InFlight),
 	}
@@ -207,6 +207,9 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[api.WebhookChange](r)
 	if err != nil {
 		return err
+	}
+	if request.URL != nil {
+		*request.URL = webhook.CleanURL(*request.URL)
 	}
 	change := webhook.Change{URL: request.URL, Description: request.Description, InFlight: intOf(request.InFlight)}
 	if request.EventTypes != nil {

@@ -54,6 +54,9 @@ type Mail struct {
 	Bounces      BounceStore
 	Keys         *email.Keys
 	BounceSecret string // of the mail server that passes bounces on; without it none are accepted
+	// Own are the addresses that the city sends from, or is written to at: no resident
+	// has them.
+	Own []string
 }
 
 // MailProblems are the kinds of failures that only mails have, as the client sees
@@ -115,12 +118,16 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := email.Zone(request.Zone); err != nil {
+	if slices.ContainsFunc(s.Mail.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
+		return fault.NewInvalid("/address", "must be your own: this is an address of the city")
+	}
+	zone, err := email.Zone(request.Zone)
+	if err != nil {
 		return err
 	}
 	// Ids are ordered by time, so that deliveries written to millions at once lie side
 	// by side in the index of the ledger's targets.
-	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: request.Zone}
+	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
 	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
 	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
 		return err
@@ -250,7 +257,7 @@ func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Contacts == nil {
 		return errNoMail
 	}
-	hash := email.TokenHash(strings.TrimSpace(r.PathValue("token")))
+	hash := email.TokenHash(email.LinkToken(r.PathValue("token")))
 	act := s.Mail.Contacts.Unsubscription
 	if r.Method == http.MethodPost {
 		act = s.Mail.Contacts.Unsubscribe

@@ -67,6 +67,7 @@ func TestContact(t *testing.T) {
 	for _, wrong := range []string{
 		`{"address":"ann","language":"id","zone":"Asia/Jakarta"}`, `{"address":"ann@example.org","language":"fr","zone":"Asia/Jakarta"}`,
 		`{"address":"ann@example.org","language":"id","zone":"Local"}`, `{"address":"ann@example.org","language":"id","zone":"../../etc/passwd"}`,
+		`{"address":"No-Reply@city.example.org","language":"id","zone":"Asia/Jakarta"}`,
 	} {
 		s.do(call{method: "PUT", path: "/me/contact", token: ann, body: wrong}, 400, nil)
 	}
@@ -211,6 +212,11 @@ func TestUnsubscribe(t *testing.T) {
 		}
 		for range 2 {
 			page := s.raw("GET", "/u/"+token, "", 200)
+			for _, behind := range []string{".", ")", "%3E", "/", "?utm_source=mail"} { // what programs take for a part of a link
+				if other := s.raw("GET", "/u/"+token+behind, "", 200); other != page {
+					t.Errorf("the link with %s behind it leads to another page", behind)
+				}
+			}
 			if !strings.Contains(page, `<form method="post">`) {
 				t.Errorf("%s: no button in %s", kind, page)
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
@@ -32,10 +34,35 @@ func (s *server) placeOperations() openapi.Operations {
 		"findPlaces": {Handler: s.findPlaces, Timeout: service.DefaultTimeout},
 		"namePlace":  {Handler: s.namePlace, Timeout: service.DefaultTimeout},
 	}
+	for id, o := range operations {
+		o.Handler = s.perAddress(o.Handler)
+		operations[id] = o
+	}
 	if s.Places == nil {
 		refuse(operations, fault.New(fault.NotFound, "this city has no geocoder"))
 	}
 	return operations
+}
+
+// perAddress refuses an address that asks more often than anybody types: the requests
+// of the geocoder are for all of the city.
+func (s *server) perAddress(h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !s.placeTurns.Allow(addressOf(r)) {
+			return geocoderBusy.New("your address asks too often")
+		}
+		return h(w, r)
+	}
+}
+
+// addressOf returns the address of the client, which the gateway writes down; without
+// a gateway that of the connection.
+func addressOf(r *http.Request) string {
+	if forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ","); forwarded != "" {
+		return strings.TrimSpace(forwarded)
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
 }
 
 // findPlaces handles GET /map/places.

@@ -58,6 +58,36 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// One address that asks too often is told so, and others are answered.
+func TestPlacesOfAnAddress(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(cfg *api.Config) { cfg.Places = &gazetteer{} })
+	ask := func(from string) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/map/places?q=salak", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Forwarded-For", from)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	answered := 0
+	for answered < 500 && ask("192.0.2.1") == http.StatusOK {
+		answered++
+	}
+	if answered < 20 || answered == 500 {
+		t.Errorf("one address is answered %d times at once, want some 20", answered)
+	}
+	if status := ask("192.0.2.2"); status != http.StatusOK {
+		t.Errorf("another address: status %d, want 200", status)
+	}
+}
+
 func TestNoGeocoder(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -75,13 +76,23 @@ func describeDevice(d push.Device) Device {
 	return described
 }
 
+// base64url turns base64 into base64url without padding, of which most browsers and
+// libraries write the latter.
+var base64url = strings.NewReplacer("+", "-", "/", "_", "=", "")
+
 // addDevice handles POST /me/push.
 func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[NewDevice](r)
 	if err != nil {
 		return err
 	}
-	subscription := push.Subscription{Endpoint: request.Endpoint, P256DH: request.Keys.P256Dh, Auth: request.Keys.Auth}
+	subscription := push.Subscription{
+		Endpoint: request.Endpoint, P256DH: base64url.Replace(request.Keys.P256Dh), Auth: base64url.Replace(request.Keys.Auth),
+	}
+	language := wording.Language(request.Language)
+	if language == "" {
+		language = wording.Preferred(r.Header.Get("Accept-Language"))
+	}
 	host, err := s.Push.Config.CheckEndpoint(subscription.Endpoint)
 	if err != nil {
 		return err
@@ -89,7 +100,7 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 	if err := subscription.Check(); err != nil {
 		return err
 	}
-	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: wording.Language(request.Language), Label: push.Label(r.UserAgent())}
+	d := push.Device{ID: uuid.Must(uuid.NewV7()), Lane: host, Language: language, Label: push.Label(r.UserAgent())}
 	d.Endpoint, d.Keys = s.Push.Keys.Seal(d.ID, subscription)
 	kept, added, err := s.Push.Devices.Add(r.Context(), reader(r), d, s.Push.Keys.EndpointHashes(subscription.Endpoint))
 	if err != nil {

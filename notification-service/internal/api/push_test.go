@@ -93,7 +93,37 @@ func TestDevices(t *testing.T) {
 	s.do(call{method: "POST", path: "/me/push", token: ann, body: subscription(endpoint)}, 409, nil)
 }
 
-// The kinds that are pushed are a preference beside those of mails, also without an
+// A subscription is taken exactly as browsers serialise it, and as libraries do that
+// write its keys in base64 with padding: it is the same one.
+func TestDevicesAsBrowsersSerialiseThem(t *testing.T) {
+	t.Parallel()
+	enable, _ := pushing(t)
+	s := newServer(t, enable)
+	ann := s.token("ann", auth.Resident)
+	const endpoint = "https://jmt17.push.example.org/fcm/send/abcdef:APA91b"
+	plain := strings.Replace(subscription(endpoint), `,"language":"id"`, "", 1)
+	var first device
+	s.do(call{method: "POST", path: "/me/push", token: ann, body: plain, headers: map[string]string{"Accept-Language": "in-ID,in;q=0.9"}}, 201, &first)
+	if s.number(`select count(*) from push_subscriptions where language = 'id'`) != 1 {
+		t.Error("the language is not that of the browser")
+	}
+	for _, body := range []string{
+		strings.Replace(plain, `,"keys"`, `,"expirationTime":null,"keys"`, 1),
+		strings.Replace(plain, `,"keys"`, `,"expirationTime":1795773600000.5,"keys"`, 1),
+		strings.Replace(plain, `"}}`, `=="}}`, 1),
+		strings.NewReplacer("BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+			"BCVxsr7N/eNgVRqvHtD0zTZsEc6+VV+JvLexhqUzORcxaOzi6+AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4=").Replace(plain),
+	} {
+		var again device
+		s.do(call{method: "POST", path: "/me/push", token: ann, body: body}, 200, &again)
+		if again.ID != first.ID {
+			t.Errorf("%s is another device", body)
+		}
+	}
+	s.do(call{method: "POST", path: "/me/push", token: ann, body: strings.Replace(plain, `,"keys"`, `,"expirationTime":"soon","keys"`, 1)}, 400, nil)
+}
+
+// What devices are told about is a preference beside that of mails, also without an
 // address; old pages, which do not know it, leave it as it is.
 func TestPushPreferences(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -48,7 +49,10 @@ type Config struct {
 }
 
 // A server answers the operations of the document.
-type server struct{ Config }
+type server struct {
+	Config
+	placeTurns geocoder.Budget
+}
 
 // New returns the handler of the whole service.
 func New(cfg Config) (http.Handler, error) {
@@ -56,14 +60,16 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg}
+	s := &server{Config: cfg}
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
 	// These take no sign-in, and a cookie that has expired must not be in the way.
 	errs := service.Errors{Log: cfg.Log, Problems: cfg.Problems}
-	r.Get("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
-	r.Post("/u/{token}", errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	for _, path := range []string{"/u/{token}", "/u/{token}/"} {
+		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
+	}
 	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
 
 	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],

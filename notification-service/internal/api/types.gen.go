@@ -568,10 +568,10 @@ type Device struct {
 
 // DeviceKeys defines model for DeviceKeys.
 type DeviceKeys struct {
-	// Auth The browser's secret of 16 bytes, in base64url.
+	// Auth The browser's secret of 16 bytes, in base64url or base64.
 	Auth string `json:"auth"`
 
-	// P256Dh The browser's public key of P-256, uncompressed, in base64url.
+	// P256Dh The browser's public key of P-256, uncompressed, in base64url or base64.
 	P256Dh string `json:"p256dh"`
 }
 
@@ -750,16 +750,21 @@ type NewContact struct {
 	Address  string       `json:"address"`
 	Language MailLanguage `json:"language"`
 
-	// Zone The name of one's time zone (IANA), such as Asia/Jakarta.
+	// Zone The name of one's time zone (IANA), such as Asia/Jakarta, in any case.
 	Zone string `json:"zone"`
 }
 
-// NewDevice defines model for NewDevice.
+// NewDevice A PushSubscription as browsers serialise it, and a language.
 type NewDevice struct {
 	// Endpoint The https address at a push service that this city sends to.
-	Endpoint string       `json:"endpoint"`
-	Keys     DeviceKeys   `json:"keys"`
-	Language MailLanguage `json:"language"`
+	Endpoint string `json:"endpoint"`
+
+	// ExpirationTime When the subscription ends, in milliseconds; browsers send null. It is not read, because the push service says when it has ended.
+	ExpirationTime float64    `json:"expirationTime,omitempty,omitzero"`
+	Keys           DeviceKeys `json:"keys"`
+
+	// Language That of the header Accept-Language unless given.
+	Language MailLanguage `json:"language,omitempty,omitzero"`
 }
 
 // NewWebhook defines model for NewWebhook.

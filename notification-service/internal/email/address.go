@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
@@ -19,12 +21,24 @@ var addressPattern = regexp.MustCompile(
 	`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~` + "`" + `-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$`)
 
 // ParseAddress returns an address as it is written to: as it was given, without
-// white space around it. The error is for the client, and blames /address.
+// what is copied along with it, and with the name of its host in ASCII. The error is
+// for the client, and blames /address.
 func ParseAddress(given string) (string, error) {
 	address := strings.TrimSpace(given)
-	parsed, err := mail.ParseAddress(address) // it also checks dots
-	if len(address) > maxAddress || !addressPattern.MatchString(address) || err != nil || parsed.Address != address {
-		return "", fault.NewInvalid("/address", "must be an e-mail address such as ann@example.org, in ASCII letters and digits")
+	if scheme := "mailto:"; len(address) > len(scheme) && strings.EqualFold(address[:len(scheme)], scheme) {
+		address = address[len(scheme):]
+	}
+	address = strings.TrimSuffix(strings.TrimPrefix(address, "<"), ">")
+	address = strings.TrimRight(address, ".,;")
+	if local, host, ok := strings.Cut(address, "@"); ok {
+		if ascii, err := idna.Lookup.ToASCII(host); err == nil && ascii != strings.ToLower(host) {
+			address = local + "@" + ascii
+		}
+	}
+	parsed, err := mail.ParseAddress(address) // it knows about dots
+	// A program that sends mails might take what begins with a hyphen for an option.
+	if len(address) > maxAddress || strings.HasPrefix(address, "-") || !addressPattern.MatchString(address) || err != nil || parsed.Address != address {
+		return "", fault.NewInvalid("/address", "must be an e-mail address such as ann@example.org, with ASCII letters and digits before the @")
 	}
 	return address, nil
 }

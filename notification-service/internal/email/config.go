@@ -28,7 +28,7 @@ type Config struct {
 	MailConnections  int             `env:"MAIL_CONNECTIONS" envDefault:"4"`
 	MailTimeout      time.Duration   `env:"MAIL_TIMEOUT" envDefault:"30s"`
 	MailRetryDelays  []time.Duration `env:"MAIL_RETRY_DELAYS" envDefault:"1m,5m,30m,2h,8h,24h"`
-	MailDKIMKey      string          `env:"MAIL_DKIM_KEY" example:"the PEM of an RSA or Ed25519 key"`
+	MailDKIMKey      string          `env:"MAIL_DKIM_KEY" lines:"true" example:"the PEM of an RSA or Ed25519 key"`
 	MailDKIMSelector string          `env:"MAIL_DKIM_SELECTOR" example:"city2026"`
 	DigestSpread     time.Duration   `env:"DIGEST_SPREAD" envDefault:"30m"`
 	PublicURL        string          `env:"PUBLIC_URL" example:"https://city.example.org"`
@@ -200,6 +200,18 @@ type Intake struct {
 
 // minSecret is as long as a secret must be that nobody guesses.
 const minSecret = 32
+
+// Own returns the addresses that the city sends from, or is written to at.
+func (c Intake) Own() []string {
+	var own []string
+	if from, err := ParseFrom(c.MailFrom); err == nil {
+		own = append(own, from.Address)
+	}
+	if address, err := ParseAddress(c.Officials); err == nil {
+		own = append(own, address)
+	}
+	return own
+}
 
 // Enabled reports whether readers may give addresses.
 func (c Intake) Enabled() bool { return c.MailFrom != "" }

@@ -18,7 +18,7 @@ func TestParseAddress(t *testing.T) {
 	t.Parallel()
 	for address, ok := range map[string]bool{
 		"ann@example.org": true, " ann@example.org ": true, "Ann+reports@mail.example.co.id": true, "a_b-c.d@x-y.org": true,
-		"": false, "ann": false, "ann@": false, "@example.org": false, "ann@localhost": false, "ann@example.org.": false,
+		"": false, "ann": false, "ann@": false, "@example.org": false, "ann@localhost": false, "-ann@example.org": false,
 		"ann@[127.0.0.1]": false, "ann@127.0.0.1": false, "Ann <ann@example.org>": false, "ann@example.org, bob@example.org": false,
 		"ann..b@example.org": false, ".ann@example.org": false, "ann@exa mple.org": false, "änn@example.org": false,
 		"ann@example.org\r\nBcc: bob@example.org": false, "\"ann\"@example.org": false,
@@ -27,6 +27,39 @@ func TestParseAddress(t *testing.T) {
 		got, err := ParseAddress(address)
 		if (err == nil) != ok || ok && got != strings.TrimSpace(address) {
 			t.Errorf("%q: %q, %v; want it to be %t", address, got, err, ok)
+		}
+	}
+}
+
+// What is copied along with an address is no part of it, and an internationalised
+// name of a host is written to in ASCII.
+func TestParseAddressCleans(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"ann@example.org.": "ann@example.org", "mailto:ann@example.org": "ann@example.org", "MailTo:Ann@example.org": "Ann@example.org",
+		"<ann@example.org>": "ann@example.org", "ann@example.org;": "ann@example.org", "ann@example.org,": "ann@example.org",
+		"ann@bücher.example": "ann@xn--bcher-kva.example", "ann@BÜCHER.example": "ann@xn--bcher-kva.example",
+		"ann@xn--bcher-kva.example": "ann@xn--bcher-kva.example", "ann@例え.jp": "ann@xn--r8jz45g.jp", "ann@Example.org": "ann@Example.org",
+		"ann@ｅxample.org": "ann@example.org", "ann@bu\u0308cher.example": "ann@xn--bcher-kva.example",
+	} {
+		if got, err := ParseAddress(given); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", given, got, err, want)
+		}
+	}
+}
+
+// A program that finds a link in a text may take what follows for a part of it.
+func TestLinkToken(t *testing.T) {
+	t.Parallel()
+	token := NewToken()
+	for _, text := range []string{"", ".", ",", ")", ">", `"`, "'", "=", " ", "\u201d", "\u00a0", ".)", `">here`, "…", "&utm_source=mail", "*", "\u200b"} {
+		if got := LinkToken(token + text); got != token {
+			t.Errorf("%q: %q, want %q", token+text, got, token)
+		}
+	}
+	for _, other := range []string{token + "x", token + "-", "x" + token, token[1:], "", "."} {
+		if got := LinkToken(other); got == token || len(got) != len(other) {
+			t.Errorf("%q: %q, want it as it is", other, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -114,6 +115,18 @@ func NewToken() string {
 	token := make([]byte, 16)
 	_, _ = rand.Read(token) // never fails, see crypto/rand
 	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+// linked is a token in a link, with what programs take for a part of it.
+var linked = regexp.MustCompile(`^[^A-Za-z0-9_-]*([A-Za-z0-9_-]{22})(?:[^A-Za-z0-9_-].*)?$`)
+
+// LinkToken returns the token at the end of a link. Programs that find links in text
+// take the full stop, bracket or quotation mark behind it for a part of it.
+func LinkToken(text string) string {
+	if found := linked.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return text
 }
 
 // TokenHash returns what a token is found by.

@@ -16,6 +16,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"path"
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
 
@@ -37,9 +39,10 @@ const (
 	timeout   = 3 * time.Second
 	maxAnswer = 256 << 10 // bytes
 	maxText   = 200       // letters of a name that are passed on
-	// Places seldom change their names. Answers are kept for kept, at most maxCached
-	// of them, of about a kilobyte each.
-	kept      = 24 * time.Hour
+	// Who types asks for the same again within minutes. What was found is kept for
+	// kept, in at most maxCached answers of about a kilobyte; not for longer, because
+	// it is what people looked for.
+	kept      = 15 * time.Minute
 	maxCached = 2000
 	// MaxFound is how many places a search finds.
 	MaxFound = 6
@@ -149,6 +152,7 @@ type Client struct {
 type answer struct {
 	places []Place
 	until  time.Time
+	took   time.Duration // to get it
 }
 
 // New returns a Client of the geocoder at address, for places in city. It asks
@@ -202,8 +206,10 @@ func (c *Client) At(ctx context.Context, latitude, longitude float64, language s
 // ask returns the answer that is cached under key, and otherwise asks for it, once for
 // all callers at the same time.
 func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values, language string) ([]Place, error) {
-	if places, ok := c.cached(key); ok {
-		return places, nil
+	if known, ok := c.cached(key); ok {
+		// It takes as long as it took: at once, it would say that somebody has looked
+		// for the same lately.
+		return known.places, backoff.Sleep(ctx, time.Duration(float64(known.took)*(0.8+0.4*rand.Float64())))
 	}
 	if c.address.isPhoton() {
 		if language == "en" { // it refuses languages that it does not have
@@ -221,11 +227,12 @@ func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 		defer cancel()
+		began := time.Now()
 		places, err := c.fetch(ctx, c.address.with(reverse, p))
 		if err != nil {
 			return nil, err
 		}
-		c.keep(key, places)
+		c.keep(key, answer{places, c.now().Add(kept), time.Since(began)})
 		return places, nil
 	})
 	select {
@@ -237,20 +244,20 @@ func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values
 	}
 }
 
-func (c *Client) cached(key string) ([]Place, bool) {
+func (c *Client) cached(key string) (answer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.cache[key]
-	return known.places, ok && c.now().Before(known.until)
+	return known, ok && c.now().Before(known.until)
 }
 
-func (c *Client) keep(key string, places []Place) {
+func (c *Client) keep(key string, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.cache[key]; !known {
 		c.oldest = append(c.oldest, key)
 	}
-	c.cache[key] = answer{places, c.now().Add(kept)}
+	c.cache[key] = a
 	for len(c.oldest) > maxCached {
 		delete(c.cache, c.oldest[0])
 		c.oldest = slices.Delete(c.oldest, 0, 1)

@@ -91,7 +91,28 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A position is passed on to about ten metres, and a repeated question is answered by us.
+// A kept answer takes as long as it took: its time does not say that somebody has
+// looked for the same.
+func TestKeptAnswersTakeAsLong(t *testing.T) {
+	t.Parallel()
+	const takes = 200 * time.Millisecond
+	far := newFarSide(t, func(w http.ResponseWriter, _ *http.Request) { <-time.After(takes); fmt.Fprint(w, photonFound) })
+	c := far.client(t, "/api", nil)
+	for range 2 {
+		began := time.Now()
+		if found, err := c.Search(t.Context(), "salak", "en"); err != nil || len(found) == 0 {
+			t.Fatalf("found %v (error %v)", found, err)
+		}
+		if took := time.Since(began); took < takes*3/4 {
+			t.Errorf("answered after %v, want it to take about %v", took, takes)
+		}
+	}
+	if n := len(far.requests()); n != 1 {
+		t.Errorf("asked %d times, want once", n)
+	}
+}
+
+// A position is told to about ten metres, and who asks again is answered by us.
 func TestAt(t *testing.T) {
 	t.Parallel()
 	far := newFarSide(t, says(nominatimFound))
@@ -214,7 +235,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("what is too old: %v, want it to be asked for again, which the limit refuses", err)
 	}
 	for i := range maxCached + 10 {
-		c.keep(fmt.Sprint(i), nil)
+		c.keep(fmt.Sprint(i), answer{until: c.now().Add(kept)})
 	}
 	if len(c.cache) != maxCached || len(c.oldest) != maxCached {
 		t.Errorf("%d answers are kept, and %d keys, want %d", len(c.cache), len(c.oldest), maxCached)

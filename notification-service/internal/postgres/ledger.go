@@ -104,6 +104,8 @@ with o as (
   select * from unnest($1::bigint[], $2::int[], $3::text[], $4::double precision[], $5::boolean[], $6::boolean[],
     $7::text[], $8::int[], $9::text[], $10::text[], $11::timestamptz[], $12::int[])
     as o (id, attempts, state, delay_s, sent, retried, class, status, error, response, at, duration_ms)
+), ordered as materialized ( -- see moderateDeliveries
+  select id from deliveries where id = any($1) order by id for update
 ), changed as (
   update deliveries d set
     state = case when o.state = 'waiting' then d.state else o.state end,
@@ -111,7 +113,7 @@ with o as (
     attempts = d.attempts + o.sent::int, retries = d.retries + o.retried::int,
     last_class = o.class, last_status = nullif(o.status, 0), last_error = o.error,
     done_at = case when o.state <> 'waiting' then now() end
-  from o where d.id = o.id and d.attempts = o.attempts and d.state in ('waiting', 'held')
+  from o join ordered using (id) where d.id = o.id and d.attempts = o.attempts and d.state in ('waiting', 'held')
   returning d.id
 ), changed_lanes as (
   update lanes l set

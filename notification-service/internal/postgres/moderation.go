@@ -29,13 +29,22 @@ const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_
     || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
 
 // moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and
-// cancels those about the time before a report was hidden.
+// cancels those that would tell of a report before it was hidden.
+//
+// Rows are locked in the order of their ids, here and wherever a statement changes
+// several: two that met each other's rows in different orders would be a deadlock.
 const moderateDeliveries = `
+with ordered as materialized (
+  select d.id from moderated_reports m join deliveries d
+    on d.report_id = m.report_id and d.report_version < m.version and d.channel = 'webhook'
+  where m.report_id = any($1) and (d.state = 'waiting' or $2)
+  order by d.id for update of d
+)
 update deliveries d set body = ` + moderatedBody + `,
   state = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then 'cancelled' else d.state end,
   done_at = case when m.hidden and d.kind <> 'report.moderated' and d.state in ('waiting', 'held') then now() else d.done_at end
 from moderated_reports m
-where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version and d.channel = 'webhook'`
+where d.id in (select id from ordered) and d.report_id = m.report_id and d.report_version < m.version`
 
 // moderate removes from stored data the words that officials have removed from
 // reports, if the batch says so of any. It comes before the effect of the messages
@@ -56,7 +65,6 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 		return nil
 	}
 	var replace pgx.Batch
-	replace.Queue(`lock table moderated_reports in exclusive mode`)
 	for _, m := range batch {
 		moderated := m.Value.Moderated
 		if moderated == nil {
@@ -70,17 +78,30 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes)
 	}
 	replace.Queue(`
+		with ordered as materialized (
+			select d.stream_id, d.seq from moderated_reports m join notifications d on d.report_id = m.report_id and d.report_version < m.version
+			where m.report_id = any($1)
+			order by d.stream_id, d.seq for update of d
+		)
 		update notifications d set type = case when m.hidden then 'report.moderated' else d.type end, data = `+moderatedData+`
-		from moderated_reports m
-		where m.report_id = any($1) and d.report_id = m.report_id and d.report_version < m.version`, reports)
-	replace.Queue(moderateDeliveries+` and d.state = 'waiting'`, reports)
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
+		from moderated_reports m, ordered o
+		where d.stream_id = o.stream_id and d.seq = o.seq and d.report_id = m.report_id and d.report_version < m.version`, reports)
+	replace.Queue(moderateDeliveries, reports, false)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Before the batch, and not in it: all statements of a batch are prepared first,
+		// which locks the table for writing, and two that hold that lock would wait for
+		// each other.
+		if _, err := tx.Exec(ctx, `lock table moderated_reports in exclusive mode`); err != nil {
+			return err
+		}
+		return tx.SendBatch(ctx, &replace).Close()
+	})
 	if err != nil {
 		return fmt.Errorf("moderate reports: %w", err)
 	}
-	// Deliveries that do not wait are not sent by themselves. No index leads to them,
-	// so that this takes longer, and nobody is to wait for it.
-	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports); err != nil {
+	// What does not wait is not sent by itself. No index leads to it, so that it
+	// takes longer, and nobody is to wait for it.
+	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports, true); err != nil {
 		return fmt.Errorf("moderate deliveries: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -239,5 +240,53 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 	}
 	if n := count(t, pool, `select count(*) from notifications`); n != rounds*(writers*each+1) {
 		t.Errorf("%d notifications, want %d: none is lost", n, rounds*(writers*each+1))
+	}
+}
+
+// Acts on one report that come together wait for one another, also for endpoints that
+// are disabled and enabled: nothing is a deadlock, whose message would be tried again
+// while the words stay.
+func TestModerationsTogetherAreNoDeadlock(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	report := zebra(uuid.New())
+	endpoints := []webhook.Endpoint{endpoint(t, store, webhook.Filter{}), endpoint(t, store, webhook.Filter{})}
+	for version := range int64(60) {
+		mustExpand(t, store, report.vote(2+version))
+		mustApply(t, store, of(report.vote(2+version)))
+	}
+	const each = 12
+	var all sync.WaitGroup
+	for worker := range int64(4) {
+		all.Go(func() {
+			for i := range int64(each) {
+				version := 1000 + 4*i + worker
+				m := report.redacted(version, version)
+				if worker%2 == 0 {
+					m = report.hidden(version)
+				}
+				if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(m)}); err != nil {
+					t.Errorf("act %d: %v", version, err)
+				}
+			}
+		})
+	}
+	for _, e := range endpoints {
+		all.Go(func() {
+			for range each {
+				if _, err := pool.Exec(t.Context(), `
+					update deliveries set state = 'waiting' where id = any(array(
+						select id from deliveries where target = $1 and state <> 'waiting' order by id for update))`, e.ID.String()); err != nil {
+					t.Error(err)
+				}
+				if err := store.Ledger.Withdraw(t.Context(), webhook.Channel, ledger.Held, []string{e.ID.String()}); err != nil {
+					t.Errorf("withdraw: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := zebras(t, pool); n != 0 {
+		t.Errorf("%d rows have the words still", n)
 	}
 }

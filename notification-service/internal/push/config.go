@@ -22,7 +22,7 @@ import (
 type Config struct {
 	VAPIDKey   string   `env:"PUSH_VAPID_KEY" example:"$(notification-service vapid-key)"`
 	Contact    string   `env:"PUSH_CONTACT" example:"mailto:operations@city.example.org"`
-	AllowHosts []string `env:"PUSH_ALLOW_HOSTS" envDefault:"*.push.services.mozilla.com,fcm.googleapis.com,*.push.apple.com,*.notify.windows.com"`
+	AllowHosts []string `env:"PUSH_ALLOW_HOSTS" envDefault:"*.push.services.mozilla.com,fcm.googleapis.com,jmt17.google.com,*.push.apple.com,*.notify.windows.com"`
 
 	key *ecdh.PrivateKey // VAPIDKey, read by Validate
 }

@@ -42,13 +42,14 @@ func TestContact(t *testing.T) {
 // servers connect to: nowhere but to the services that are named.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
-	cfg := goodConfig(t, "*.push.services.mozilla.com", " FCM.googleapis.com", "*.push.apple.com", "*.notify.windows.com", "127.0.0.1:8443")
+	cfg := goodConfig(t, "*.push.services.mozilla.com", " FCM.googleapis.com", "jmt17.google.com", "*.push.apple.com", "*.notify.windows.com", "127.0.0.1:8443")
 	for address, host := range map[string]string{
 		"https://updates.push.services.mozilla.com/wpush/v2/gAAA": "updates.push.services.mozilla.com",
 		"https://fcm.googleapis.com/fcm/send/abc":                 "fcm.googleapis.com",
 		"https://FCM.googleapis.com:443/fcm/send/abc":             "fcm.googleapis.com",
 		"https://web.push.apple.com/QH":                           "web.push.apple.com",
 		"https://wns2-sg2p.notify.windows.com/w/?token=a%2fb":     "wns2-sg2p.notify.windows.com",
+		"https://jmt17.google.com/fcm/send/abc:APA91b":            "jmt17.google.com",
 		"https://127.0.0.1:8443/":                                 "127.0.0.1:8443",
 	} {
 		if got, err := cfg.CheckEndpoint(address); err != nil || got != host {

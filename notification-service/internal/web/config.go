@@ -14,6 +14,11 @@ type Config struct {
 	// sends people back to the page's address with a slash at its end.
 	ClientID string `env:"PAGE_OIDC_CLIENT_ID" example:"cityconnect-page"`
 	Scope    string `env:"PAGE_OIDC_SCOPE" envDefault:"openid profile"`
+	// OIDCAudience and OIDCResource name the API that the token is for, where the
+	// provider gives one that nobody else can read otherwise: the former for Auth0,
+	// the latter by RFC 8707.
+	OIDCAudience string `env:"PAGE_OIDC_AUDIENCE" example:"cityconnect"`
+	OIDCResource string `env:"PAGE_OIDC_RESOURCE" example:"https://city.example.org"`
 	// MapFile has the city's map; without one there are positions, and no streets.
 	MapFile        string `env:"PAGE_MAP_FILE" example:"/srv/city.pmtiles"`
 	MapAttribution string `env:"PAGE_MAP_ATTRIBUTION" envDefault:"© OpenMapTiles © OpenStreetMap contributors"`
@@ -40,6 +45,9 @@ type Config struct {
 // Validate returns everything that is wrong with c.
 func (c Config) Validate() []config.Fault {
 	var faults config.Faults
+	resource, err := url.Parse(c.OIDCResource)
+	faults.Check(c.OIDCResource == "" || err == nil && resource.IsAbs() && resource.Fragment == "", "PAGE_OIDC_RESOURCE",
+		"an absolute URI without a fragment (RFC 8707), such as https://city.example.org")
 	if c.MapFile != "" {
 		_, err := readMapHeader(c.MapFile)
 		faults.Check(err == nil, "PAGE_MAP_FILE", fmt.Sprintf("a PMTiles archive (version 3) of vector tiles: %v", err))
@@ -64,6 +72,8 @@ type signIn struct {
 	Issuer   string `json:"issuer,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 	Scope    string `json:"scope,omitempty"`
+	Audience string `json:"audience,omitempty"`
+	Resource string `json:"resource,omitempty"`
 }
 
 // cityMap says where the city is, and where its map comes from. All is absent
@@ -82,7 +92,7 @@ func (c Config) settings(sign auth.Config) settings {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"
 	case c.ClientID != "":
-		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope}
+		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope, Audience: c.OIDCAudience, Resource: c.OIDCResource}
 	}
 	s.Map = cityMap{Bounds: c.City(), Center: c.MapCenter, Geocoder: c.Geocoder}
 	if c.MapFile != "" {

@@ -124,7 +124,7 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	issuer := auth.Config{Mode: auth.JWT, Issuer: "https://id.city.test/realms/city"}
 	city := web.Config{
-		ClientID: "page", Scope: "openid", MapFile: bogor, MapAttribution: "© Somebody", MapCenter: &web.Center{106.8, -6.6, 14},
+		ClientID: "page", Scope: "openid", OIDCAudience: "city", OIDCResource: "urn:city", MapFile: bogor, MapAttribution: "© Somebody", MapCenter: &web.Center{106.8, -6.6, 14},
 	}
 	const ours = "img-src 'self' data: blob:; worker-src 'self'; manifest-src 'self'; connect-src 'self'"
 	for _, tt := range []struct {
@@ -149,11 +149,14 @@ func TestConfig(t *testing.T) {
 			}
 			resp, body := get(t, page(t, tt.cfg, tt.sign), "/config.json")
 			var got struct {
-				Auth struct{ Mode string }
+				Auth struct{ Mode, Audience, Resource string }
 				Map  json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(body), &got); err != nil || got.Auth.Mode != tt.mode || string(got.Map) != tt.atlas {
 				t.Errorf("config %s, error %v, want mode %s and map %s", body, err, tt.mode, tt.atlas)
+			}
+			if got.Auth.Mode == "oidc" && (got.Auth.Audience != tt.cfg.OIDCAudience || got.Auth.Resource != tt.cfg.OIDCResource) {
+				t.Errorf("config %s, want the audience and the resource", body)
 			}
 			if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, tt.policy) {
 				t.Errorf("policy %q, want %q", policy, tt.policy)

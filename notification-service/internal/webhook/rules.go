@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"golang.org/x/net/idna"
 
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
-	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // Limits of what an operator registers. The OpenAPI document repeats them.
@@ -48,6 +48,28 @@ func (r Rules) Validate() []config.Fault {
 // ports are those that receivers may listen on. Others are where databases and
 // brokers listen.
 var ports = []string{"443", "8443"}
+
+// CleanURL returns the address of an endpoint without white space around it, and with
+// the name of its host in ASCII (Punycode). What is wrong with it, CheckURL says.
+func CleanURL(address string) string {
+	address = strings.TrimSpace(address)
+	u, err := url.Parse(address)
+	if err != nil || isASCII(u.Host) {
+		return address
+	}
+	host, err := idna.Lookup.ToASCII(u.Hostname())
+	if err != nil {
+		return address
+	}
+	if port := u.Port(); port != "" {
+		host += ":" + port
+	}
+	return strings.Replace(address, u.Host, host, 1)
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}
 
 // CheckURL returns what is wrong with address as that of an endpoint, in words
 // for the operator.
@@ -169,9 +191,6 @@ func (r Rules) Check(reg Registration, known string) error {
 	}
 	if utf8.RuneCountInString(reg.Description) > MaxDescription {
 		return fault.NewInvalid("/description", fmt.Sprintf("must have at most %d characters", MaxDescription))
-	}
-	if err := text.CheckLine(reg.Description); err != nil {
-		return fault.NewInvalid("/description", err.Error())
 	}
 	for i, typ := range reg.Filter.Types {
 		if !slices.Contains(Types(), event.Key(typ)) {

@@ -30,6 +30,23 @@ const (
 // Languages are all of them.
 var Languages = []Language{English, Indonesian}
 
+// Preferred returns the first of the languages that a header Accept-Language prefers,
+// in the order in which browsers write them; English without one. Old systems call
+// Indonesian by its former code, "in".
+func Preferred(header string) Language {
+	for tag := range strings.SplitSeq(header, ",") {
+		tag, _, _ = strings.Cut(tag, ";")
+		code, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+		switch code {
+		case "in", string(Indonesian):
+			return Indonesian
+		case string(English):
+			return English
+		}
+	}
+	return English
+}
+
 //go:embed words
 var files embed.FS
 

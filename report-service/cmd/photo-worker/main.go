@@ -80,7 +80,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	d := photoworker.Dependencies{
 		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
 		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Hold: cfg.Moderation == "before",
-		Tell: announcer.Tell, Log: log, Metrics: metrics,
+		Tell: announcer.Tell, Stopping: ctx, Log: log, Metrics: metrics,
 	}
 	if cfg.ClamdURL != "" {
 		scanner, err := clamd.New(cfg.ClamdURL)

@@ -93,7 +93,7 @@ func TestBadComments(t *testing.T) {
 		bad("no text", `{"anonymous":true}`, "/text"),
 		bad("blank", `{"text":" \n ","anonymous":true}`, "/text"),
 		bad("too long", `{"text":`+text(1001)+`,"anonymous":true}`, "/text"),
-		bad("turns the direction", `{"text":"a\u202eb","anonymous":true}`, "/text"),
+		bad("a character that cannot be kept", `{"text":"a\u0000b","anonymous":true}`, "/text"),
 		bad("unknown field", `{"text":"x","anonymous":true,"author_name":"Bob"}`, "/author_name"),
 		{"nobody", say(path, "", anonymous), http.StatusUnauthorized, "unauthenticated", nil},
 		{"an official", say(path, olga, anonymous), http.StatusForbidden, "forbidden", nil},

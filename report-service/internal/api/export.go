@@ -1,8 +1,9 @@
 package api
 
 import (
-	"encoding/csv"
+	"bufio"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -45,15 +46,16 @@ func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request)
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="reports.csv"`)
 	w.Header().Set("Cache-Control", "no-store")
-	conn, lines := http.NewResponseController(w), csv.NewWriter(w)
-	lines.UseCRLF = true // RFC 4180
-	_ = lines.Write(exportColumns)
+	conn := http.NewResponseController(w)
+	lines := table{w: bufio.NewWriter(w), separator: separators[r.URL.Query().Get("separator")]}
+	_, _ = lines.w.WriteString("\uFEFF") // spreadsheets take a file without it for one in their system's old encoding
+	lines.write(exportColumns)
 	for {
 		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // without a connection, as in some tests, it does nothing
 		for _, t := range queue.Tasks {
-			_ = lines.Write(exportLine(t))
+			lines.write(exportLine(t))
 		}
-		if lines.Flush(); lines.Error() != nil {
+		if lines.w.Flush() != nil {
 			return nil // the client left
 		}
 		if queue.Next == nil {
@@ -87,14 +89,34 @@ func exportLine(t report.Task) []string {
 	return line
 }
 
+// separators of cells, by their names in the document. Spreadsheets expect that of
+// their system's settings: a semicolon where a comma is in decimal numbers.
+var separators = map[string]string{"comma": ",", ",": ",", "semicolon": ";", ";": ";", "tab": "\t"}
+
+// A table writes lines of CSV (RFC 4180) with all cells in quotes.
+type table struct {
+	w         *bufio.Writer // keeps its first error
+	separator string
+}
+
+func (t table) write(cells []string) {
+	for i, c := range cells {
+		if i > 0 {
+			_, _ = t.w.WriteString(t.separator)
+		}
+		_, _ = t.w.WriteString(`"` + strings.ReplaceAll(c, `"`, `""`) + `"`)
+	}
+	_, _ = t.w.WriteString("\r\n")
+}
+
+// formulas finds where a spreadsheet could begin to read a formula: at the beginning
+// of a cell, and behind any separator, because a spreadsheet with another one than
+// that of the file cuts there. White space and quotes may be in between.
+var formulas = regexp.MustCompile(`(^|[,;|\t\r\n])([\s"']*[=+@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\x{2212}-])`)
+
 // cell escapes text that a spreadsheet would take for a formula: otherwise a
 // resident could inject a formula that runs on an official's machine.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
+func cell(text string) string { return formulas.ReplaceAllString(text, "$1'$2") }
 
 // countOverTime handles GET /reports/numbers.
 func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request) error {

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
@@ -34,7 +37,17 @@ func TestExport(t *testing.T) {
 		if a.StatusCode != http.StatusOK {
 			t.Fatalf("export: %d %s", a.StatusCode, a.body)
 		}
-		lines, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
+		text, ok := strings.CutPrefix(string(a.body), "\uFEFF")
+		if !ok {
+			t.Errorf("the export begins with %.20q, want a byte order mark", text)
+		}
+		r := csv.NewReader(strings.NewReader(text))
+		if strings.Contains(query, "separator=semicolon") || strings.Contains(query, "separator=%3B") {
+			r.Comma = ';'
+		} else if strings.Contains(query, "separator=tab") {
+			r.Comma = '\t'
+		}
+		lines, err := r.ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +71,46 @@ func TestExport(t *testing.T) {
 	if lines := read("status=pending&category=2"); len(lines) != 3 {
 		t.Errorf("%d lines with filters, want 3", len(lines))
 	}
+	for _, separator := range []string{"comma", ",", "semicolon", "%3B", "tab"} {
+		if lines := read("status=pending&category=2&separator=" + separator); len(lines) != 3 || len(lines[1]) != 14 || lines[0][0] != "id" {
+			t.Errorf("with separator %s: %q, want 3 lines of 14 cells", separator, lines)
+		}
+	}
+	if a := s.do(call{method: "GET", path: "/reports/export?separator=x", token: olga}); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("an unknown separator: %d, want 400", a.StatusCode)
+	}
 	if a := s.do(call{method: "GET", path: "/reports/export", token: ann}); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a resident exports: %d, want 403", a.StatusCode)
+	}
+}
+
+// The periods of figures begin at midnight in the city.
+func TestNumbersOfTheCitysDay(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	early, late := s.fileAbout(ann, 2, "before seven in Bogor"), s.fileAbout(ann, 1, "in the evening")
+	for id, at := range map[uuid.UUID]string{early: "2026-03-01T06:59:59+07:00", late: "2026-03-01T23:59:59+07:00"} {
+		if _, err := s.pool.Exec(t.Context(), `update status_history set changed_at = $2 where report_id = $1`, id, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.pool.Exec(t.Context(), `insert into calendar (zone, week, holidays) values ('Asia/Jakarta', '[[],[],[],[],[],[],[]]', '{}')`); err != nil {
+		t.Fatal(err)
+	}
+	for interval, want := range map[string]string{
+		"day": "2026-03-01T00:00:00+07:00", "week": "2026-02-23T00:00:00+07:00", "month": "2026-03-01T00:00:00+07:00",
+	} {
+		numbers, _ := ok[api.Numbers](s, call{method: "GET", token: olga,
+			path: "/reports/numbers?filed_from=2026-01-01T00:00:00%2B07:00&filed_to=2026-12-01T00:00:00+07:00&interval=" + interval}, http.StatusOK)
+		if len(numbers.Numbers) != 2 {
+			t.Fatalf("by %s: %+v, want both reports in one period", interval, numbers)
+		}
+		for _, n := range numbers.Numbers {
+			if got := n.Begin.Format(time.RFC3339); got != want || n.Filed != 1 {
+				t.Errorf("by %s: %d in the period from %s, want 1 from %s", interval, n.Filed, got, want)
+			}
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -38,6 +39,9 @@ const (
 	// uploadBurst is how many bytes are not slowed down: a photo of a
 	// telephone.
 	uploadBurst = 4 << 20
+	// uploadsPerHour is how many bytes a user may send to a replica in an hour: more
+	// than all photos of a day. What is on its way counts, and what was sent before.
+	uploadsPerHour = 384 << 20
 	// uploadRead is how much of an upload is read at a time. With 100
 	// concurrent uploads each still makes progress every second.
 	uploadRead = 64 << 10
@@ -47,7 +51,7 @@ const (
 
 // A PhotoStore keeps photos, except for their bytes.
 type PhotoStore interface {
-	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, by report.User) error
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, digest []byte, by report.User) (known *report.Photo, err error)
 	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
 	List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error)
 	Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error)
@@ -66,8 +70,9 @@ type Files interface {
 
 type photoHandlers struct {
 	photos  PhotoStore
-	files   Files         // nil in a city whose reports have no photos
-	uploads *rate.Limiter // bytes, of all uploads together
+	files   Files              // nil in a city whose reports have no photos
+	uploads *rate.Limiter      // bytes, of all uploads together
+	perUser *ratelimit.Limiter // bytes
 	log     zerolog.Logger
 }
 
@@ -102,10 +107,22 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	err = h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, by)
+	known, err := h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, wanted, by)
 	cancel()
 	if err != nil {
 		return err
+	}
+	if known != nil { // its bytes need not be read again
+		return answerUpload(w, http.StatusOK, *known)
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = report.MaxPhotoBytes
+	}
+	if wait := h.perUser.TakeSome(by.ID, float64(size)); wait > 0 {
+		problem := service.TooManyRequests
+		problem.RetryAfter = wait
+		return problem.New("too many bytes of uploads of this user")
 	}
 	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.uploads, hash: sha256.New()}
 	err = h.files.Put(r.Context(), upload.Key, body, r.ContentLength)
@@ -134,7 +151,11 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	if !added {
 		status = http.StatusOK
 	}
-	w.Header().Set("Location", pathOf(upload.ReportID)+"/photos")
+	return answerUpload(w, status, photo)
+}
+
+func answerUpload(w http.ResponseWriter, status int, photo report.Photo) error {
+	w.Header().Set("Location", pathOf(photo.ReportID)+"/photos")
 	return service.Encode(w, status, photoOf(photo))
 }
 
@@ -260,7 +281,7 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	pictures, err := picture.Redact(made, rects)
+	pictures, err := picture.Redact(r.Context(), made, rects)
 	if err != nil {
 		return err
 	}

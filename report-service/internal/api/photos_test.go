@@ -79,6 +79,8 @@ func TestPutPhoto(t *testing.T) {
 	}{
 		{"first", put(path+"?alt=A+dark+lamp", ann, "picture", "Content-Digest", "md5=:x:, "+digest("picture")), 202, ""},
 		{"again", put(path, ann, "picture"), 200, ""},
+		{"again, by its digest and before it is read", put(path, ann, "not looked at", "Content-Digest", digest("picture")), 200, ""},
+		{"other bytes by their digest", put(path, ann, "another", "Content-Digest", digest("another")), 409, "other-photo"},
 		{"other bytes", put(path, ann, "another"), 409, "other-photo"},
 		{"by an official", put(photoPath(filed, uuid.New()), ola, "picture"), 202, ""},
 		{"by somebody else", put(photoPath(filed, uuid.New()), ben, "picture"), 403, "not-reporter"},
@@ -114,7 +116,25 @@ func TestPutPhoto(t *testing.T) {
 	}
 }
 
-// An upload that breaks off leaves nothing, and arrives when it is sent again.
+// What breaks off on its way leaves nothing, and what is sent again arrives.
+// What a user sends again and again counts, too: the bytes are read to be compared.
+func TestBytesOfAUser(t *testing.T) {
+	t.Parallel()
+	_, set := withFiles(t)
+	s := newServer(t, set)
+	ann, ben := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident)
+	path := photoPath(s.file(ann, "public").ID, uuid.New())
+	large := strings.Repeat("x", report.MaxPhotoBytes)
+	s.wantStatus(http.StatusAccepted, put(path, ann, large))
+	for range 31 {
+		s.wantStatus(http.StatusOK, put(path, ann, large))
+	}
+	s.wantProblem(refusal{call: put(path, ann, large), status: http.StatusTooManyRequests, kind: "too-many-requests"})
+	sum := sha256.Sum256([]byte(large))
+	s.wantStatus(http.StatusOK, put(path, ann, large, "Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":"))
+	s.wantStatus(http.StatusAccepted, put(photoPath(s.file(ben, "public").ID, uuid.New()), ben, large))
+}
+
 func TestPutPhotoThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	dir, set := withFiles(t)

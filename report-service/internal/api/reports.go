@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -110,15 +111,30 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 // idempotentOf returns nil without a key. Requests with the same content count
 // as the same, however it is formatted.
 func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
-	key := r.Header.Get("Idempotency-Key")
+	key, err := idempotencyKey(r.Header.Get("Idempotency-Key"))
 	if key == "" {
-		return nil, nil
+		return nil, err
 	}
 	content, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	return &report.Idempotent{UserID: caller(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
+}
+
+// idempotencyKey returns the key in a header, or "" without one. A key in quotes, as
+// in the IETF's draft of this header, is the same as without them.
+func idempotencyKey(header string) (string, error) {
+	quoted, ok := strings.CutPrefix(header, `"`)
+	if !ok {
+		return header, nil
+	}
+	key, ok := strings.CutSuffix(quoted, `"`)
+	key = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(key) // RFC 9651, 3.3.3
+	if !ok || key == "" {
+		return "", fault.NewInvalid("Idempotency-Key", "must be a key, or a key in double quotes")
+	}
+	return key, nil
 }
 
 // getReport handles GET /reports/{id}.

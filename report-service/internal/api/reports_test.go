@@ -3,6 +3,8 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +80,54 @@ func TestRepeatedRequest(t *testing.T) {
 	c.token = token(t, "bob", auth.Resident) // who has separate keys
 	if a := s.do(c); a.StatusCode != http.StatusCreated || a.Header.Get("Location") == first.Header.Get("Location") {
 		t.Errorf("another user with the same key: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// A key in quotes, as the draft of its header has it, is the same key.
+func TestQuotedIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := token(t, "ann", auth.Resident)
+	ids := make(map[string]bool)
+	for _, key := range []string{`a-key`, `"a-key"`} {
+		rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport, headers: map[string]string{"Idempotency-Key": key}}, http.StatusCreated)
+		ids[rep.ID.String()] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("%d reports, want 1", len(ids))
+	}
+	for _, key := range []string{`""`, `"a`, `"`} {
+		if a := s.do(call{method: "POST", path: "/reports", token: ann, body: newReport, headers: map[string]string{"Idempotency-Key": key}}); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("key %s: status %d, want 400", key, a.StatusCode)
+		}
+	}
+}
+
+// A search finds what was written, however either was typed.
+func TestSearchFolds(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := token(t, "ann", auth.Resident)
+	for i, spellings := range [][]string{
+		{"Café", "cafe\u0301", "CAFE\u0301", "caf\u00e9", "ｃａｆé"},
+		{"Straße", "STRASSE", "strasse", "straẞe", "stra\u00adße"},
+		{"Nguyễn Huệ", "NGUYỄN HUỆ", "Nguye\u0302\u0303n Hue\u0323\u0302", "nguyê\u0303n Hue\u0302\u0323"},
+		{"Đường", "ĐƯỜNG", "đu\u031bo\u031b\u0300ng"},
+		{"ﬁre №5", "fire no5", "FIRE No5"},
+		{"ΟΔΟΣ", "οδος", "οδοσ"},
+		{"한국어", "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165"},
+		{"Zürich\u200b", "zu\u0308rich", "ZÜRICH"},
+	} {
+		for _, written := range spellings {
+			mark := fmt.Sprintf("m%d", i)
+			id := s.fileAbout(ann, 2, written+" "+mark)
+			for _, sought := range spellings {
+				page, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports?limit=100&q=" + url.QueryEscape(sought+" "+mark), token: ann}, http.StatusOK)
+				if !slices.ContainsFunc(page.Reports, func(r api.Report) bool { return r.ID == id }) {
+					t.Errorf("%+q does not find %+q", sought, written)
+				}
+			}
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ package api
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"net/http"
 	"regexp"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
@@ -103,7 +105,8 @@ func New(cfg Config) (http.Handler, error) {
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
 			reportHandlers{cfg.Reports, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser)}.operations(),
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
-			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst), cfg.Log}.operations(),
+			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
+				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
 			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser)}.operations(),
 			workbench.operations(),
 			deadlineHandlers{cfg.Deadlines, cfg.Reports, workbench}.operations(),
@@ -116,8 +119,9 @@ func New(cfg Config) (http.Handler, error) {
 	return r, err
 }
 
-// limited refuses requests of a user beyond l. Failed requests do not count:
-// users who repeat what an outage refused are not punished for it.
+// limited refuses requests of a user beyond l. What fails by our fault does not count:
+// users who repeat what an outage refused are not punished for it. A refusal counts, or
+// it could be asked for without end.
 func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		user := caller(r).ID
@@ -127,9 +131,20 @@ func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 			return problem.New("too many requests of this user")
 		}
 		err := h(w, r)
-		if err != nil {
+		if isOurs(err) {
 			l.GiveBack(user)
 		}
 		return err
 	}
+}
+
+// isOurs reports whether a request failed by our fault.
+func isOurs(err error) bool {
+	if problem, ok := errors.AsType[service.Problem](err); ok {
+		return problem.Status >= http.StatusInternalServerError
+	}
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		return known.Kind == fault.Unavailable || known.Kind == report.StillRunning
+	}
+	return err != nil
 }

@@ -53,9 +53,12 @@ type Dependencies struct {
 	Maker   *picture.Maker
 	Scanner Scanner // nil for none
 	Hold    bool    // photos wait for an official
-	Tell    func(uploader string, p event.PhotoProgress)
-	Log     zerolog.Logger
-	Metrics prometheus.Registerer
+	// Stopping ends when the process is to stop: a picture that takes longer than
+	// stopGrace after that is left to another worker. It may be nil.
+	Stopping context.Context
+	Tell     func(uploader string, p event.PhotoProgress)
+	Log      zerolog.Logger
+	Metrics  prometheus.Registerer
 }
 
 // A Worker checks photos.
@@ -173,7 +176,13 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 		}
 	}
 	tell(event.PhotoResizing)
-	made, err := w.Maker.Make(ctx, upload)
+	making, cancel := w.untilStopped(ctx)
+	made, err := w.Maker.Make(making, upload)
+	stopped := making.Err() != nil && ctx.Err() == nil
+	cancel()
+	if stopped {
+		return report.Verdict{}, &failure.Error{Class: failure.Away, Text: "the worker stops", Err: err}
+	}
 	if refused, ok := errors.AsType[*picture.Refusal](err); ok {
 		w.Log.Info().Str("photo_id", photo.String()).Str("reason", string(refused.Reason)).Msg("photo refused")
 		return report.Verdict{Reason: refused.Reason}, nil
@@ -187,6 +196,20 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 		}
 	}
 	return report.Verdict{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
+}
+
+// stopGrace is how long the picture in hand may take once the worker is to stop.
+const stopGrace = 3 * time.Second
+
+// untilStopped returns a context that ends with ctx, or stopGrace after the worker was
+// told to stop.
+func (w *Worker) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if w.Stopping == nil {
+		return ctx, cancel
+	}
+	unregister := context.AfterFunc(w.Stopping, func() { time.AfterFunc(stopGrace, cancel) })
+	return ctx, func() { unregister(); cancel() }
 }
 
 // away returns the error of an unavailable dependency: photos wait, and no

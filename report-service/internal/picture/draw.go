@@ -2,10 +2,13 @@ package picture
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/bep/imagemeta"
 	"golang.org/x/image/draw"
@@ -34,9 +37,9 @@ const (
 // upright is the orientation of a picture that needs no rotation.
 const upright = 1
 
-// maxTags is how many tags are searched for the orientation: cameras write some
-// hundred.
-const maxTags = 1000
+// maxTags is how many tags are searched for the orientation: as many as there can be
+// in the directory that has it. Cameras write some hundred.
+const maxTags = 1 << 16
 
 // orientation reads how the camera was held, 1 to 8 (EXIF 2.32, tag 0x0112). It
 // reads no other tag. An unreadable orientation counts as upright.
@@ -52,8 +55,9 @@ func orientation(upload []byte, f format) int {
 		R: bytes.NewReader(upload), ImageFormat: f.exif, Sources: imagemeta.EXIF, LimitNumTags: maxTags,
 		ShouldHandleTag: isOrientation,
 		HandleTag: func(tag imagemeta.TagInfo) error {
-			if value, ok := tag.Value.(uint16); ok && value >= 1 && value <= 8 {
-				found = int(value)
+			// It is a SHORT; some programs write a LONG or a BYTE.
+			if value, err := strconv.Atoi(fmt.Sprint(tag.Value)); err == nil && value >= 1 && value <= 8 {
+				found = value
 			}
 			return imagemeta.ErrStopWalking
 		},
@@ -80,7 +84,9 @@ func fit(width, height, size int) (int, int) {
 // takes one step of less than two. The better interpolations of package draw
 // keep 32 bytes for each pixel of a column of the source: 200 MB for a
 // telephone's picture, against a quarter of the source here.
-func shrink(src image.Image, width, height int) *image.RGBA {
+//
+// It takes a step of at, and fails if ctx has ended, every few rows.
+func shrink(ctx context.Context, src image.Image, width, height int, at *pace) (*image.RGBA, error) {
 	for {
 		from := src.Bounds()
 		to := image.Rect(0, 0, width, height)
@@ -88,18 +94,40 @@ func shrink(src image.Image, width, height int) *image.RGBA {
 			to = image.Rect(0, 0, from.Dx()/2, from.Dy()/2)
 			if half := halve(src); half != nil {
 				src = half
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
 				continue
 			}
+			from.Max = from.Min.Add(to.Max.Mul(2)) // without the last row or column of an odd number
 		}
 		drawn := image.NewRGBA(to)
 		draw.Draw(drawn, to, image.NewUniform(color.White), image.Point{}, draw.Src)
-		draw.ApproxBiLinear.Scale(drawn, to, src, from, draw.Over, nil)
+		rows := to.Dy()
+		if from.Dy() == 2*to.Dy() { // each row is of two rows alone, so that bands fit together
+			rows = band
+		}
+		for y := 0; y < to.Dy(); y += rows {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			at.step()
+			part := image.Rect(0, y, to.Dx(), min(y+rows, to.Dy()))
+			of := from
+			if rows < to.Dy() {
+				of = image.Rect(from.Min.X, from.Min.Y+2*part.Min.Y, from.Max.X, from.Min.Y+2*part.Max.Y)
+			}
+			draw.ApproxBiLinear.Scale(drawn, part, src, of, draw.Over, nil)
+		}
 		if to.Dx() == width && to.Dy() == height {
-			return drawn
+			return drawn, nil
 		}
 		src = drawn
 	}
 }
+
+// band is how many rows are drawn between two looks at the time.
+const band = 32
 
 // halve returns half of a picture in a camera's format, and nil for others. It
 // halves brightness and colours as they are stored, which is much faster than

@@ -12,9 +12,11 @@ const (
 	markerSOF1  = 0xC1 // extended,
 	markerSOF2  = 0xC2 // progressive
 	markerRST0  = 0xD0 // to 0xD7: without a length, like the next two
+	markerDHT   = 0xC4 // Huffman tables
 	markerSOI   = 0xD8
 	markerEOI   = 0xD9
 	markerSOS   = 0xDA
+	markerDRI   = 0xDD // after how many units there is a restart marker
 	markerTEM   = 0x01
 	markerApp14 = 0xEE
 )
@@ -25,34 +27,9 @@ const (
 const maxScans = 100
 
 // scans counts the scans of a JPEG file; any other has none.
-func scans(file []byte) (n int) {
-	if !bytes.HasPrefix(file, []byte{0xFF, markerSOI}) {
-		return 0
-	}
-	for i := 2; i+4 <= len(file); {
-		if file[i] != 0xFF { // of a scan
-			next := bytes.IndexByte(file[i:], 0xFF)
-			if next < 0 {
-				break
-			}
-			i += next
-			continue
-		}
-		switch marker := file[i+1]; {
-		case marker == markerEOI:
-			return n
-		case marker == 0xFF: // a fill byte
-			i++
-		case marker == 0 || marker == markerTEM || marker >= markerRST0 && marker <= markerSOI:
-			i += 2
-		default:
-			if marker == markerSOS {
-				n++
-			}
-			i += 2 + int(binary.BigEndian.Uint16(file[i+2:]))
-		}
-	}
-	return n
+func scans(file []byte) int {
+	begins, _ := scansOf(file)
+	return len(begins)
 }
 
 // jpegMemory returns the memory of package image/jpeg for a picture: a byte for

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"context"
 	"io"
 	"runtime"
 	"time"
@@ -73,24 +74,32 @@ func (p *pace) step() {
 	p.rested += rest
 }
 
-// A pacedReader takes a step at each Read.
+// A pacedReader takes a step at each Read, and fails once ctx has ended.
 type pacedReader struct {
 	io.Reader
+	ctx  context.Context
 	pace *pace
 }
 
 func (r pacedReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
 	r.pace.step()
 	return r.Reader.Read(b)
 }
 
-// A pacedWriter takes a step at each Write.
+// A pacedWriter takes a step at each Write, and fails once ctx has ended.
 type pacedWriter struct {
 	io.Writer
+	ctx  context.Context
 	pace *pace
 }
 
 func (w pacedWriter) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	w.pace.step()
 	return w.Writer.Write(b)
 }

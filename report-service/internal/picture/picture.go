@@ -32,9 +32,9 @@ import (
 var Sizes = [...]int{2048, 1024, 320}
 
 const (
-	// maxSide is the longest side that is decoded, in pixels, far above any
-	// camera's.
-	maxSide = 12_000
+	// maxSide is the longest side that is decoded, in pixels: the longest that a JPEG
+	// can have. Panoramas are long, and cost what their pixels cost.
+	maxSide = 65_535
 	// overhead is the memory of a picture that does not depend on its pixels:
 	// two drawings of the largest size, and the encoder's output.
 	overhead = 40 << 20
@@ -85,8 +85,8 @@ type Pictures struct {
 	Files         map[int][]byte
 }
 
-// Make returns the pictures of upload, or a *Refusal. It waits for memory until
-// ctx ends; work that has begun is finished.
+// Make returns the pictures of upload, or a *Refusal. Once ctx has ended, it stops
+// waiting for memory and working, within some rows of the picture.
 func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err error) {
 	// A decoder that panics affects this file only.
 	defer func() {
@@ -128,7 +128,10 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 		p = m.newPace()
 	}
 	defer p.end()
-	decoded, err := format.decode(pacedReader{format.open(upload), p})
+	decoded, err := format.decode(pacedReader{format.open(upload), ctx, p})
+	if ctx.Err() != nil {
+		return Pictures{}, fmt.Errorf("decode picture: %w", ctx.Err())
+	}
 	if err != nil {
 		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
 	}
@@ -138,37 +141,45 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	}
 	turn := orientation(upload, format)
 	width, height := fit(decoded.Bounds().Dx(), decoded.Bounds().Dy(), Sizes[0])
-	drawn := shrink(decoded, width, height)
-	return encode(oriented(drawn, turn), p)
+	drawn, err := shrink(ctx, decoded, width, height, p)
+	if err != nil {
+		return Pictures{}, fmt.Errorf("shrink picture: %w", err)
+	}
+	return encode(ctx, oriented(drawn, turn), p)
 }
 
 // Redact returns the pictures of an existing picture, with black in place of
 // the rectangles.
-func Redact(made []byte, rects []report.Rect) (Pictures, error) {
+func Redact(ctx context.Context, made []byte, rects []report.Rect) (Pictures, error) {
 	decoded, err := jpeg.Decode(bytes.NewReader(made))
 	if err != nil {
 		return Pictures{}, fmt.Errorf("decode picture: %w", err)
 	}
 	b := decoded.Bounds()
-	drawn := shrink(decoded, b.Dx(), b.Dy())
+	drawn, err := shrink(ctx, decoded, b.Dx(), b.Dy(), nil)
+	if err != nil {
+		return Pictures{}, fmt.Errorf("draw picture: %w", err)
+	}
 	for _, r := range rects {
 		black(drawn, r)
 	}
-	return encode(drawn, nil)
+	return encode(ctx, drawn, nil)
 }
 
 // encode makes all files from the largest picture. A nil pace does not slow it
 // down.
-func encode(largest *image.RGBA, at *pace) (Pictures, error) {
+func encode(ctx context.Context, largest *image.RGBA, at *pace) (Pictures, error) {
 	p := Pictures{Width: largest.Rect.Dx(), Height: largest.Rect.Dy(), Files: make(map[int][]byte, len(Sizes))}
-	drawn := largest
+	drawn, err := largest, error(nil)
 	for _, size := range Sizes {
 		if width, height := fit(p.Width, p.Height, size); width != drawn.Rect.Dx() || height != drawn.Rect.Dy() {
-			drawn = shrink(drawn, width, height)
+			if drawn, err = shrink(ctx, drawn, width, height, at); err != nil {
+				return Pictures{}, fmt.Errorf("shrink picture: %w", err)
+			}
 		}
 		var file bytes.Buffer
 		// Above 82, larger files do not look better on a screen.
-		if err := jpeg.Encode(pacedWriter{&file, at}, drawn, &jpeg.Options{Quality: 82}); err != nil {
+		if err := jpeg.Encode(pacedWriter{&file, ctx, at}, drawn, &jpeg.Options{Quality: 82}); err != nil {
 			return Pictures{}, fmt.Errorf("encode picture: %w", err)
 		}
 		p.Files[size] = file.Bytes()
@@ -189,8 +200,8 @@ func sniff(upload []byte) (format, error) {
 // Formats are the supported formats, by their content types. Only the first
 // picture of an animation is decoded.
 var formats = map[string]format{
-	"image/jpeg": {whole, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
-	"image/png":  {whole, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
+	"image/jpeg": {mendJPEG, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
+	"image/png":  {mendPNG, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
 	"image/webp": {firstPicture, webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
 	"image/gif":  {whole, gif.DecodeConfig, gif.Decode, gifMemory, exifNone},
 }

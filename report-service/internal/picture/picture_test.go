@@ -473,7 +473,10 @@ func TestRefusals(t *testing.T) {
 		{"cut jpeg", whole[:len(whole)*6/10], report.PhotoDamaged},
 		{"cut png", encodePNG(t, scene(640, 480))[:300], report.PhotoDamaged},
 		{"png bomb", bomb(t, 30_000, 30_000), report.PhotoTooLarge},
-		{"wide png", bomb(t, 12_001, 1), report.PhotoTooLarge},
+		{"wide png", bomb(t, 65_536, 1), report.PhotoTooLarge},
+		{"jpeg without its last tenth", whole[:len(whole)*9/10], report.PhotoDamaged},
+		{"png with a wrong checksum of its picture", wrongSum(encodePNG(t, scene(64, 48)), "IDAT"), report.PhotoDamaged},
+		{"png with a wrong checksum of its header", wrongSum(encodePNG(t, scene(64, 48)), "IHDR"), report.PhotoDamaged},
 		{"png of a size that overflows", bomb(t, 1<<31-1, 1<<31-1), report.PhotoDamaged},
 		{"png that has less than it says", bomb(t, 3000, 3000), report.PhotoDamaged},
 		{"jpeg bomb", huge, report.PhotoTooLarge},
@@ -490,6 +493,135 @@ func TestRefusals(t *testing.T) {
 		refused, ok := errors.AsType[*picture.Refusal](err)
 		if !ok || refused.Reason != tt.want {
 			t.Errorf("%s: %d files, error %v; want it refused as %s", tt.name, len(p.Files), err, tt.want)
+		}
+	}
+}
+
+// wrongSum returns a PNG file with a wrong checksum of the chunk with the name.
+func wrongSum(file []byte, name string) []byte {
+	file = bytes.Clone(file)
+	at := bytes.Index(file, []byte(name))
+	file[at+4+int(binary.BigEndian.Uint32(file[at-4:]))] ^= 1
+	return file
+}
+
+// withRemark returns a PNG file with a chunk that is not of the picture before its pixels.
+func withRemark(file []byte) []byte {
+	at := bytes.Index(file, []byte("IDAT")) - 4
+	return slices.Concat(file[:at], []byte("\x00\x00\x00\x06tEXtcanary\x00\x00\x00\x00"), file[at:])
+}
+
+// Pictures are made of the files that every program opens.
+func TestFilesThatEveryProgramOpens(t *testing.T) {
+	t.Parallel()
+	const width, height = 640, 480
+	whole, grey := encodeJPEG(t, scene(width, height)), encodePNG(t, scene(width, height))
+	progressive := testdata(t, "progressive.jpg")
+	var noise bytes.Buffer
+	m := scene(width, height)
+	for y := range height {
+		for x := range width {
+			c := m.RGBAAt(x, y)
+			c.R += byte(rand.IntN(20))
+			m.SetRGBA(x, y, c)
+		}
+	}
+	if err := jpeg.Encode(&noise, m, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{
+		"jpeg without its end marker":           whole[:len(whole)-2],
+		"jpeg without half of its end marker":   whole[:len(whole)-1],
+		"jpeg with something behind it":         append(bytes.Clone(whole), "canary"...),
+		"jpeg without its last bytes":           whole[:len(whole)-7],
+		"noisy jpeg without its end":            noise.Bytes()[:noise.Len()-2],
+		"noisy jpeg without half a hundredth":   noise.Bytes()[:noise.Len()*995/1000],
+		"noisy jpeg without a hundredth":        noise.Bytes()[:noise.Len()*991/1000],
+		"png with a wrong checksum of a remark": withRemark(grey),
+		"png without an end":                    grey[:len(grey)-12],
+	} {
+		p, err := newMaker().Make(t.Context(), file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		check(t, name, p, width, height)
+	}
+	for name, file := range map[string][]byte{
+		"progressive jpeg without its end marker":   progressive[:len(progressive)-2],
+		"progressive jpeg without a hundredth":      progressive[:len(progressive)*99/100],
+		"progressive jpeg without its last quarter": progressive[:len(progressive)*3/4],
+	} {
+		p, err := newMaker().Make(t.Context(), file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		check(t, name, p, dataWidth, dataHeight)
+	}
+	panorama, err := newMaker().Make(t.Context(), encodePNG(t, image.NewGray(image.Rect(0, 0, 13_000, 100))))
+	if err != nil || panorama.Width != 2048 || panorama.Height != 16 {
+		t.Errorf("a panorama: %d × %d, %v; want 2048 × 16", panorama.Width, panorama.Height, err)
+	}
+}
+
+// Work ends with its time, wherever it is, and a large picture is not worked on for
+// nobody.
+func TestWorkEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	m := image.NewGray(image.Rect(0, 0, 8000, 6000))
+	file := encodePNG(t, m)
+	began := time.Now()
+	if _, err := newMaker().Make(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(began)
+	for _, part := range []time.Duration{whole / 20, whole / 4, whole / 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), part)
+		began := time.Now()
+		_, err := newMaker().Make(ctx, file)
+		cancel()
+		if late := time.Since(began) - part; err != nil && (!errors.Is(err, context.DeadlineExceeded) || late > whole) {
+			t.Errorf("after %v of %v: error %v, %v late", part, whole, err, late)
+		} else if err == nil && part == whole/20 {
+			t.Errorf("after %v of %v: no error", part, whole)
+		}
+	}
+}
+
+// The orientation counts behind any number of tags, and whatever integer type it has.
+func TestOrientationOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	file := encodeJPEG(t, image.NewRGBA(image.Rect(0, 0, 96, 64)))
+	for _, tt := range []struct {
+		name     string
+		kind     uint16 // EXIF 2.32, 4.6.2
+		value    []byte
+		behind   int
+		sideways bool
+	}{
+		{"a SHORT", 3, []byte{0, 6, 0, 0}, 0, true},
+		{"a LONG", 4, []byte{0, 0, 0, 6}, 0, true},
+		{"a BYTE", 1, []byte{6, 0, 0, 0}, 0, true},
+		{"an SLONG", 9, []byte{0, 0, 0, 8}, 0, true},
+		{"behind 1,500 tags", 3, []byte{0, 6, 0, 0}, 1500, true},
+		{"a LONG that is nonsense", 4, []byte{0, 1, 0, 6}, 0, false},
+	} {
+		exif := []byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08")
+		exif = binary.BigEndian.AppendUint16(exif, uint16(tt.behind+1))
+		entry := func(tag, kind uint16, value []byte) {
+			exif = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(exif, tag), kind)
+			exif = append(binary.BigEndian.AppendUint32(exif, 1), value...)
+		}
+		for range tt.behind {
+			entry(0x0103, 3, []byte{0, 1, 0, 0})
+		}
+		entry(0x0112, tt.kind, tt.value)
+		exif = append(exif, 0, 0, 0, 0)
+		segment := append(binary.BigEndian.AppendUint16([]byte{0xFF, 0xE1}, uint16(len(exif)+2)), exif...)
+		p, err := newMaker().Make(t.Context(), slices.Concat(file[:2], segment, file[2:]))
+		if sideways := p.Height > p.Width; err != nil || sideways != tt.sideways {
+			t.Errorf("%s: %d × %d, %v; want it turned: %t", tt.name, p.Width, p.Height, err, tt.sideways)
 		}
 	}
 }
@@ -537,7 +669,7 @@ func TestRedact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = picture.Redact(p.Files[picture.Sizes[0]], []report.Rect{{X: 0, Y: 0, Width: 0.5, Height: 0.5}, {X: 0.9, Y: 0.9, Width: 5, Height: 5}})
+	p, err = picture.Redact(t.Context(), p.Files[picture.Sizes[0]], []report.Rect{{X: 0, Y: 0, Width: 0.5, Height: 0.5}, {X: 0.9, Y: 0.9, Width: 5, Height: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,26 +37,69 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 }
 
 // CheckUpload returns an error if by may not add a photo to a report, so that
-// nobody uploads in vain. Add decides.
-func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, by report.User) error {
+// nobody uploads in vain. Add decides. If the upload is a known photo of the report
+// and digest, which may be nil, is that of its bytes, known is that photo: there is
+// nothing to upload.
+func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, digest []byte, by report.User) (photo *report.Photo, err error) {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
-	err := s.db.pool.QueryRow(ctx, `
+	err = s.db.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2)), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
 		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.ids.uploadIDs(upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return report.ErrNotFound
+		return nil, report.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("select report: %w", err)
+		return nil, fmt.Errorf("select report: %w", err)
 	}
 	city, err := by.ActsForCity(&f)
-	if err != nil || known { // a known photo is compared once its bytes are here
-		return err
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, report.CheckPhotos(ofReport, today, city)
+	case digest == nil: // it is compared once its bytes are here
+		return nil, nil
 	}
-	return report.CheckPhotos(ofReport, today, city)
+	u := report.Upload{ID: upload, ReportID: reportID}
+	copy(u.Hash[:], digest)
+	p, err := s.knownPhoto(ctx, s.db.pool, u)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// knownPhoto returns the photo that u made before, an error if it is another upload or
+// was removed, or pgx.ErrNoRows.
+func (s *Photos) knownPhoto(ctx context.Context, q querier, u report.Upload) (report.Photo, error) {
+	rows, err := q.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) `+firstKnownSQL, s.ids.uploadIDs(u.ID))
+	if err != nil {
+		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
+	if err != nil {
+		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+	}
+	var digest []byte
+	if err := q.QueryRow(ctx, `select digest from photos where id = $1`, p.ID).Scan(&digest); err != nil {
+		return report.Photo{}, fmt.Errorf("select digest: %w", err)
+	}
+	switch {
+	case p.ReportID != u.ReportID || !s.isDigest(digest, u):
+		return report.Photo{}, report.ErrOtherPhoto
+	case p.State == report.PhotoRemoved:
+		return report.Photo{}, report.ErrPhotoRemoved
+	}
+	return p, nil
+}
+
+// A querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // photoCountsSQL counts the photos of the report $1 that exist or may come to
@@ -76,26 +119,8 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	ids := s.ids.uploadIDs(u.ID)
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
-		var digest []byte
-		rows, err := tx.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) `+firstKnownSQL, ids)
-		if err != nil {
-			return fmt.Errorf("select photo: %w", err)
-		}
-		p, err = pgx.CollectExactlyOneRow(rows, scanPhoto)
-		if err == nil {
-			if err := tx.QueryRow(ctx, `select digest from photos where id = $1`, p.ID).Scan(&digest); err != nil {
-				return fmt.Errorf("select digest: %w", err)
-			}
-			if p.ReportID != u.ReportID || !s.isDigest(digest, u) {
-				return report.ErrOtherPhoto
-			}
-			if p.State == report.PhotoRemoved {
-				return report.ErrPhotoRemoved
-			}
-			return nil
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return fmt.Errorf("select photo: %w", err)
+		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
+			return err
 		}
 		var ofReport, today int
 		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, ids, by.ID).Scan(&ofReport, &today); err != nil {

@@ -86,13 +86,13 @@ func TestAddPhoto(t *testing.T) {
 		t.Errorf("for another report: error %v", err)
 	}
 	for _, err := range []error{
-		f.photos.CheckUpload(t.Context(), filed.ID, uuid.New(), bobUploads),
+		f.checkUpload(t, filed.ID, uuid.New(), bobUploads),
 		func() error { _, _, err := f.photos.Add(t.Context(), upload(filed, "x"), bobUploads); return err }(),
 		func() error { _, _, err := f.photos.Add(t.Context(), again, bobUploads); return err }(), // which bob must not see
 	} {
 		wantKind(t, err, report.NotReporter)
 	}
-	wantKind(t, f.photos.CheckUpload(t.Context(), uuid.New(), uuid.New(), annUploads), fault.NotFound)
+	wantKind(t, f.checkUpload(t, uuid.New(), uuid.New(), annUploads), fault.NotFound)
 
 	rows := f.rowsOf(event.PhotoUploadedKey)
 	if len(rows) != 1 || rows[0].Version != filed.Version {
@@ -151,7 +151,7 @@ func TestPhotoLimits(t *testing.T) {
 			first = p
 		}
 	}
-	wantKind(t, f.photos.CheckUpload(t.Context(), filed.ID, uuid.New(), annUploads), report.TooManyPhotos)
+	wantKind(t, f.checkUpload(t, filed.ID, uuid.New(), annUploads), report.TooManyPhotos)
 	_, _, err := f.photos.Add(t.Context(), upload(filed, "picture"), city)
 	wantKind(t, err, report.TooManyPhotos)
 	if err := f.photos.Remove(t.Context(), filed.ID, first.ID, annUploads); err != nil {
@@ -166,7 +166,7 @@ func TestPhotoLimits(t *testing.T) {
 		}
 	}
 	another := f.file(ann, draft(report.Public))
-	wantKind(t, f.photos.CheckUpload(t.Context(), another.ID, uuid.New(), annUploads), report.PhotoQuota)
+	wantKind(t, f.checkUpload(t, another.ID, uuid.New(), annUploads), report.PhotoQuota)
 	_, _, err = f.photos.Add(t.Context(), upload(another, "picture"), annUploads)
 	wantKind(t, err, report.PhotoQuota)
 	f.add(upload(another, "picture"), city)
@@ -252,4 +252,11 @@ func TestPhotosNameNobody(t *testing.T) {
 			t.Errorf("%s names the uploader: %s", table, rows)
 		}
 	}
+}
+
+// checkUpload checks an upload whose digest is not known.
+func (f *fixture) checkUpload(t *testing.T, reportID, photoID uuid.UUID, by report.User) error {
+	t.Helper()
+	_, err := f.photos.CheckUpload(t.Context(), reportID, photoID, nil, by)
+	return err
 }

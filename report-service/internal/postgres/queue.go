@@ -92,17 +92,22 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 }
 
 // CountOverTime counts the reports that match the rest of filter, by what
-// happened to them from FiledFrom on and before FiledTo: by period and
-// category, the earliest first. Periods in which nothing happened are left out.
+// happened to them from FiledFrom on and before FiledTo: by period in the zone of the
+// city's calendar and category, the earliest first. Periods in which nothing happened
+// are left out.
 func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, interval report.Interval) ([]report.PeriodCounts, error) {
 	from, to := filter.FiledFrom, filter.FiledTo
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
-	q := query{args: []any{string(interval), from, to}}
+	city, err := readCalendar(ctx, s.db.pool)
+	if err != nil {
+		return nil, err
+	}
+	q := query{args: []any{string(interval), from, to, city.Zone.String()}}
 	q.filter(filter)
 	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
 	// The first entry of a report's history is its filing.
-	return collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
-		select date_trunc($1, h.changed_at at time zone 'UTC') as begins, r.category_id,
+	counts, err := collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
+		select date_trunc($1, h.changed_at, $4) as begins, r.category_id,
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
 			count(*) filter (where h.to_status = 'rejected')
@@ -110,4 +115,8 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 		  and (h.from_status is null or h.to_status in ('resolved', 'rejected'))
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
+	for i := range counts {
+		counts[i].Begin = counts[i].Begin.In(city.Zone)
+	}
+	return counts, err
 }

@@ -173,9 +173,9 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.hidden_reason is null`)
 	}
 	if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
-		q.and(`(r.search @@ to_tsquery('simple', %s) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
+		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
 	} else if len(f.Words) > 0 {
-		q.and(`r.search @@ to_tsquery('simple', %s)`, prefixes(f.Words))
+		q.and(`r.search @@ to_tsquery('simple', search_form(%s))`, prefixes(f.Words))
 	}
 	if len(f.Departments) > 0 {
 		q.and(`(r.department_id = any(%[1]s) or r.department_id is null and r.category_id = any(array(

@@ -70,17 +70,21 @@ func New(limit Limit) *Limiter {
 
 // Take takes a turn of user. Without one, it returns how long to wait for the
 // next.
-func (l *Limiter) Take(user string) (wait time.Duration) {
+func (l *Limiter) Take(user string) (wait time.Duration) { return l.TakeSome(user, 1) }
+
+// TakeSome takes so many turns of user at once, or none if there are not as many: then
+// it returns how long to wait for them.
+func (l *Limiter) TakeSome(user string, turns float64) (wait time.Duration) {
 	if l.limit.Turns == 0 {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bucketLocked(user)
-	if b.turns < 1 {
-		return time.Duration((1 - b.turns) * float64(l.interval()))
+	if b.turns < turns {
+		return time.Duration((turns - b.turns) * float64(l.interval()))
 	}
-	b.turns--
+	b.turns -= turns
 	return 0
 }
 

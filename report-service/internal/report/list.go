@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
 )
 
 // A Filter says which reports a list shows. Its zero value shows all.
@@ -117,9 +118,10 @@ func ParseBox(s string) (*Box, error) {
 const maxWords = 10
 
 // Words returns the words of a search as text search takes them: letters,
-// digits and marks, in lower case. Words after the tenth are ignored.
+// digits and marks, composed (NFKC) and in lower case. Words after the tenth are
+// ignored. The database folds what is left of their case, see search_form there.
 func Words(q string) []string {
-	words := strings.FieldsFunc(strings.ToLower(q), func(r rune) bool {
+	words := strings.FieldsFunc(strings.ToLower(norm.NFKC.String(q)), func(r rune) bool {
 		return !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
 	})
 	return words[:min(len(words), maxWords)]

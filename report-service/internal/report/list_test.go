@@ -36,6 +36,8 @@ func TestWords(t *testing.T) {
 		"'; drop table":          {"drop", "table"},
 		"!?* ":                   nil,
 		"Straße कार्य 12":        {"straße", "कार्य", "12"},
+		"e\u0301cole ﬁlm １２":     {"école", "film", "12"},
+		"…½":                     {"1", "2"},
 		strings.Repeat("x ", 30): slices.Repeat([]string{"x"}, 10),
 	} {
 		if got := report.Words(in); !slices.Equal(got, want) {

@@ -186,9 +186,23 @@ func TestPageAtTheAddressOfItsData(t *testing.T) {
 	t.Parallel()
 	g := start(t, []string{serve(t, answer("reports"))}, []string{serve(t, answer("notifications"))})
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	const report = "/reports/0198c0de-0000-7000-8000-000000000001"
 	for _, tt := range []struct{ method, path, accept, want string }{
 		{"GET", "/reports/1", browser, "notifications"},
 		{"GET", "/reports/1", "application/json", "reports"},
+		{"GET", report, browser, "notifications"},
+		{"GET", report, "application/json", "reports"},
+		{"GET", report, "application/json, text/plain, */*", "reports"},
+		{"GET", report, "application/problem+json", "reports"},
+		{"GET", report, "*/*", "notifications"}, // what shows a link with its title
+		{"HEAD", report, "*/*", ""},
+		{"GET", report, "", "notifications"},
+		{"GET", report, "text/*;q=0.9,*/*;q=0.8", "notifications"},
+		{"GET", report + "?fbclid=x", "*/*", "notifications"},
+		{"GET", report + "/", "*/*", "notifications"},
+		{"GET", report + "/history", "*/*", "reports"},
+		{"PATCH", report + "/status", "*/*", "reports"},
+		{"GET", "/reports/export", "*/*", "reports"},
 		{"GET", "/reports/1", "*/*", "reports"},
 		{"GET", "/reports", "*/*", "reports"},
 		{"POST", "/reports", browser, "reports"},
@@ -196,6 +210,16 @@ func TestPageAtTheAddressOfItsData(t *testing.T) {
 	} {
 		if _, got := g.do(t, tt.method, g.URL+tt.path, nil, "Accept", tt.accept); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s %s as %s: got %q from it, want %s", tt.method, tt.path, tt.accept, got, tt.want)
+		}
+	}
+	for _, header := range [][]string{{"Authorization", "Bearer x"}, {"Sec-Fetch-Mode", "cors"}} { // a program that signs in, and the page's own script
+		if _, got := g.do(t, "GET", g.URL+report, nil, append(header, "Accept", "*/*")...); !strings.HasPrefix(got, "reports") {
+			t.Errorf("with %s: got %q from it, want the data", header[0], got)
+		}
+	}
+	for _, accept := range []string{"*/*", "application/json"} {
+		if res, _ := g.do(t, "GET", g.URL+report, nil, "Accept", accept); !strings.Contains(strings.Join(res.Header.Values("Vary"), ","), "Accept") {
+			t.Errorf("as %s: Vary %q, want Accept", accept, res.Header.Values("Vary"))
 		}
 	}
 }

@@ -88,6 +88,9 @@ func TestNetworksOfIPv6AreOneAddress(t *testing.T) {
 		{"2001:db8:1::5:6:7", "2001:db8:1::8", true},
 		{"2001:db8:1::5", "2001:db8:2::5", false},
 		{"2001:db8::5", "2001:db8::6", true},
+		{"2001:db8::5", "2001:db8:0:0:7::8", true}, // one network, and two ways to shorten it
+		{"2001:db8:0:1::", "2001:db8:0:1:2::", true},
+		{"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
 		{"192.0.2.1", "192.0.2.2", false},
 	} {
 		g := start(t, []string{serve(t, answer("reports"))}, []string{away}, append(behindProxy, "GATEWAY_WRITES", "1")...)

@@ -56,8 +56,11 @@ export type DigestSettings = NotificationSchemas['schemas']['DigestSettings'];
 export type EmailStatus = NotificationSchemas['schemas']['EmailStatus'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 
-export const reportService = createClient<ReportPaths>();
-export const notificationService = createClient<NotificationPaths>();
+/** A report's page has the address of its data: data are asked for by name. */
+const headers = { Accept: 'application/json' };
+
+export const reportService = createClient<ReportPaths>({ headers });
+export const notificationService = createClient<NotificationPaths>({ headers });
 
 /** A request that did not succeed: the server said why, or did not answer. */
 export class Failure extends Error {

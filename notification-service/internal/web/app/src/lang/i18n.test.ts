@@ -164,6 +164,9 @@ describe('words', () => {
     ['', ['fr-FR'], 'en'],
     ['en', ['id-ID'], 'en'],
     ['xx', ['id-ID'], 'id'],
+    ['', ['in-ID', 'en'], 'id'],
+    ['', ['IN'], 'id'],
+    ['', ['ID_id'], 'id'],
   ])('chosen %j, browser %j: %s', (chosen, browser, want) => {
     preferences.language.value = chosen;
     vi.spyOn(navigator, 'languages', 'get').mockReturnValue(browser);

@@ -46,9 +46,15 @@ addPart(en, { id: () => import('./id.json') });
 const words = signal<Record<string, string>>(en);
 export const language = signal('en');
 
+/** Old systems call Indonesian by its former code. */
+function codeOf(tag: string): string {
+  const code = tag.toLowerCase().split(/[-_]/)[0] ?? '';
+  return code === 'in' ? 'id' : code;
+}
+
 /** The chosen language, or else the first of the browser's that we have. */
 export function preferredLanguage(): string {
-  const wanted = [preferences.language.value, ...navigator.languages.map((tag) => tag.split('-')[0])];
+  const wanted = [preferences.language.value, ...navigator.languages.map(codeOf)];
   return wanted.find((tag) => tag && tag in languages) ?? 'en';
 }
 

@@ -70,11 +70,16 @@ async function authorizationURL(
     nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
+    ...(config.audience && { audience: config.audience }),
+    ...resourceOf(config),
     ...more,
   };
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url;
 }
+
+/** Which API the token is for, where the city named one (RFC 8707). It is sent with both requests. */
+const resourceOf = ({ resource }: { resource?: string }): Record<string, string> => (resource ? { resource } : {});
 
 /** The provider answers at once, or shows a page of its own, which is no answer. */
 const ANSWER_MS = 15_000;
@@ -127,6 +132,7 @@ async function exchange(answer: URL, pending: Secrets, redirect: string): Promis
   const params = oauth.validateAuthResponse(server, config.client, answer, pending.state);
   const response = await oauth.authorizationCodeGrantRequest(server, config.client, oauth.None(), params, redirect, pending.verifier, {
     ...config.allow,
+    additionalParameters: resourceOf(config),
   });
   const tokens = await oauth.processAuthorizationCodeResponse(server, config.client, response, {
     expectedNonce: pending.nonce,

@@ -6,13 +6,16 @@ import { queryOf, type QueueFilters } from '../../state/queue';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
 
+/** Spreadsheets expect a semicolon where a decimal number has a comma. */
+const separator = () => ((1.5).toLocaleString(navigator.language).includes(',') ? 'semicolon' : 'comma');
+
 /** Saves all that the filters show as CSV. It is fetched whole first: half of a file says nothing of the rest. */
 export function ExportButton({ filters }: { filters: QueueFilters }) {
   const [busy, setBusy] = useState(false);
   const save = async () => {
     setBusy(true);
     try {
-      const asked = { params: { query: queryOf(filters) }, parseAs: 'blob', headers: { Accept: 'text/csv' } } as const;
+      const asked = { params: { query: { ...queryOf(filters), separator: separator() } }, parseAs: 'blob', headers: { Accept: 'text/csv' } } as const;
       const address = URL.createObjectURL(await must(reportService.GET('/reports/export', asked)));
       const link = Object.assign(document.createElement('a'), {
         href: address,

@@ -78,10 +78,10 @@ export function sum(numbers: PeriodNumbers[], keyOf: (each: PeriodNumbers) => st
   return [...sums];
 }
 
-/** Periods begin at midnight UTC. */
+/** Periods begin at midnight in the city, whose date comes first in begin. */
 function periodName(begin: string, interval: Interval): string {
   const form: Intl.DateTimeFormatOptions = interval === 'month' ? { month: 'long', year: 'numeric' } : { dateStyle: 'medium' };
-  const name = new Intl.DateTimeFormat(language.value, { ...form, timeZone: 'UTC' }).format(new Date(begin));
+  const name = new Intl.DateTimeFormat(language.value, { ...form, timeZone: 'UTC' }).format(new Date(begin.slice(0, 10)));
   return interval === 'week' ? t('numbers.week-of', { day: name }) : name;
 }
 

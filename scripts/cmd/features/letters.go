@@ -55,11 +55,12 @@ func (w *walk) deadLetter(ctx context.Context) error {
 	return w.replay(ctx, edited.ID, good)
 }
 
-// find waits until the message id lies among the dead letters.
+// find waits until the message id lies among the dead letters of the notifications.
+// Where a webhook is registered, it is one of queue.webhooks as well.
 func (w *walk) find(ctx context.Context, id string) (found dead, err error) {
 	err = until(ctx, "dead letter", func(ctx context.Context) (bool, error) {
 		var list struct{ Items []dead }
-		if err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?message_id="+id, nil, &list); err != nil || len(list.Items) == 0 {
+		if err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?queue="+w.topology.Queue(event.ReportCreatedKey)+"&message_id="+id, nil, &list); err != nil || len(list.Items) == 0 {
 			return false, err
 		}
 		found = list.Items[0]

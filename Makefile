@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-cluster bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -98,9 +98,6 @@ bench-ingest: ## what is taken in over HTTP, against a bare database client
 
 bench-relay: ## the outbox relay, beside raw amqp091-go, watermill and river
 	@scripts/bench.sh relay
-
-bench-cluster: ## relay, consumer and the way between them on three RabbitMQ nodes, beside one
-	@scripts/bench.sh cluster
 
 bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane and watermill
 	@scripts/bench.sh consumer

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -104,9 +104,6 @@ bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane 
 
 bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
 	@scripts/bench.sh sse
-
-bench-delays: ## messages that wait until a time, beside binary delay levels
-	@scripts/bench.sh delays
 
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
 	@scripts/bench.sh webhooks

@@ -1,12 +1,12 @@
-// Command relay measures the outbox relay against its peers, in one run and
-// interleaved: raw publishing with the same window (the floor), Watermill's
-// forwarder, and River as a relay. All publish the same messages to the same
-// durable quorum queue, with confirms, from the same PostgreSQL with fsync.
+// Command relay measures the outbox relay against a floor, in one run and
+// interleaved: raw publishing with the same window. Both publish the same
+// messages to the same durable quorum queue, with confirms, and the relay reads
+// them from a PostgreSQL with fsync.
 //
 // It needs the servers that TEST_DATABASE_URL and the TEST_RABBITMQ_… variables
 // name, as `scripts/stack test-up` prints them. Its last line is
 //
-//	relay_per_s= floor_ratio= watermill_ratio= river_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
+//	relay_per_s= floor_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
 //
 // With -base it measures only ours and the program of an earlier revision, in
 // turn, and its last line is relay_ratio=.
@@ -28,18 +28,17 @@ import (
 
 // options are how much is measured.
 type options struct {
-	passes     int
-	rows, slow int // a pass of the fast ones, and of Watermill
-	history    []int
-	seconds    int
-	base       string // a program to compare with; empty: the peers are measured
+	passes  int
+	rows    int // of a pass
+	history []int
+	seconds int
+	base    string // a program to compare with; empty: the floor is measured
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.passes, "passes", 5, "interleaved passes; medians count")
 	flag.IntVar(&o.rows, "rows", 60_000, "rows of a pass")
-	flag.IntVar(&o.slow, "watermill-rows", 3_000, "rows of a pass of Watermill, which would take minutes otherwise")
 	flag.IntVar(&o.seconds, "seconds", 10, "how long 1,000 rows a second are kept up")
 	flag.StringVar(&o.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
 	history := flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")
@@ -64,7 +63,7 @@ func run(ctx context.Context, o options) (err error) {
 	if o.base != "" {
 		return compare(ctx, f, o)
 	}
-	rates, wal, err := race(ctx, f, o, peers(o, f.program))
+	rates, wal, err := race(ctx, f, o, []contestant{{"floor", runFloor}, {"relay", relayBy(f.program)}})
 	if err != nil {
 		return err
 	}
@@ -75,16 +74,14 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	over := func(peer string) float64 { return stats.MedianRatio(rates["relay"], rates[peer]) }
-	fmt.Printf("relay_per_s=%.0f floor_ratio=%.2f watermill_ratio=%.1f river_ratio=%.2f wal_bytes_per_row=%.0f idle_p50_ms=%.1f p99_ms_at_1k=%.1f\n",
-		stats.Median(rates["relay"]), over("floor"), over("watermill"), over("river"),
-		stats.Median(wal), idle, busy)
+	fmt.Printf("relay_per_s=%.0f floor_ratio=%.2f wal_bytes_per_row=%.0f idle_p50_ms=%.1f p99_ms_at_1k=%.1f\n",
+		stats.Median(rates["relay"]), stats.MedianRatio(rates["relay"], rates["floor"]), stats.Median(wal), idle, busy)
 	return nil
 }
 
 // compare prints how many times the base's rate the relay has.
 func compare(ctx context.Context, f *fixture, o options) error {
-	rates, _, err := race(ctx, f, o, []contestant{{"base", o.rows, relayBy(o.base)}, {"relay", o.rows, relayBy(f.program)}})
+	rates, _, err := race(ctx, f, o, []contestant{{"base", relayBy(o.base)}, {"relay", relayBy(f.program)}})
 	if err != nil {
 		return err
 	}
@@ -98,12 +95,7 @@ func compare(ctx context.Context, f *fixture, o options) error {
 // it took.
 type contestant struct {
 	name string
-	rows int
 	run  func(context.Context, *fixture, int) (time.Duration, error)
-}
-
-func peers(o options, program string) []contestant {
-	return []contestant{{"floor", o.rows, runFloor}, {"relay", o.rows, relayBy(program)}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
 }
 
 // race runs all contestants in turn, several times.
@@ -114,15 +106,15 @@ func race(ctx context.Context, f *fixture, o options, contestants []contestant) 
 			if err := f.fresh(ctx); err != nil {
 				return nil, nil, err
 			}
-			took, err := c.run(ctx, f, c.rows)
+			took, err := c.run(ctx, f, o.rows)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			rate := float64(c.rows) / took.Seconds()
+			rate := float64(o.rows) / took.Seconds()
 			rates[c.name] = append(rates[c.name], rate)
 			fmt.Printf("pass %d  %-10s %7.0f/s", pass+1, c.name, rate)
 			if c.name == "relay" {
-				perRow := float64(f.walBytes) / float64(c.rows)
+				perRow := float64(f.walBytes) / float64(o.rows)
 				wal = append(wal, perRow)
 				fmt.Printf("  %.0f bytes of WAL a row", perRow)
 			}

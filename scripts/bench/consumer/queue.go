@@ -41,9 +41,6 @@ func (l load) shuffled() []bool {
 	return failing
 }
 
-// fails tells whether a message is one of the failing.
-func fails(id string) bool { return strings.HasSuffix(id, "-fails") }
-
 // fill makes a virtual host whose vote queue holds l, and returns its URL and
 // what deletes it.
 func (b *bench) fill(l load) (broker string, drop func() error, err error) {

@@ -102,7 +102,7 @@ bench-relay: ## the outbox relay, beside raw amqp091-go
 bench-consumer: ## how fast a queue is emptied, with and without failures
 	@scripts/bench.sh consumer
 
-bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
+bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each
 	@scripts/bench.sh sse
 
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers

@@ -17,29 +17,29 @@ const eventSize = 200
 const settleTime = time.Second
 
 // weigh returns the memory per idle connection in KB, each a user's own.
-func weigh(proc *process, p plan) (float64, error) {
-	before := proc.memory()
-	c, err := gather(proc, p.idle, p.idle)
+func weigh(h *hub, p plan) (float64, error) {
+	before := h.memory()
+	c, err := gather(h, p.idle, p.idle)
 	if err != nil {
 		return 0, err
 	}
 	defer c.leave()
-	proc.collect()
+	h.collect()
 	time.Sleep(settleTime)
-	return float64(proc.memory()-before) / float64(p.idle), nil
+	return float64(h.memory()-before) / float64(p.idle), nil
 }
 
 // fanOut publishes to everyone, the next event once all have the one before.
-func fanOut(proc *process, p plan) (perSecond, cpuMicro float64, err error) {
-	c, err := gather(proc, p.fanout, 1)
+func fanOut(h *hub, p plan) (perSecond, cpuMicro float64, err error) {
+	c, err := gather(h, p.fanout, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer c.leave()
 	time.Sleep(settleTime)
-	began, cpu := time.Now(), proc.cpu()
+	began, cpu := time.Now(), h.cpu()
 	for sent := int64(1); time.Since(began) < p.length; sent++ {
-		if err := publish(proc, "t0", eventSize); err != nil {
+		if err := publish(h, "t0", eventSize); err != nil {
 			return 0, 0, err
 		}
 		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(p.fanout)-c.dead.Load() && time.Now().Before(patience); {
@@ -47,22 +47,22 @@ func fanOut(proc *process, p plan) (perSecond, cpuMicro float64, err error) {
 		}
 	}
 	got := float64(c.received.Load())
-	return got / time.Since(began).Seconds(), (proc.cpu() - cpu).Seconds() * 1e6 / got, nil
+	return got / time.Since(began).Seconds(), (h.cpu() - cpu).Seconds() * 1e6 / got, nil
 }
 
 // unicast publishes to one client after the other, at a fixed rate, and
-// returns the latency that 99 of 100 stay below.
-func unicast(proc *process, p plan) (time.Duration, error) {
-	c, err := gather(proc, p.unicast, p.unicast)
+// returns the latency that 99 of 100 stay below, in milliseconds.
+func unicast(h *hub, p plan) (float64, error) {
+	c, err := gather(h, p.unicast, p.unicast)
 	if err != nil {
 		return 0, err
 	}
 	time.Sleep(settleTime)
 	err = paced(p.rate, p.length, func() error {
-		return publish(proc, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
+		return publish(h, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
 	})
 	time.Sleep(settleTime)
-	return stats.Percentile(c.leave(), 99), err
+	return stats.Percentile(c.leave(), 99).Seconds() * 1000, err
 }
 
 // paced calls do at a rate, from four goroutines.

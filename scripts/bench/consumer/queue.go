@@ -12,7 +12,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 )
 
 // bodySize is what a message weighs.
@@ -20,14 +19,6 @@ const bodySize = 512
 
 // streams is over how many users the messages spread.
 const streams = 1000
-
-// A load is what a queue is filled with.
-type load struct {
-	messages int
-	failing  int // of them, those that fail in the first second
-}
-
-func (l load) good() int { return l.messages - l.failing }
 
 // shuffled returns which of the messages fail. Failures know no period: one in
 // every ten messages would meet each batch of ten at the same place. It is the
@@ -39,16 +30,6 @@ func (l load) shuffled() []bool {
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(failing), func(i, j int) { failing[i], failing[j] = failing[j], failing[i] })
 	return failing
-}
-
-// fill makes a virtual host whose vote queue holds l, and returns its URL and
-// what deletes it.
-func (b *bench) fill(l load) (broker string, drop func() error, err error) {
-	broker, drop, err = testbed.Vhost()
-	if err != nil {
-		return "", nil, err
-	}
-	return broker, drop, b.publish(broker, l)
 }
 
 // publish declares the queue as notification-service does and fills it.

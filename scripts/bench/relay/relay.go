@@ -90,14 +90,21 @@ func (f *fixture) relay(ctx context.Context, program string, n int) (time.Durati
 	return ended.Sub(began), errors.Join(err, stopErr)
 }
 
-// measureAt lets the relay's process commit rows at an even rate.
-func measureAt(ctx context.Context, f *fixture, rate, seconds int) (result, error) {
+// measureAt measures commit to confirm: it lets the relay's process commit rows at
+// an even rate.
+func measureAt(ctx context.Context, f *fixture, rate int) (result, error) {
+	if err := f.fresh(ctx); err != nil {
+		return result{}, err
+	}
 	r, err := startRelay(ctx, f, f.program)
 	if err != nil {
 		return result{}, err
 	}
-	fmt.Fprintf(r.commands, "rate %d %d\n", rate, seconds)
-	return r.stop()
+	fmt.Fprintf(r.commands, "rate %d %d\n", rate, *seconds)
+	measured, err := r.stop()
+	fmt.Printf("%4d rows/s: commit to confirm p50 %.1f ms, p99 %.1f ms, %.1f reads/s\n",
+		rate, measured.P50, measured.P99, measured.Reads/float64(*seconds))
+	return measured, err
 }
 
 // addPending commits n rows at once.

@@ -58,11 +58,11 @@ func gather(h *hub, n, topics int) (*crowd, error) {
 
 // subscribe opens a stream and waits for the answer's header.
 func subscribe(h *hub, topic string) (net.Conn, error) {
-	conn, err := net.Dial("tcp", h.addr)
+	conn, err := net.Dial("tcp", h.Addr)
 	if err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintf(conn, "GET /sub/%s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", topic, h.addr)
+	_, err = fmt.Fprintf(conn, "GET /sub/%s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", topic, h.Addr)
 	if err == nil {
 		err = answered(conn)
 	}
@@ -153,7 +153,7 @@ var errPublish = errors.New("publish refused")
 // publish sends an event of the size to a topic.
 func publish(h *hub, topic string, size int) error {
 	body := fmt.Sprintf(`{%s%d,"pad":%q}`, stamp, time.Now().UnixNano(), strings.Repeat("x", max(0, size-40)))
-	res, err := publisher.Post("http://"+h.addr+"/pub/"+topic, "application/json", strings.NewReader(body))
+	res, err := publisher.Post("http://"+h.Addr+"/pub/"+topic, "application/json", strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -12,41 +12,26 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"os"
-	"slices"
 	"time"
 
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-// A plan is how much is measured.
-type plan struct {
-	idle    int           // connections whose memory is weighed
-	fanout  int           // connections that get the same event
-	unicast int           // connections that get one each, at rate
-	rate    int           // events a second for unicast
-	passes  int           // of each measurement, the servers in turn
-	length  time.Duration // of each pass
-	base    string        // a hub's program to compare with; empty: ours alone is measured
-}
+var (
+	idleClients    = flag.Int("idle", 10_000, "connections whose memory is weighed")
+	fanOutClients  = flag.Int("fanout", 5000, "connections that get the same event")
+	unicastClients = flag.Int("unicast", 5000, "connections that get events of their own")
+	unicastRate    = flag.Int("rate", 1000, "such events a second")
+	passes         = flag.Int("passes", 3, "passes of each measurement, of which the median counts")
+	passLength     = flag.Duration("length", 4*time.Second, "length of a pass")
+	base           = flag.String("base", "", "the hub's `program` of an earlier revision, to compare with")
+)
 
-func main() {
-	var p plan
-	flag.IntVar(&p.idle, "idle", 10_000, "connections whose memory is weighed")
-	flag.IntVar(&p.fanout, "fanout", 5000, "connections that get the same event")
-	flag.IntVar(&p.unicast, "unicast", 5000, "connections that get events of their own")
-	flag.IntVar(&p.rate, "rate", 1000, "such events a second")
-	flag.IntVar(&p.passes, "passes", 3, "passes of each measurement, of which the median counts")
-	flag.DurationVar(&p.length, "length", 4*time.Second, "length of a pass")
-	flag.StringVar(&p.base, "base", "", "the hub's `program` of an earlier revision, to compare with")
-	flag.Parse()
-	if err := run(p); err != nil {
-		fmt.Fprintln(os.Stderr, "bench sse:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main(run) }
 
 // A result is what one pass of a hub measured.
 type result struct{ kbPerConn, perSecond, cpuMicro, unicastP99 float64 }
@@ -64,56 +49,49 @@ var figures = []figure{
 	{"unicast_p99_ms", func(r result) float64 { return r.unicastP99 }},
 }
 
-func run(p plan) error {
-	ours, cleanup, err := buildHub()
+func run(ctx context.Context, b *testbed.Bed) error {
+	ours, err := b.Build(ctx, "notification-service", "sse")
 	if err != nil {
 		return err
 	}
-	defer cleanup()
 	programs := []string{ours}
-	if p.base != "" {
-		programs = append(programs, p.base)
+	if *base != "" {
+		programs = append(programs, *base)
 	}
-	passes := make([][]result, len(programs))
-	for n := range p.passes { // in turn, so that a busy minute harms both alike
-		for i := range programs {
-			if n%2 == 1 { // whoever comes second finds a machine that tidies up
-				i = len(programs) - 1 - i
-			}
-			fmt.Fprintf(os.Stderr, "pass %d of %d: %s\n", n+1, p.passes, programs[i])
-			r, err := pass(programs[i], p)
-			if err != nil {
-				return fmt.Errorf("%s: %w", programs[i], err)
-			}
-			passes[i] = append(passes[i], r)
+	results := make([][]result, len(programs))
+	for pass, side := range testbed.Turns(*passes, len(programs)) {
+		r, err := measure(ctx, programs[side])
+		if err != nil {
+			return fmt.Errorf("%s: %w", programs[side], err)
 		}
+		fmt.Printf("pass %d  %s  %+v\n", pass+1, []string{"ours", "base"}[side], r)
+		results[side] = append(results[side], r)
 	}
+	var line testbed.Figures
 	for _, f := range figures {
-		if p.base != "" {
-			ratios := stats.Ratios(all(passes[0], f), all(passes[1], f))
-			fmt.Fprintf(os.Stderr, "%s: %.2f to %.2f\n", f.name, slices.Min(ratios), slices.Max(ratios))
-			fmt.Printf("%s_ratio=%.2f ", f.name, stats.Median(ratios))
+		if *base != "" {
+			line.AddRatio(f.name+"_ratio", all(results[0], f), all(results[1], f))
 		} else {
-			fmt.Printf("%s=%.2f ", f.name, stats.Median(all(passes[0], f)))
+			line.Add(f.name, 2, stats.Median(all(results[0], f)))
 		}
 	}
-	fmt.Println()
+	line.Print()
 	return nil
 }
 
-// pass starts a hub for each measurement, so that none inherits memory.
-func pass(program string, p plan) (r result, err error) {
-	for _, measure := range []func(*hub) error{
-		func(h *hub) (err error) { r.kbPerConn, err = weigh(h, p); return err },
-		func(h *hub) (err error) { r.perSecond, r.cpuMicro, err = fanOut(h, p); return err },
-		func(h *hub) (err error) { r.unicastP99, err = unicast(h, p); return err },
+// measure starts a hub for each measurement, so that none inherits memory.
+func measure(ctx context.Context, program string) (r result, err error) {
+	for _, step := range []func(*hub) error{
+		func(h *hub) (err error) { r.kbPerConn, err = weigh(h); return err },
+		func(h *hub) (err error) { r.perSecond, r.cpuMicro, err = fanOut(h); return err },
+		func(h *hub) (err error) { r.unicastP99, err = unicast(h); return err },
 	} {
-		h, err := startHub(program)
+		h, err := startHub(ctx, program)
 		if err != nil {
 			return r, err
 		}
-		err = measure(h)
-		h.stop()
+		err = step(h)
+		h.Stop()
 		if err != nil {
 			return r, err
 		}

@@ -17,32 +17,32 @@ const eventSize = 200
 const settleTime = time.Second
 
 // weigh returns the memory per idle connection in KB, each a user's own.
-func weigh(h *hub, p plan) (float64, error) {
+func weigh(h *hub) (float64, error) {
 	before := h.memory()
-	c, err := gather(h, p.idle, p.idle)
+	c, err := gather(h, *idleClients, *idleClients)
 	if err != nil {
 		return 0, err
 	}
 	defer c.leave()
 	h.collect()
 	time.Sleep(settleTime)
-	return float64(h.memory()-before) / float64(p.idle), nil
+	return float64(h.memory()-before) / float64(*idleClients), nil
 }
 
 // fanOut publishes to everyone, the next event once all have the one before.
-func fanOut(h *hub, p plan) (perSecond, cpuMicro float64, err error) {
-	c, err := gather(h, p.fanout, 1)
+func fanOut(h *hub) (perSecond, cpuMicro float64, err error) {
+	c, err := gather(h, *fanOutClients, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer c.leave()
 	time.Sleep(settleTime)
 	began, cpu := time.Now(), h.cpu()
-	for sent := int64(1); time.Since(began) < p.length; sent++ {
+	for sent := int64(1); time.Since(began) < *passLength; sent++ {
 		if err := publish(h, "t0", eventSize); err != nil {
 			return 0, 0, err
 		}
-		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(p.fanout)-c.dead.Load() && time.Now().Before(patience); {
+		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(*fanOutClients)-c.dead.Load() && time.Now().Before(patience); {
 			time.Sleep(200 * time.Microsecond)
 		}
 	}
@@ -52,14 +52,14 @@ func fanOut(h *hub, p plan) (perSecond, cpuMicro float64, err error) {
 
 // unicast publishes to one client after the other, at a fixed rate, and
 // returns the latency that 99 of 100 stay below, in milliseconds.
-func unicast(h *hub, p plan) (float64, error) {
-	c, err := gather(h, p.unicast, p.unicast)
+func unicast(h *hub) (float64, error) {
+	c, err := gather(h, *unicastClients, *unicastClients)
 	if err != nil {
 		return 0, err
 	}
 	time.Sleep(settleTime)
-	err = paced(p.rate, p.length, func() error {
-		return publish(h, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
+	err = paced(*unicastRate, *passLength, func() error {
+		return publish(h, "t"+strconv.Itoa(rand.IntN(*unicastClients)), eventSize)
 	})
 	time.Sleep(settleTime)
 	return stats.Percentile(c.leave(), 99).Seconds() * 1000, err

@@ -1,0 +1,149 @@
+package testbed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+)
+
+// startTimeout is how long a program may take to be ready.
+const startTimeout = 30 * time.Second
+
+// A Process is a server that runs until it is stopped.
+type Process struct {
+	*exec.Cmd
+	Addr string
+}
+
+// Start starts a server on a free port of this machine and returns once ready
+// answers. command returns what is run for the address.
+func Start(ctx context.Context, command func(addr string) *exec.Cmd, ready func(ctx context.Context, addr string) error) (*Process, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	p := &Process{Addr: listener.Addr().String()}
+	_ = listener.Close() // it only had to find a port
+	p.Cmd = command(p.Addr)
+	p.Stderr = os.Stderr
+	if err := p.Cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := p.Await(ctx, ready); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%s does not get ready: %w", p.Path, err)
+	}
+	return p, nil
+}
+
+// Await waits until ready answers.
+func (p *Process) Await(ctx context.Context, ready func(ctx context.Context, addr string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := ready(ctx, p.Addr)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Stop ends the process and waits until it has ended.
+func (p *Process) Stop() {
+	_ = p.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.Wait()                          // by a signal, so this is an error
+}
+
+// Listens is ready when the address takes connections.
+func Listens(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Serves is ready when a service takes requests.
+func Serves(ctx context.Context, addr string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+// An Issuer signs people in.
+type Issuer struct{ secret string }
+
+// NewIssuer returns one with a key of its own.
+func NewIssuer() Issuer { return Issuer{hex.EncodeToString(newKey())} }
+
+func newKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
+}
+
+// Environment is that of services which trust the issuer, and have no limits.
+func (i Issuer) Environment() []string {
+	return append(os.Environ(), "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "LOG_LEVEL=error",
+		"RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(newKey()),
+		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+i.secret)
+}
+
+// Token signs in a user with a role.
+func (i Issuer) Token(user, role string) (string, error) {
+	now := time.Now()
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": "bench", "aud": "bench", "sub": user, "name": user, "role": role, "jti": uuid.NewString(),
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	}).SignedString([]byte(i.secret))
+}
+
+// A ReportService is report-service as a process of its own, without a broker
+// and without limits.
+type ReportService struct {
+	*Process
+	Issuer
+}
+
+// ReportService starts a program on a database, until the end.
+func (b *Bed) ReportService(ctx context.Context, program, database string) (*ReportService, error) {
+	s := &ReportService{Issuer: NewIssuer()}
+	var err error
+	s.Process, err = Start(ctx, func(addr string) *exec.Cmd {
+		cmd := exec.Command(program)
+		cmd.Env = append(s.Environment(), "HTTP_ADDR="+addr, "DATABASE_URL="+database, "RABBITMQ_URL=amqp://127.0.0.1:1/")
+		return cmd
+	}, Serves)
+	if err != nil {
+		return nil, err
+	}
+	b.Defer(func() error { s.Stop(); return nil })
+	return s, nil
+}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/drive"
 )
 
@@ -20,7 +19,6 @@ import (
 type options struct {
 	drive.Config
 	profile string
-	data    string
 	stack   string
 	out     string
 	insane  bool
@@ -46,10 +44,6 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if !given { // a small city has no more screens than people
 		o.Subscribers = min(o.Subscribers, o.Users)
 	}
-	var err error
-	if o.City, err = o.city(); err != nil {
-		return nil, err
-	}
 	o.locate()
 	return o, o.Check()
 }
@@ -74,7 +68,6 @@ func (o *options) register(flags *flag.FlagSet) {
 	}
 	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
 	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
-	flags.StringVar(&o.data, "data", "", "CSV `file` of a 311 log to take incidents from (default: made up)")
 	flags.StringVar(&o.out, "out", "", "`folder` for the report as text and JSON (default: none)")
 	o.registerLoad(flags)
 }
@@ -98,7 +91,6 @@ func (o *options) registerLoad(flags *flag.FlagSet) {
 	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests in a second, on average")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "requests under way at a time, at most")
 	flags.IntVar(&o.Hot, "hot", o.Hot, "percent of the votes that go to one report")
-	flags.StringVar(&o.Shape, "shape", o.Shape, "even, or day: as busy as the hours of a day in the log")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything that is drawn by lot")
 	flags.DurationVar(&o.Drain, "drain", o.Drain, "how long to wait for the last notifications")
 	flags.DurationVar(&o.Limit, "limit", o.Limit, "the longest that the whole run may take")
@@ -110,22 +102,6 @@ func (o *options) enlarge() {
 	if o.insane {
 		o.Users, o.ReportsPerUser, o.VotesPerReport = 10*o.Users, 10*o.ReportsPerUser, 10*o.VotesPerReport
 	}
-}
-
-func (o *options) city() (*city.City, error) {
-	if o.data == "" {
-		return city.Synthetic(o.Seed), nil
-	}
-	file, err := os.Open(o.data)
-	if err != nil {
-		return nil, fmt.Errorf("open the 311 log: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	c, err := city.Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the 311 log: %w", err)
-	}
-	return c, nil
 }
 
 // locate fills in what the stack's state knows and the command line does not
@@ -171,7 +147,7 @@ func (o *options) settings() map[string]any {
 	return map[string]any{
 		"users": o.Users, "subscribers": o.Subscribers, "officials": o.Officials,
 		"reports per user": o.ReportsPerUser, "votes per report": o.VotesPerReport, "status changes per report": o.ChangesPerReport,
-		"rate": o.Rate, "workers": o.Workers, "hot percent of votes": o.Hot, "shape": o.Shape, "seed": o.Seed,
+		"rate": o.Rate, "workers": o.Workers, "hot percent of votes": o.Hot, "seed": o.Seed,
 		"replicas of each service": len(o.ReportMetrics),
 	}
 }

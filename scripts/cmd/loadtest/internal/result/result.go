@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
@@ -25,22 +25,20 @@ const (
 
 // A Result is everything that is known of a run.
 type Result struct {
-	Title     string            `json:"title"`
-	Settings  map[string]any    `json:"settings"`
-	Machine   map[string]string `json:"machine"`
-	City      string            `json:"city"`
-	Incidents int               `json:"incidents"`
-	Began     time.Time         `json:"began"`
-	Seconds   float64           `json:"seconds"` // from the first request to the last answer
-	Cut       bool              `json:"cut"`     // the run hit its limit
-	Planned   int64             `json:"planned"`
-	Skipped   int64             `json:"skipped"` // were due while no report was open
-	Errors    map[string]int64  `json:"errors"`
-	Audit     audit.Tally       `json:"audit"`
-	Screens   Screens           `json:"screens"`
-	Legs      []Leg             `json:"legs"`
-	Answers   []Leg             `json:"answers"`
-	Points    []Point           `json:"points"`
+	Title    string            `json:"title"`
+	Settings map[string]any    `json:"settings"`
+	Machine  map[string]string `json:"machine"`
+	Began    time.Time         `json:"began"`
+	Seconds  float64           `json:"seconds"` // from the first request to the last answer
+	Cut      bool              `json:"cut"`     // the run hit its limit
+	Planned  int64             `json:"planned"`
+	Skipped  int64             `json:"skipped"` // were due while no report was open
+	Errors   map[string]int64  `json:"errors"`
+	Audit    city.Tally        `json:"audit"`
+	Screens  Screens           `json:"screens"`
+	Legs     []Leg             `json:"legs"`
+	Answers  []Leg             `json:"answers"`
+	Points   []Point           `json:"points"`
 }
 
 // A Leg is how long one part of the way took.

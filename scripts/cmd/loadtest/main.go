@@ -46,9 +46,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newBar(stderr, opts.Events(), opts.Rate)
-	r, err := drive.Run(ctx, &opts.Config, bar.say, bar.tell)
-	bar.end()
+	progress := progress{stderr, float64(opts.Events()) / opts.Rate}
+	r, err := drive.Run(ctx, &opts.Config, progress.say, progress.tell)
 	if err != nil {
 		return err
 	}

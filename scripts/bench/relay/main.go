@@ -13,8 +13,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
@@ -26,7 +24,6 @@ var (
 	rows    = flag.Int("rows", 60_000, "rows of a pass")
 	seconds = flag.Int("seconds", 10, "how long 1,000 rows a second are kept up")
 	base    = flag.String("base", "", "the `program` of an earlier revision: only it and ours are measured")
-	history = flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")
 )
 
 func main() { testbed.Main(run) }
@@ -48,9 +45,6 @@ func run(ctx context.Context, b *testbed.Bed) error {
 	}
 	rates, wal, err := race(ctx, f, []contestant{{"floor", runFloor}, {"relay", relayBy(f.program)}})
 	if err != nil {
-		return err
-	}
-	if err := grow(ctx, f); err != nil {
 		return err
 	}
 	idle, err := measureAt(ctx, f, 5)
@@ -97,30 +91,4 @@ func race(ctx context.Context, f *fixture, contestants []contestant) (rates map[
 		}
 	}
 	return rates, wal, nil
-}
-
-// grow shows the relay's rate over ever more published history.
-func grow(ctx context.Context, f *fixture) error {
-	for field := range strings.SplitSeq(*history, ",") {
-		published, err := strconv.Atoi(field)
-		if err != nil {
-			return fmt.Errorf("-history: %w", err)
-		}
-		var rates []float64
-		for range min(*passes, 3) {
-			if err := f.fresh(ctx); err != nil {
-				return err
-			}
-			if err := f.addHistory(ctx, published); err != nil {
-				return err
-			}
-			took, err := f.relay(ctx, f.program, *rows)
-			if err != nil {
-				return err
-			}
-			rates = append(rates, float64(*rows)/took.Seconds())
-		}
-		fmt.Printf("history %9d rows: %7.0f/s\n", published, stats.Median(rates))
-	}
-	return nil
 }

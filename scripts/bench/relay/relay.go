@@ -130,24 +130,6 @@ func (f *fixture) addPending(ctx context.Context, n int) error {
 	return nil
 }
 
-// addHistory adds published rows, and lets vacuum, planner and disk catch up.
-func (f *fixture) addHistory(ctx context.Context, n int) error {
-	_, err := f.pool.Exec(ctx, `
-		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers, status, published_at)
-		select gen_random_uuid(), $2, $3, gen_random_uuid(), 0, n % 16, $4, 'published', now() - interval '1 day' - n * interval '1 ms'
-		from generate_series(1, $1::bigint) n`, n, string(key), json.RawMessage(body(uuid.New(), 1)), headers())
-	if err == nil {
-		_, err = f.pool.Exec(ctx, `vacuum analyze outbox_messages`)
-	}
-	if err == nil {
-		_, err = f.pool.Exec(ctx, `checkpoint`) // writing the history is not what is measured
-	}
-	if err != nil {
-		return fmt.Errorf("add history: %w", err)
-	}
-	return nil
-}
-
 func (f *fixture) wal(ctx context.Context) (bytes int64, err error) {
 	err = f.pool.QueryRow(ctx, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&bytes)
 	return bytes, err

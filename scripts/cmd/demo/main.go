@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -62,42 +63,39 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
-	city := client.New(*gateway)
-	ids, err := await(ctx, city, *gateway, *patient, out)
+	stack := client.New(*gateway)
+	ids, err := await(ctx, stack, *gateway, *patient, out)
 	if err != nil {
 		return err
 	}
-	screens, dark := context.WithCancel(ctx)
-	defer dark()
 	a := newAudit()
-	other, err := receive(ctx, city, *address, a)
+	other, err := receive(ctx, stack, *address, a)
 	if err != nil {
 		return err
 	}
-	everyone, err := enter(screens, city, a)
+	everyone, err := enter(ctx, stack, a)
 	if err != nil {
-		return errors.Join(err, other.close())
+		return errors.Join(err, everyone.screens.Close(), other.close())
 	}
 	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
 	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
-	if *mailbox != "" {
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	read := make(chan error, 1)
+	if *mailbox == "" {
+		read <- nil
+	} else {
 		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, *digest, a); err != nil {
-			return errors.Join(err, other.close())
+			return errors.Join(err, everyone.screens.Close(), other.close())
 		}
-		everyone.streams.Go(func() {
-			if err := p.mails.watch(screens); err != nil {
-				everyone.failed <- err
-			}
-		})
+		go func() { read <- p.mails.watch(reading) }()
 		fmt.Fprintf(out, "%s gets a mail about each new status: see %s\n", residentNames[0], *mailbox)
 	}
 	err = p.perform(ctx, sample, ids)
-	dark()
-	everyone.streams.Wait()
-	err = errors.Join(err, other.close())
-	return p.finish(errors.Join(err, other.tell(out)), *gateway)
+	stopReading()
+	return p.finish(errors.Join(err, <-read, everyone.screens.Close(), other.close(), other.tell(out)), *gateway)
 }
 
 // perform does everything, then waits for what is late.
@@ -125,29 +123,22 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	}
 	late, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, s := range p.audit.missing() {
-		p.audit.wait(s, late.Done())
-	}
+	p.audit.Settle(late.Done())
 	if err := p.checkAnonymity(ctx); err != nil {
 		return err
 	}
 	if err := p.checkPhotos(ctx); err != nil {
 		return err
 	}
-	select { // a screen that went dark explains what is missing
-	case err := <-p.failed:
-		return err
-	case <-time.After(settle):
-		return nil
-	}
+	return city.Sleep(ctx, settle)
 }
 
 // finish prints the sum, and last of all the line that other programs read.
 func (p *play) finish(err error, gateway string) error {
 	r := p.audit.result()
-	missing, doubled, disordered := p.unruly()
+	streams := p.screens.Count()
 	fmt.Fprintf(p.out, "\n%d notifications and events expected: %d came exactly once, %d were lost, %d came twice.\n",
-		r.expected, r.once, r.lost, r.doubled)
+		r.Expected, r.Once, r.Lost, r.Doubled)
 	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100. From request to the other system: %s ms for half of them.\n",
 		millis(r.p50), millis(r.p99), millis(r.webhookP50))
 	if r.photoMax > 0 {
@@ -156,8 +147,9 @@ func (p *play) finish(err error, gateway string) error {
 	if r.mails > 0 {
 		fmt.Fprintf(p.out, "Mails that came once: %d, of them digests: %d.\n", r.mails, r.digests)
 	}
-	if missing+doubled+disordered > 0 {
-		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n", missing, doubled, disordered)
+	if streams.Missing+streams.Doubled+streams.OutOfOrder > 0 {
+		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n",
+			streams.Missing, streams.Doubled, streams.OutOfOrder)
 		err = errors.Join(err, errPromise)
 	}
 	fmt.Fprintf(p.out, "The stack stays up: open %s in a browser, or stop it with `make down`.\n", gateway)

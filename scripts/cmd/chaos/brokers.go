@@ -17,6 +17,7 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 )
 
 // A broker is a node of a RabbitMQ cluster.
@@ -233,7 +234,7 @@ func partitionBroker(ctx context.Context, s *stack, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(sleep(ctx, while(random)), p.heal())
+	return errors.Join(city.Sleep(ctx, while(random)), p.heal())
 }
 
 // portsOfNodes returns the ports that the stack has given to the nodes of a cluster,

@@ -138,9 +138,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	screens, dark := context.WithCancel(ctx)
-	defer dark()
-	t, err := enter(screens, o.gateway)
+	t, err := enter(ctx, o.gateway)
 	if err != nil {
 		return err
 	}
@@ -162,9 +160,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	<-acted
 
 	sum, err := t.settle(ctx)
-	dark()
-	t.screens.Wait()
-	if err != nil {
+	if err := errors.Join(err, t.screens.Close()); err != nil {
 		return errors.Join(failed, err)
 	}
 	printRecoveries(out, recoveries)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 )
 
 const (
@@ -178,7 +180,7 @@ func (n node) kill(ctx context.Context) error {
 
 func awaitEnd(ctx context.Context, pids []int) error {
 	for _, pid := range pids {
-		if err := poll(ctx, fmt.Sprintf("the end of process %d", pid), func() bool { return !alive(pid) }); err != nil {
+		if err := poll(ctx, fmt.Sprintf("the end of process %d", pid), func() bool { return !proc.Alive(pid) }); err != nil {
 			return err
 		}
 	}
@@ -259,7 +261,7 @@ func (s *stack) switchOver(ctx context.Context, n node) error {
 			return nil
 		}
 		errs = errors.Join(errs, err, fmt.Errorf("switch over: %d %s", status, text))
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := city.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -304,7 +306,7 @@ func poll(ctx context.Context, what string, ok func() bool) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("not in %s: %s", recoverWithin, what)
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := city.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

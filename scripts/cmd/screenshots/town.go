@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -46,21 +47,18 @@ var problems = []problem{
 }
 
 // found lets everybody live his day.
-func found(ctx context.Context, city *client.Client) (*town, error) {
+func found(ctx context.Context, stack *client.Client) (*town, error) {
 	t := &town{lastPending: problems[0].title}
 	var err error
 	for person, role := range map[**client.Client][2]string{
 		&t.ana: {"Ana", "resident"}, &t.ben: {"Ben", "resident"}, &t.olga: {"Olga", "official"}, &t.oskar: {"Oskar", "operator"},
 	} {
-		if *person, err = city.SignIn(ctx, role[0], role[1], ""); err != nil {
+		if *person, err = stack.SignIn(ctx, role[0], role[1], ""); err != nil {
 			return nil, err
 		}
 	}
-	t.voters = make([]*client.Client, 31)
-	for i := range t.voters {
-		if t.voters[i], err = city.SignIn(ctx, "Neighbour", "resident", ""); err != nil {
-			return nil, err
-		}
+	if t.voters, err = city.SignIn(ctx, stack, "Neighbour", "resident", 31); err != nil {
+		return nil, err
 	}
 	for i, p := range problems {
 		reporter := t.ana

@@ -22,6 +22,7 @@ import (
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -122,32 +123,17 @@ func put(ctx context.Context, address, queue string, n int) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close()
-	ch, err := conn.Channel()
+	publisher, err := rabbit.NewPublisher(conn, window)
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
-	if err := ch.Confirm(false); err != nil {
-		return fmt.Errorf("switch confirms on: %w", err)
+	defer publisher.Close()
+	publishing, ctx := errgroup.WithContext(ctx)
+	publishing.SetLimit(window)
+	for range n {
+		publishing.Go(func() error {
+			return publisher.PublishWait(ctx, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("{}")})
+		})
 	}
-	returned := ch.NotifyReturn(make(chan amqp.Return, n))
-	for n > 0 {
-		confirms := make([]*amqp.DeferredConfirmation, min(n, window))
-		for i := range confirms {
-			confirms[i], err = ch.PublishWithDeferredConfirmWithContext(ctx, "", queue, true, false,
-				amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("{}")})
-			if err != nil {
-				return fmt.Errorf("publish: %w", err)
-			}
-		}
-		for _, confirm := range confirms {
-			if acked, err := confirm.WaitContext(ctx); err != nil || !acked {
-				return errors.Join(errors.New("the broker did not take a message"), err)
-			}
-		}
-		n -= len(confirms)
-	}
-	if len(returned) > 0 {
-		return fmt.Errorf("there is no queue %s", queue)
-	}
-	return nil
+	return publishing.Wait()
 }

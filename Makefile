@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -113,9 +113,6 @@ bench-mail: ## mails with one host that defers, and digests that are all due at 
 
 bench-city: ## the map, the officials' queue and the export in a city of 100,000 reports
 	@scripts/bench.sh city
-
-bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
-	@scripts/bench.sh photos
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
 	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000} -reconnect-rate $${RECONNECT_RATE:-10000}

@@ -80,8 +80,8 @@ func Listens(ctx context.Context, addr string) error {
 	return conn.Close()
 }
 
-// Serves is ready when a service takes requests.
-func Serves(ctx context.Context, addr string) error {
+// serves is ready when a service takes requests.
+func serves(ctx context.Context, addr string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", http.NoBody)
 	if err != nil {
 		return err
@@ -97,53 +97,39 @@ func Serves(ctx context.Context, addr string) error {
 	return nil
 }
 
-// An Issuer signs people in.
-type Issuer struct{ secret string }
-
-// NewIssuer returns one with a key of its own.
-func NewIssuer() Issuer { return Issuer{hex.EncodeToString(newKey())} }
-
-func newKey() []byte {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
-	return key
-}
-
-// Environment is that of services which trust the issuer, and have no limits.
-func (i Issuer) Environment() []string {
-	return append(os.Environ(), "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "LOG_LEVEL=error",
-		"RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(newKey()),
-		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+i.secret)
-}
-
-// Token signs in a user with a role.
-func (i Issuer) Token(user, role string) (string, error) {
-	now := time.Now()
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": "bench", "aud": "bench", "sub": user, "name": user, "role": role, "jti": uuid.NewString(),
-		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
-	}).SignedString([]byte(i.secret))
-}
-
 // A ReportService is report-service as a process of its own, without a broker
 // and without limits.
 type ReportService struct {
 	*Process
-	Issuer
+	secret string // of the tokens that it trusts
 }
 
 // ReportService starts a program on a database, until the end.
 func (b *Bed) ReportService(ctx context.Context, program, database string) (*ReportService, error) {
-	s := &ReportService{Issuer: NewIssuer()}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	s := &ReportService{secret: hex.EncodeToString(key)}
 	var err error
 	s.Process, err = Start(ctx, func(addr string) *exec.Cmd {
 		cmd := exec.Command(program)
-		cmd.Env = append(s.Environment(), "HTTP_ADDR="+addr, "DATABASE_URL="+database, "RABBITMQ_URL=amqp://127.0.0.1:1/")
+		cmd.Env = append(os.Environ(),
+			"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "DATABASE_URL="+database, "LOG_LEVEL=error",
+			"RABBITMQ_URL=amqp://127.0.0.1:1/", "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(key),
+			"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+s.secret)
 		return cmd
-	}, Serves)
+	}, serves)
 	if err != nil {
 		return nil, err
 	}
 	b.Defer(func() error { s.Stop(); return nil })
 	return s, nil
+}
+
+// Token signs in a user with a role.
+func (s *ReportService) Token(user, role string) (string, error) {
+	now := time.Now()
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": "bench", "aud": "bench", "sub": user, "name": user, "role": role, "jti": uuid.NewString(),
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	}).SignedString([]byte(s.secret))
 }

@@ -71,18 +71,15 @@ func (l load) good() int { return l.messages - l.failing }
 // loads are all that are measured. Only those with a ratio are, where two
 // revisions are compared.
 func loads() []load {
-	record, four := []string{"-effect=record"}, []string{"-effect=record", "-workers=4"}
+	record := []string{"-effect=record"}
 	all := []load{
 		{"no effect", *messages, 0, []string{"-effect=nothing"}, "drain_ratio"},
 		{"record", *messages, 0, record, "record_ratio"},
 		{"one message a transaction", *messages, 0, append(record, "-batch=1"), ""},
 		{"whole effect", *messages, 0, []string{"-effect=whole"}, "effect_ratio"},
-		{"four workers", *messages, 0, four, ""},
-		{"whole effect, four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio"},
+		{"four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio"},
 		{"1 % fail", *failing, *failing / 100, record, ""},
-		{"four workers, 1 % fail", *failing, *failing / 100, four, ""},
 		{"10 % fail", *failing, *failing / 10, record, "failing_ratio"},
-		{"four workers, 10 % fail", *failing, *failing / 10, four, ""},
 	}
 	if *base == "" {
 		return all

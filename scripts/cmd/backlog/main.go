@@ -16,9 +16,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // window is how many messages are not confirmed yet: beyond some hundreds, the
@@ -33,13 +32,7 @@ import (
 const window = 512
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "backlog:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv) })
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string) error {

@@ -21,12 +21,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // settle is how long the screens stay open after the last notification, so
@@ -38,13 +37,7 @@ const settle = time.Second
 var errPromise = errors.New("not every notification arrived exactly once")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv, os.Stdout) })
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
@@ -54,9 +47,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	mailbox := flags.String("mailbox", getenv("MAILBOX_URL"), "address of the stack's mailbox, none for no mails; or set MAILBOX_URL")
 	digest := flags.Bool("digest", false, "wait for a digest as well, which takes up to a minute")
 	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	sample, err := loadSample()

@@ -12,18 +12,17 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // root is the top of the repository, for a benchmark that runs in scripts/bench.
@@ -37,21 +36,17 @@ type Bed struct {
 	undo []func() error
 }
 
-// Main reads the command line, runs a benchmark until it is done or interrupted,
-// and ends with 1 if it failed.
+// Main reads the command line and runs a benchmark.
 func Main(run func(context.Context, *Bed) error) {
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	b := &Bed{}
-	err := run(ctx, b)
-	for _, undo := range slices.Backward(b.undo) {
-		err = errors.Join(err, undo())
-	}
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bench %s: %v\n", filepath.Base(os.Args[0]), err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error {
+		b := &Bed{}
+		err := run(ctx, b)
+		for _, undo := range slices.Backward(b.undo) {
+			err = errors.Join(err, undo())
+		}
+		return err
+	})
 }
 
 // Defer has something undone at the end, however the benchmark ends: the last

@@ -73,9 +73,9 @@ func (r *run) prepare(ctx context.Context, tell func(result.Point)) (err error) 
 	if err != nil {
 		return fmt.Errorf("sign in the operator: %w", err)
 	}
-	categories, err := r.categories(ctx)
+	categories, err := r.base.Categories(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("ask for the categories: %w", err)
 	}
 	r.work = newWork(r.cfg, r.people, r.ledger, categories)
 	r.watch = &watch{work: r.work, screen: r.screen, operator: operator, tell: tell, groups: []*process.Group{process.Self()}}
@@ -83,29 +83,6 @@ func (r *run) prepare(ctx context.Context, tell func(result.Point)) (err error) 
 		r.watch.groups = append(process.Stack(r.cfg.PIDs), r.watch.groups...)
 	}
 	return nil
-}
-
-// categories returns the stack's categories by name; the last one also by none, for
-// incidents whose category the stack does not have.
-func (r *run) categories(ctx context.Context) (map[string]int32, error) {
-	var list struct {
-		Categories []struct {
-			ID   int32
-			Name string
-		}
-	}
-	if err := r.base.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
-		return nil, fmt.Errorf("ask for the categories: %w", err)
-	}
-	if len(list.Categories) == 0 {
-		return nil, errors.New("the stack has no categories")
-	}
-	ids := make(map[string]int32)
-	for _, c := range list.Categories {
-		ids[c.Name] = c.ID
-	}
-	ids[""] = list.Categories[len(list.Categories)-1].ID
-	return ids, nil
 }
 
 // measure makes the requests, waits for their notifications and adds up.
@@ -179,9 +156,11 @@ func (r *run) result(began time.Time, took time.Duration) *result.Result {
 	}
 	for _, who := range slices.Concat(r.people.officials, r.people.residents) {
 		if who.screen != nil {
-			out.Screens.Add(who.screen.Count(), who.screen.Connects())
+			out.Screens.Open++
+			out.Screens.Connections += who.screen.Connects()
 		}
 	}
+	out.Screens.Count = r.people.screens.Count()
 	return out
 }
 

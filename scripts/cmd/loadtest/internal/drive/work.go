@@ -141,7 +141,7 @@ func (w *work) newReport(number int) client.NewReport {
 	}
 	category, known := w.categories[i.Category]
 	if !known {
-		category = w.categories[""]
+		category = w.categories[client.OtherCategory]
 	}
 	return client.NewReport{
 		Title: i.Title, Description: fmt.Sprintf("%s at %s. Number %d of a load test.", i.Title, i.Address, number),

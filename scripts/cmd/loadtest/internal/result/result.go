@@ -69,23 +69,8 @@ type Usage struct {
 // Screens is what the screens saw in the numbers of their streams.
 type Screens struct {
 	Open        int   `json:"open"`
-	Connections int64 `json:"connections"` // those that were opened anew included
-	Received    int64 `json:"received"`
-	Missing     int64 `json:"missing"` // numbers that were left out
-	Doubled     int64 `json:"doubled"`
-	Disordered  int64 `json:"disordered"`
-	Resets      int64 `json:"resets"`
-}
-
-// Add adds one screen.
-func (s *Screens) Add(c ssetest.Count, connections int64) {
-	s.Open++
-	s.Connections += connections
-	s.Received += c.Received
-	s.Missing += c.Missing
-	s.Doubled += c.Doubled
-	s.Disordered += c.OutOfOrder
-	s.Resets += c.Resets
+	Connections int64 `json:"connections"` // those that were opened again included
+	ssetest.Count
 }
 
 // Good reports whether the promise was kept: nothing lost, doubled, astray or
@@ -93,7 +78,7 @@ func (s *Screens) Add(c ssetest.Count, connections int64) {
 func (r *Result) Good() bool {
 	a, s := r.Audit, r.Screens
 	return !r.Cut && a.Expected > 0 && a.Lost == 0 && a.Doubled == 0 && a.Astray == 0 &&
-		s.Missing == 0 && s.Doubled == 0 && s.Disordered == 0
+		s.Missing == 0 && s.Doubled == 0 && s.OutOfOrder == 0
 }
 
 // AcceptedPerSecond is the rate over the whole run.

@@ -43,7 +43,7 @@ func TestGood(t *testing.T) {
 		"astray":           func(r *Result) { r.Audit.Astray = 1 },
 		"number missing":   func(r *Result) { r.Screens.Missing = 1 },
 		"number doubled":   func(r *Result) { r.Screens.Doubled = 1 },
-		"out of order":     func(r *Result) { r.Screens.Disordered = 1 },
+		"out of order":     func(r *Result) { r.Screens.OutOfOrder = 1 },
 	} {
 		r := sample()
 		if !r.Good() {

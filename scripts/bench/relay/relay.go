@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A relay is the real one, in its own process.
@@ -135,17 +137,13 @@ func (f *fixture) wal(ctx context.Context) (bytes int64, err error) {
 	return bytes, err
 }
 
-// until asks until the answer is yes.
+// until asks the database until the answer is yes.
 func (f *fixture) until(ctx context.Context, question string) error {
-	for {
-		var yes bool
-		if err := f.pool.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond): // asking costs the server, too
-		}
-	}
+	return wait.Until(ctx, patience, question, func(ctx context.Context) (yes bool, err error) {
+		err = f.pool.QueryRow(ctx, question).Scan(&yes)
+		return yes, err
+	})
 }
+
+// patience is more than any pass takes.
+const patience = 10 * time.Minute

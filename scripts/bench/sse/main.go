@@ -33,21 +33,11 @@ var (
 
 func main() { testbed.Main(run) }
 
-// A result is what one pass of a hub measured.
-type result struct{ kbPerConn, perSecond, cpuMicro, unicastP99 float64 }
+// A result is what one pass of a hub measured, as the last line names it.
+type result map[string]float64
 
-// A figure is one of a result, as the last line names it.
-type figure struct {
-	name string
-	of   func(result) float64
-}
-
-var figures = []figure{
-	{"rss_per_conn_kb", func(r result) float64 { return r.kbPerConn }},
-	{"fanout_per_s", func(r result) float64 { return r.perSecond }},
-	{"cpu_us_per_delivery", func(r result) float64 { return r.cpuMicro }},
-	{"unicast_p99_ms", func(r result) float64 { return r.unicastP99 }},
-}
+// figures are all of them, in their order.
+var figures = []string{"rss_per_conn_kb", "fanout_per_s", "cpu_us_per_delivery", "unicast_p99_ms"}
 
 func run(ctx context.Context, b *testbed.Bed) error {
 	ours, err := b.Build(ctx, "notification-service", "sse")
@@ -64,15 +54,15 @@ func run(ctx context.Context, b *testbed.Bed) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", programs[side], err)
 		}
-		fmt.Printf("pass %d  %s  %+v\n", pass+1, []string{"ours", "base"}[side], r)
+		fmt.Printf("pass %d  %s  %v\n", pass+1, []string{"ours", "base"}[side], r)
 		results[side] = append(results[side], r)
 	}
 	var line testbed.Figures
-	for _, f := range figures {
+	for _, name := range figures {
 		if *base != "" {
-			line.AddRatio(f.name+"_ratio", all(results[0], f), all(results[1], f))
+			line.AddRatio(name+"_ratio", all(results[0], name), all(results[1], name))
 		} else {
-			line.Add(f.name, 2, stats.Median(all(results[0], f)))
+			line.Add(name, 2, stats.Median(all(results[0], name)))
 		}
 	}
 	line.Print()
@@ -80,17 +70,14 @@ func run(ctx context.Context, b *testbed.Bed) error {
 }
 
 // measure starts a hub for each measurement, so that none inherits memory.
-func measure(ctx context.Context, program string) (r result, err error) {
-	for _, step := range []func(*hub) error{
-		func(h *hub) (err error) { r.kbPerConn, err = weigh(h); return err },
-		func(h *hub) (err error) { r.perSecond, r.cpuMicro, err = fanOut(h); return err },
-		func(h *hub) (err error) { r.unicastP99, err = unicast(h); return err },
-	} {
+func measure(ctx context.Context, program string) (result, error) {
+	r := make(result)
+	for _, step := range []func(*hub, result) error{weigh, fanOut, unicast} {
 		h, err := startHub(ctx, program)
 		if err != nil {
 			return r, err
 		}
-		err = step(h)
+		err = step(h, r)
 		h.Stop()
 		if err != nil {
 			return r, err
@@ -100,10 +87,10 @@ func measure(ctx context.Context, program string) (r result, err error) {
 }
 
 // all returns a figure of each pass.
-func all(passes []result, f figure) []float64 {
+func all(passes []result, name string) []float64 {
 	values := make([]float64, len(passes))
 	for i, r := range passes {
-		values[i] = f.of(r)
+		values[i] = r[name]
 	}
 	return values
 }

@@ -17,11 +17,13 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
@@ -30,6 +32,9 @@ import (
 // window is how many messages are not confirmed yet: beyond some hundreds, the
 // client's bookkeeping costs more than the wait.
 const window = 512
+
+// managementTimeout is how long a request to the management API may take.
+const managementTimeout = time.Minute
 
 func main() {
 	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv) })
@@ -43,14 +48,9 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 	if err != nil {
 		return errors.New("TEST_RABBITMQ_URL is not a URL")
 	}
-	management, err := url.Parse(getenv("TEST_RABBITMQ_MANAGEMENT_URL"))
+	client, err := devserver.Management(getenv("TEST_RABBITMQ_MANAGEMENT_URL"), managementTimeout)
 	if err != nil {
-		return errors.New("TEST_RABBITMQ_MANAGEMENT_URL is not a URL")
-	}
-	password, _ := management.User.Password()
-	client, err := rabbithole.NewClient("http://"+management.Host, management.User.Username(), password)
-	if err != nil {
-		return fmt.Errorf("management client: %w", err)
+		return err
 	}
 
 	command, vhost, rest := args[0], args[1], args[2:]

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -130,7 +130,7 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	settling, cancel := context.WithTimeout(ctx, settleWithin)
 	t.ledger.Settle(settling.Done())
 	cancel()
-	err = city.Sleep(ctx, 2*calm) // what comes twice may come late
+	err = wait.For(ctx, 2*calm) // what comes twice may come late
 	s := t.sum(versions)
 	s.photos = photos
 	return s, err
@@ -216,7 +216,7 @@ func (t *town) settlePhotos(ctx context.Context) (verdicts, error) {
 			}
 			return v, nil
 		}
-		if err := city.Sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return v, err
 		}
 	}

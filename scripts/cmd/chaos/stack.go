@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
-	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -118,7 +118,7 @@ var kinds = map[string]fault{
 func end(name string, sig syscall.Signal) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
 		file := s.pidFile(name, random)
-		pid, err := readPID(file)
+		pid, err := proc.ReadPID(file)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func endProcess(ctx context.Context, pid int, sig syscall.Signal) error {
 		return fmt.Errorf("send %v to %d: %w", sig, pid, err)
 	}
 	for proc.Alive(pid) {
-		if err := city.Sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := wait.For(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func between(random *rand.Rand, least, most time.Duration) time.Duration {
 func freeze(ctx context.Context, pids []int, length time.Duration) error {
 	err := devserver.Freeze(pids...)
 	if err == nil {
-		err = city.Sleep(ctx, length)
+		err = wait.For(ctx, length)
 	}
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended meanwhile
@@ -209,7 +209,7 @@ func cut(what target) fault {
 			if time.Since(began) > cutPatience {
 				return fmt.Errorf("processes %v have no connections", pids)
 			}
-			if err := city.Sleep(ctx, 50*time.Millisecond); err != nil {
+			if err := wait.For(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -269,7 +269,7 @@ func child(name, title string) target {
 
 // pid returns the process called name, or one of its replicas.
 func (s *stack) pid(name string, random *rand.Rand) (int, error) {
-	return readPID(s.pidFile(name, random))
+	return proc.ReadPID(s.pidFile(name, random))
 }
 
 // pidFile returns the pid file of the process called name, or of one of its
@@ -280,19 +280,6 @@ func (s *stack) pidFile(name string, random *rand.Rand) string {
 		return filepath.Join(s.dir, name+".pid")
 	}
 	return files[random.IntN(len(files))]
-}
-
-func readPID(file string) (int, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("find a process of the native stack: %w", err)
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		return 0, fmt.Errorf("pid file %s: %w", file, err)
-	}
-	return pid, nil
 }
 
 // port returns a port of the stack's servers, such as that of epmd.
@@ -332,7 +319,7 @@ func (s *stack) run(ctx context.Context, command ...string) error {
 		s.failedStarts++
 		fmt.Fprintf(os.Stderr, "\nchaos: %s %v failed, try %d of %d: %v\n%s", s.program, command, try+1, restoreTries, err, out)
 		errs = errors.Join(errs, fmt.Errorf("%s %v: %w: %s", s.program, command, err, out))
-		if err := city.Sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // The stack starts again what was killed, however late that is reaped: a zombie that
@@ -40,7 +40,7 @@ func TestEndedProcessIsNotRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		// It is reaped at another moment of the look each time.
-		if err := city.Sleep(t.Context(), time.Duration(i)*time.Millisecond); err != nil {
+		if err := wait.For(t.Context(), time.Duration(i)*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 		_ = process.Wait() // killed, so this is an error

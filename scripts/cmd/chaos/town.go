@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -312,6 +313,6 @@ func (t *town) repeat(ctx context.Context, request func(context.Context) error) 
 			t.errors = append(t.errors, err)
 		}
 		t.mu.Unlock()
-		_ = city.Sleep(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
+		_ = wait.For(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // digestMail is the type of the digest; the others have the new status as theirs.
@@ -120,25 +121,16 @@ var (
 )
 
 // awaitCode waits for the mail with the code, and returns that.
-func (r *mailReader) awaitCode(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
+func (r *mailReader) awaitCode(ctx context.Context) (code string, err error) {
+	return code, wait.Until(ctx, patience, "a code in the mailbox at "+r.mailbox, func(ctx context.Context) (bool, error) {
 		mails, err := r.list(ctx)
-		if err != nil {
-			return "", err
-		}
 		for _, m := range mails {
-			if code := codePattern.FindStringSubmatch(m.Subject); code != nil && m.To == r.address {
-				return code[1], nil
+			if found := codePattern.FindStringSubmatch(m.Subject); found != nil && m.To == r.address {
+				code = found[1]
 			}
 		}
-		select {
-		case <-time.After(pollMails):
-		case <-ctx.Done():
-			return "", fmt.Errorf("no code came to the mailbox at %s", r.mailbox)
-		}
-	}
+		return code != "", err
+	})
 }
 
 // watch tells the audit what comes into the mailbox, until ctx ends.
@@ -158,11 +150,7 @@ func (r *mailReader) watch(ctx context.Context) error {
 			}
 			known = max(known, m.ID)
 		}
-		select {
-		case <-time.After(pollMails):
-		case <-ctx.Done():
-			return nil
-		}
+		_ = wait.For(ctx, pollMails) // the next look says whether ctx has ended
 	}
 }
 

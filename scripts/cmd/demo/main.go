@@ -23,9 +23,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // settle is how long the screens stay open after the last notification, so
@@ -121,7 +121,7 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	if err := p.checkPhotos(ctx); err != nil {
 		return err
 	}
-	return city.Sleep(ctx, settle)
+	return wait.For(ctx, settle)
 }
 
 // finish prints the sum, and last of all the line that other programs read.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // pollEvery is how often the stack is asked whether it is ready.
@@ -29,9 +30,7 @@ func await(ctx context.Context, stack *client.Client, gateway string, patient ti
 			fmt.Fprintf(out, "Waiting for the stack at %s …\n", gateway)
 			said = true
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
+		if wait.For(ctx, pollEvery) != nil {
 			return nil, fmt.Errorf("the stack at %s is not ready (%w); start it with `make up`, see `make status`", gateway, err)
 		}
 	}

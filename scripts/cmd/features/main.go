@@ -111,20 +111,3 @@ func (w *walk) connect(ctx context.Context, getenv func(string) string, gateway 
 }
 
 func (w *walk) say(format string, args ...any) { fmt.Fprintf(w.out, "   "+format+"\n", args...) }
-
-// until asks until done says yes.
-func until(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		ok, err := done(ctx)
-		if err != nil || ok {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %s", what, patience)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -109,10 +110,10 @@ func (o *options) enlarge() {
 func (o *options) locate() {
 	up := readSettings(filepath.Join(o.stack, "up"))
 	if o.Gateway == "" {
-		o.Gateway = "http://127.0.0.1:" + up.get("GATEWAY_PORT", "8080")
+		o.Gateway = "http://127.0.0.1:" + cmp.Or(up["GATEWAY_PORT"], "8080")
 	}
-	port, _ := strconv.Atoi(up.get("REPORT_OPERATIONS_PORT", "3012"))
-	replicas, _ := strconv.Atoi(up.get("REPLICAS", "1"))
+	port, _ := strconv.Atoi(cmp.Or(up["REPORT_OPERATIONS_PORT"], "3012"))
+	replicas, _ := strconv.Atoi(cmp.Or(up["REPLICAS"], "1"))
 	for i := range replicas {
 		o.ReportMetrics = append(o.ReportMetrics, fmt.Sprintf("http://127.0.0.1:%d/metrics", port+100*i))
 	}
@@ -121,25 +122,16 @@ func (o *options) locate() {
 	}
 }
 
-// settings are lines of NAME=value.
-type settings map[string]string
-
-func readSettings(file string) settings {
+// readSettings returns lines of NAME=value.
+func readSettings(file string) map[string]string {
 	data, _ := os.ReadFile(file) //nolint:gosec // without it the defaults hold
-	s := make(settings)
+	settings := make(map[string]string)
 	for line := range strings.Lines(string(data)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			s[name] = value
+			settings[name] = value
 		}
 	}
-	return s
-}
-
-func (s settings) get(name, otherwise string) string {
-	if value := s[name]; value != "" {
-		return value
-	}
-	return otherwise
+	return settings
 }
 
 // settings are what the report says of the run.

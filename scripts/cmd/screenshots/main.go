@@ -37,18 +37,19 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *mails {
-		b, end, err := browser.Start(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-		return photographer{b, "", *out}.shootMails(ctx)
-	}
-	if flags.NArg() != 1 {
-		return fmt.Errorf("want the address of a running stack, such as http://127.0.0.1:8080")
+	if flags.NArg() != 1 && !*mails {
+		return fmt.Errorf("must have the address of a running stack, such as http://127.0.0.1:8080")
 	}
 	base := flags.Arg(0)
+	b, end, err := browser.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	photographer := photographer{b, base, *out}
+	if err := photographer.shootMails(ctx); err != nil || *mails {
+		return err
+	}
 	town, err := found(ctx, client.New(base))
 	if err != nil {
 		return fmt.Errorf("found the town: %w", err)
@@ -57,15 +58,6 @@ func run(ctx context.Context, args []string) error {
 		if err := town.breakMessages(ctx, broker); err != nil {
 			return fmt.Errorf("make dead letters: %w", err)
 		}
-	}
-	b, end, err := browser.Start(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	photographer := photographer{b, base, *out}
-	if err := photographer.shootMails(ctx); err != nil {
-		return err
 	}
 	if err := photographer.shoot(scenes(town)); err != nil {
 		return err

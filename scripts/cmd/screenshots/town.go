@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A town is who lives there and what is broken.
@@ -116,10 +117,7 @@ func (t *town) goAbout(ctx context.Context) error {
 			return fmt.Errorf("keep the town busy: %w", err)
 		}
 		perSecond := 25 + 20*math.Sin(float64(i)/150)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(float64(time.Second) / perSecond)):
-		}
+		_ = wait.For(ctx, time.Duration(float64(time.Second)/perSecond)) // the loop sees whether ctx has ended
 	}
 	return nil
 }

@@ -240,35 +240,30 @@ func (l *Ledger) Oldest() time.Time {
 // Await returns true once an accepted event is on a screen, and false if it is not
 // when done closes.
 func (l *Ledger) Await(report uuid.UUID, version int64, screen int, done <-chan struct{}) bool {
+	return l.await(done, func() bool {
+		r := l.historyLocked(report).accepted(version)
+		return r != nil && r.got&(1<<screen) != 0
+	})
+}
+
+// Settle waits until nothing is outstanding, or until done closes.
+func (l *Ledger) Settle(done <-chan struct{}) {
+	l.await(done, func() bool { return len(l.outstanding) == 0 })
+}
+
+// await asks after each sight whether okLocked, until done closes.
+func (l *Ledger) await(done <-chan struct{}, okLocked func() bool) bool {
 	for {
 		l.mu.Lock()
-		r, changed := l.historyLocked(report).accepted(version), l.changed
-		shown := r != nil && r.got&(1<<screen) != 0
+		ok, changed := okLocked(), l.changed
 		l.mu.Unlock()
-		if shown {
+		if ok {
 			return true
 		}
 		select {
 		case <-changed:
 		case <-done:
 			return false
-		}
-	}
-}
-
-// Settle waits until nothing is outstanding, or until done closes.
-func (l *Ledger) Settle(done <-chan struct{}) {
-	for {
-		l.mu.Lock()
-		outstanding, changed := len(l.outstanding), l.changed
-		l.mu.Unlock()
-		if outstanding == 0 {
-			return
-		}
-		select {
-		case <-changed:
-		case <-done:
-			return
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -141,15 +140,5 @@ func (s *Screens) Close() (err error) {
 		default:
 			return err
 		}
-	}
-}
-
-// Sleep waits, but not beyond ctx.
-func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -82,3 +82,17 @@ func Children(pid int) (pids []int) {
 	}
 	return pids
 }
+
+// ReadPID returns the process in the first line of a pid file.
+func ReadPID(file string) (int, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("find a process: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return 0, fmt.Errorf("pid file %s: %w", file, err)
+	}
+	return pid, nil
+}

@@ -22,6 +22,7 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
@@ -148,14 +149,9 @@ func (b *Bed) Vhost() (broker string, drop func() error, err error) {
 	if err != nil {
 		return "", nil, errors.New("TEST_RABBITMQ_URL is not a URL")
 	}
-	m, err := url.Parse(management)
+	client, err := devserver.Management(management, startTimeout)
 	if err != nil {
-		return "", nil, errors.New("TEST_RABBITMQ_MANAGEMENT_URL is not a URL")
-	}
-	password, _ := m.User.Password()
-	client, err := rabbithole.NewClient("http://"+m.Host, m.User.Username(), password)
-	if err != nil {
-		return "", nil, fmt.Errorf("management client: %w", err)
+		return "", nil, err
 	}
 	name := "bench-" + uuid.NewString()
 	res, err := client.PutVhost(name, rabbithole.VhostSettings{})

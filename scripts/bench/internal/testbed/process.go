@@ -16,6 +16,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // startTimeout is how long a program may take to be ready.
@@ -43,26 +45,16 @@ func Start(ctx context.Context, command func(addr string) *exec.Cmd, ready func(
 	}
 	if err := p.Await(ctx, ready); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("%s does not get ready: %w", p.Path, err)
+		return nil, err
 	}
 	return p, nil
 }
 
 // Await waits until ready answers.
 func (p *Process) Await(ctx context.Context, ready func(ctx context.Context, addr string) error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		err := ready(ctx, p.Addr)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return wait.Until(ctx, startTimeout, p.Path+" is ready", func(ctx context.Context) (bool, error) {
+		return ready(ctx, p.Addr) == nil, nil
+	})
 }
 
 // Stop ends the process and waits until it has ended.

@@ -5,7 +5,6 @@ package process
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +45,7 @@ func Self() *Group { return &Group{Name: "loadtest", pid: os.Getpid()} }
 func (g *Group) Sample() (Sample, bool) {
 	pid := g.pid
 	if g.pidFile != "" {
-		pid = readPID(g.pidFile)
+		pid, _ = proc.ReadPID(g.pidFile) // 0 is no process of ours
 	}
 	cpu, ok := proc.CPU(pid)
 	if !ok {
@@ -65,14 +64,4 @@ func (s *Sample) addBelow(pid int) {
 		s.Memory += proc.Memory(child, "RssAnon")
 		s.addBelow(child)
 	}
-}
-
-func readPID(file string) int {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 is no process of ours
-	return pid
 }

@@ -60,11 +60,13 @@ func (w *walk) deadLetter(ctx context.Context) error {
 func (w *walk) find(ctx context.Context, id string) (found dead, err error) {
 	err = wait.Until(ctx, patience, "dead letter", func(ctx context.Context) (bool, error) {
 		var list struct{ Items []dead }
-		if err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?message_id="+id, nil, &list); err != nil || len(list.Items) == 0 {
-			return false, err
+		err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?message_id="+id, nil, &list)
+		for _, d := range list.Items {
+			if d.Queue == w.topology.Queue(event.ReportCreatedKey) { // queue.webhooks has another one, where it is bound
+				found = d
+			}
 		}
-		found = list.Items[0]
-		return true, nil
+		return found.ID != 0, err
 	})
 	return found, err
 }

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-cluster bench-consumer bench-sse bench-delays bench-webhooks bench-photos bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -96,20 +96,14 @@ bench: ## all benchmarks and the load test, with a table of their results
 bench-ingest: ## what is taken in over HTTP, against a bare database client
 	@scripts/bench.sh ingest
 
-bench-relay: ## the outbox relay, beside raw amqp091-go, watermill and river
+bench-relay: ## the outbox relay, beside raw amqp091-go
 	@scripts/bench.sh relay
 
-bench-cluster: ## relay, consumer and the way between them on three RabbitMQ nodes, beside one
-	@scripts/bench.sh cluster
-
-bench-consumer: ## how fast a queue is emptied, beside raw amqp091-go, wagslane and watermill
+bench-consumer: ## how fast a queue is emptied, with and without failures
 	@scripts/bench.sh consumer
 
-bench-sse: ## the live streams' hub, beside Nchan, go-sse and r3labs/sse
+bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each
 	@scripts/bench.sh sse
-
-bench-delays: ## messages that wait until a time, beside binary delay levels
-	@scripts/bench.sh delays
 
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
 	@scripts/bench.sh webhooks
@@ -119,9 +113,6 @@ bench-mail: ## mails with one host that defers, and digests that are all due at 
 
 bench-city: ## the map, the officials' queue and the export in a city of 100,000 reports
 	@scripts/bench.sh city
-
-bench-photos: ## photos of telephones until they are shown, and large ones at once within the worker's memory
-	@scripts/bench.sh photos
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
 	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000} -reconnect-rate $${RECONNECT_RATE:-10000}

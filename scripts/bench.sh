@@ -7,10 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 names=("$@")
 if (($# == 0)); then
-  for main in scripts/bench/*/main.go; do
-    names+=("$(basename "$(dirname "$main")")")
-  done
-  names+=(load)
+  names=(city consumer ingest mails relay sse streams webhooks load)
 fi
 go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
 addresses=$(scripts/stack test-up)
@@ -18,11 +15,11 @@ eval "$addresses"
 
 # bench runs one of them; they find the programs in ../../bin.
 bench() {
-  if [[ $1 == load ]]; then
-    scripts/load.sh
-  else
-    (cd scripts/bench && GOWORK=off go run "./$1")
-  fi
+  case $1 in
+    load) scripts/load.sh ;;
+    mails | webhooks) (cd scripts/bench && GOWORK=off go run ./channels "$1") ;;
+    *) (cd scripts/bench && GOWORK=off go run "./$1") ;;
+  esac
 }
 
 table='' failed=0

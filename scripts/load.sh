@@ -33,7 +33,6 @@ kill_replicas() {
 }
 
 options=(-stack "$state" -out "$out")
-[[ -z ${LOADTEST_DATA:-} ]] || options+=(-data "$LOADTEST_DATA")
 killer=''
 if [[ -n ${KILL:-} ]]; then
   ((${REPLICAS:-1} > 1)) || {

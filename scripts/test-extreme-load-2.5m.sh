@@ -4,7 +4,7 @@
 # Arguments go to the load test, later ones win:
 #   scripts/test-extreme-load-2.5m.sh -reports-per-user 10   # 72 seconds of it
 #   scripts/test-extreme-load-2.5m.sh -profile insane        # more than it takes
-# LOADTEST_DATA names a CSV of a 311 log; LOADTEST_OUT the report's folder.
+# LOADTEST_OUT names the report's folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec scripts/load.sh -profile 2.5m "$@"

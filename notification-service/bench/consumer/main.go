@@ -1,7 +1,6 @@
-// Command consumer is the consumer's own part in `make bench-consumer`: it
-// consumes the messages of the vote queue and prints how long that took. The
-// other contestants, and the program that starts this one, are in
-// scripts/bench/consumer.
+// Command consumer is the program of `make bench-consumer`: it consumes what waits
+// in the vote queue and prints how long that took. What fills the queue and starts
+// this one is in scripts/bench/consumer.
 package main
 
 import (

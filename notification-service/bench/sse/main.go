@@ -1,7 +1,6 @@
 // Command sse serves the hub alone, with numbers in memory instead of a
-// database, for `make bench-sse` and `make bench-streams`. The other contestants
-// of the first, and what drives them, are in scripts/bench/sse and
-// scripts/bench/streams.
+// database, for `make bench-sse` and `make bench-streams`. What drives it is in
+// scripts/bench/sse and scripts/bench/streams.
 //
 //	GET  /sub/{topic}       a stream; with ?official=1 also that of the officials
 //	POST /pub/{topic}       a JSON object, which every client of the topic gets
@@ -39,12 +38,11 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3399", "where to listen")
-	writer := flag.String("writer", string(sse.Shared), "shared or per-request")
 	history := flag.String("history", "", "a file that keeps what was published")
 	reconnectRate := flag.Int("reconnect-rate", sse.Defaults().ReconnectRate, "how many clients a second come back at most")
 	flag.Parse()
 	cfg := sse.Defaults()
-	cfg.Writer, cfg.ReconnectRate, cfg.Lifetime, cfg.CompareEvery = sse.Writer(*writer), *reconnectRate, time.Hour, time.Hour
+	cfg.ReconnectRate, cfg.Lifetime, cfg.CompareEvery = *reconnectRate, time.Hour, time.Hour
 	cfg.MaxStreams, cfg.MaxPerUser = 1<<20, 1<<20
 	if err := run(*addr, cfg, *history); err != nil {
 		fmt.Fprintln(os.Stderr, "bench sse:", err)

@@ -9,73 +9,54 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
-	"os"
-	"os/exec"
-	"os/signal"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
+)
+
+var (
+	reports = flag.Int("reports", 100_000, "reports of the city")
+	rounds  = flag.Int("rounds", 25, "requests of each kind")
+	binary  = flag.String("service", "../../bin/report-service", "report-service's `program`")
+	migrate = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 )
 
 // The city is Bogor's size: west, south, east, north.
 var city = [4]float64{106.777, -6.604, 106.934, -6.444}
 
-// A bench is what the command line says, and what it is measured on.
+// A bench is what is measured, and who asks it.
 type bench struct {
-	reports, rounds int
-	service         *testbed.ReportService
-	token           string
-	out             io.Writer
+	service *testbed.ReportService
+	token   string
+	figures testbed.Figures
 }
 
-func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "city:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main(run) }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	b := &bench{out: out}
-	flags := flag.NewFlagSet("city", flag.ContinueOnError)
-	flags.IntVar(&b.reports, "reports", 100_000, "reports of the city")
-	flags.IntVar(&b.rounds, "rounds", 25, "requests of each kind")
-	binary := flags.String("service", "../../bin/report-service", "report-service's `program`")
-	migrate := flags.String("migrate", "../../bin/migrate", "the `program` that migrates")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	database, drop, err := testbed.Database(ctx)
+func run(ctx context.Context, bed *testbed.Bed) error {
+	b := &bench{}
+	// The program migrates, not this module: it may be of another revision.
+	database, err := bed.Migrated(ctx, *migrate, migrations.Report)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, drop()) }()
-	// The program migrates, not this module: it may be of another revision.
-	up := exec.CommandContext(ctx, *migrate, "up", "-database", "report")
-	up.Env = append(os.Environ(), "DATABASE_URL="+database)
-	if output, err := up.CombinedOutput(); err != nil {
-		return fmt.Errorf("migrate: %w: %s", err, output)
-	}
-	if err := populate(ctx, database, b.reports); err != nil {
+	if err := populate(ctx, database, *reports); err != nil {
 		return err
 	}
-	if b.service, err = testbed.StartReportService(ctx, *binary, database); err != nil {
+	if b.service, err = bed.ReportService(ctx, *binary, database); err != nil {
 		return err
 	}
-	defer b.service.Stop()
 	if b.token, err = b.service.Token("olga", "official"); err != nil {
 		return fmt.Errorf("sign a token: %w", err)
 	}
@@ -122,15 +103,16 @@ func populate(ctx context.Context, database string, reports int) error {
 	return nil
 }
 
+// add adds a figure to the last line, and prints it.
+func (b *bench) add(name string, value float64) {
+	b.figures.Add(name, 1, value)
+	fmt.Printf("%-28s %8.1f\n", name, value)
+}
+
 // measure makes all requests and prints what they took.
 func (b *bench) measure(ctx context.Context) error {
-	var figures []string
-	add := func(name string, value float64) {
-		figures = append(figures, fmt.Sprintf("%s=%.1f", name, value))
-		fmt.Fprintf(b.out, "%-28s %8.1f\n", name, value)
-	}
 	var areas []string
-	for range b.rounds {
+	for range *rounds {
 		for zoom := 10; zoom <= 17; zoom++ {
 			areas = append(areas, area(zoom))
 		}
@@ -139,17 +121,30 @@ func (b *bench) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	add("map_p50_ms", stats.Median(took))
-	add("map_p99_ms", stats.Percentile(took, 99))
-	for name, path := range map[string]string{
-		"map_whole": whole(""), "map_whole_open": whole("&status=pending&status=in_progress"), "map_whole_words": whole("&q=lamp"),
+	b.add("map_p50_ms", stats.Median(took))
+	b.add("map_p99_ms", stats.Percentile(took, 99))
+	for _, request := range []struct{ name, path string }{
+		{"map_whole_p50_ms", whole("")}, {"map_whole_open_p50_ms", whole("&status=pending&status=in_progress")},
+		{"map_whole_words_p50_ms", whole("&q=lamp")}, {"counts_p50_ms", "/reports/queue/counts"},
 	} {
-		took, err := b.time(ctx, repeat(path, b.rounds))
+		took, err := b.time(ctx, slices.Repeat([]string{request.path}, *rounds))
 		if err != nil {
 			return err
 		}
-		add(name+"_p50_ms", stats.Median(took))
+		b.add(request.name, stats.Median(took))
 	}
+	if err := b.queue(ctx); err != nil {
+		return err
+	}
+	if err := b.export(ctx); err != nil {
+		return err
+	}
+	b.figures.Print()
+	return nil
+}
+
+// queue asks for the officials' queue by many filters, in every order.
+func (b *bench) queue(ctx context.Context) error {
 	slowest, which := 0.0, ""
 	var all []float64
 	for _, filter := range []string{
@@ -157,7 +152,8 @@ func (b *bench) measure(ctx context.Context) error {
 		"assignee=official-3", "assignee=none", "status=pending&status=in_progress&assignee=none", "q=lamp", "q=salak+199",
 	} {
 		for _, order := range []string{"newest", "oldest", "changed", "score", "due"} {
-			took, err := b.time(ctx, repeat("/reports/queue?limit=50&order="+order+"&"+filter, b.rounds))
+			path := "/reports/queue?limit=50&order=" + order + "&" + filter
+			took, err := b.time(ctx, slices.Repeat([]string{path}, *rounds))
 			if err != nil {
 				return err
 			}
@@ -167,17 +163,9 @@ func (b *bench) measure(ctx context.Context) error {
 			}
 		}
 	}
-	add("queue_p50_ms", stats.Median(all))
-	add("queue_slowest_p50_ms", slowest)
-	fmt.Fprintln(b.out, "slowest:", which)
-	if took, err = b.time(ctx, repeat("/reports/queue/counts", b.rounds)); err != nil {
-		return err
-	}
-	add("counts_p50_ms", stats.Median(took))
-	if err := b.export(ctx, add); err != nil {
-		return err
-	}
-	fmt.Fprintln(b.out, strings.Join(figures, " "))
+	b.add("queue_p50_ms", stats.Median(all))
+	b.add("queue_slowest_p50_ms", slowest)
+	fmt.Println("slowest:", which)
 	return nil
 }
 
@@ -190,14 +178,6 @@ func area(zoom int) string {
 
 func whole(filter string) string {
 	return fmt.Sprintf("/map/points?zoom=12&bbox=%g,%g,%g,%g%s", city[0], city[1], city[2], city[3], filter)
-}
-
-func repeat(path string, times int) []string {
-	paths := make([]string, times)
-	for i := range paths {
-		paths[i] = path
-	}
-	return paths
 }
 
 // warmUp is how many requests are made before those that count.
@@ -220,7 +200,7 @@ func (b *bench) time(ctx context.Context, paths []string) ([]float64, error) {
 
 // get reads an answer and returns how many bytes it has.
 func (b *bench) get(ctx context.Context, path string) (int64, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, (&url.URL{Scheme: "http", Host: b.service.Addr}).String()+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.service.Addr+path, http.NoBody)
 	if err != nil {
 		return 0, err
 	}
@@ -239,36 +219,15 @@ func (b *bench) get(ctx context.Context, path string) (int64, error) {
 
 // export reads all reports, and says how much more memory that took than the
 // service had before.
-func (b *bench) export(ctx context.Context, add func(string, float64)) error {
-	before, err := memory(b.service.PID(), "VmRSS")
-	if err != nil {
-		return err
-	}
-	began := time.Now()
+func (b *bench) export(ctx context.Context) error {
+	pid := b.service.Cmd.Process.Pid
+	before, began := proc.Memory(pid, "VmRSS"), time.Now()
 	n, err := b.get(ctx, "/reports/export")
 	if err != nil {
 		return err
 	}
-	add("export_s", time.Since(began).Seconds())
-	add("export_mib", float64(n)/(1<<20))
-	most, err := memory(b.service.PID(), "VmHWM")
-	if err != nil {
-		return err
-	}
-	add("export_growth_mib", float64(most-before)/(1<<20))
+	b.add("export_s", time.Since(began).Seconds())
+	b.add("export_mib", float64(n)/(1<<20))
+	b.add("export_growth_mib", float64(proc.Memory(pid, "VmHWM")-before)/(1<<20))
 	return nil
-}
-
-// memory returns a figure of a process's memory, in bytes.
-func memory(pid int, figure string) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
-	}
-	_, after, found := strings.Cut(string(status), figure+":")
-	var kib int64
-	if _, err := fmt.Sscan(after, &kib); !found || err != nil {
-		return 0, fmt.Errorf("read memory: no %s", figure)
-	}
-	return kib << 10, nil
 }

@@ -1,28 +1,25 @@
 // Command consumer measures how fast notification-service's consumer empties
-// a queue, against raw amqp091-go, which does nothing with what it gets,
-// wagslane/go-rabbitmq and watermill-amqp.
+// a queue: without an effect, with the record of handled messages, one message a
+// transaction, with its whole effect (the record, the numbered notification and
+// the stream's head), and while some of the messages fail.
 //
-// The passes of the contestants alternate on the same broker and database, so
-// that whatever else the machine does meets all of them. All write the same:
-// the record of handled messages, idempotently. Ours is shown a second time
-// with its whole effect: the record, the numbered notification and the
-// stream's head. Each has one consumer that holds ten messages at the most; at
-// the end ours and wagslane have four, which is how ours ships.
+// The passes alternate on the same broker and database, so that whatever else the
+// machine does meets all of them. Each has one worker, which holds ten messages at
+// the most, or four, which is how it ships.
 //
-// With -base it measures only ours and the program of an earlier revision, each
-// with its own schema, and says how they compare. Who goes first alternates: the
-// broker still tidies up after the first while the second runs.
+// With -base it measures the program of an earlier revision beside ours, each with
+// its own schema, and says how they compare.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"text/tabwriter"
+	"os/exec"
+	"strconv"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -30,189 +27,158 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "consumer:", err)
-		os.Exit(1)
-	}
-}
+var (
+	messages    = flag.Int("messages", 30_000, "messages of 512 bytes in the queue")
+	failing     = flag.Int("failing", 30_000, "messages in the passes with failures")
+	passes      = flag.Int("passes", 3, "passes of each contestant, an odd number")
+	base        = flag.String("base", "", "the `program` of an earlier revision, to compare with")
+	baseMigrate = flag.String("base-migrate", "", "the `program` that migrates for -base")
+)
 
-// A bench is what the command line says, and what it is measured on.
+func main() { testbed.Main(run) }
+
+// A bench is what is measured on.
 type bench struct {
-	database string
+	*testbed.Bed
 	key      string // seals recipients
 	topology event.Topology
-	program  string // our contestant
-	base     string // that of an earlier revision; empty: the peers are measured
-	before   string // the database of the base
-	messages int
-	failing  int // messages of the passes with failures
-	passes   int
-	out      io.Writer
-	results  map[string][]result
+}
+
+// A contestant is a program that empties a queue into its database.
+type contestant struct {
+	program, database string
+	results           map[string][]result // by the name of the load
 }
 
 // A result is one pass of a contestant.
 type result struct {
-	Messages int     // good ones that were done
-	Seconds  float64 `json:"seconds"`  // until the good messages were done
-	StallMS  float64 `json:"stall_ms"` // the longest time without a good one
-	CutOff   bool    // it took longer than anyone wants to wait
+	perSecond float64
+	Seconds   float64 `json:"seconds"`  // until the good messages were done
+	StallMS   float64 `json:"stall_ms"` // the longest time without one
 }
 
-func (r result) perSecond() float64 { return float64(r.Messages) / r.Seconds }
-
-// A contestant empties the queue once.
-type contestant struct {
-	name string
-	load load
-	run  func(ctx context.Context, url string, l load) (result, error)
+// A load is what a queue is filled with, and what is done with it.
+type load struct {
+	name     string
+	messages int
+	failing  int // of them, those that fail in the first second
+	args     []string
+	ratio    string // of our rate to the base's, in the last line; empty: not compared
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	b := &bench{key: event.NewKey("k1"), out: out, results: make(map[string][]result)}
-	flags := flag.NewFlagSet("consumer", flag.ContinueOnError)
-	flags.IntVar(&b.messages, "messages", 30_000, "messages of 512 bytes in the queue")
-	flags.IntVar(&b.failing, "failing", 30_000, "messages in the passes with failures")
-	flags.IntVar(&b.passes, "passes", 3, "passes of each contestant, an odd number")
-	flags.StringVar(&b.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
-	baseMigrate := flags.String("base-migrate", "", "the `program` that migrates for -base")
-	service := flags.String("service", "../../notification-service", "the `folder` of notification-service")
-	if err := flags.Parse(args); err != nil {
-		return err
+func (l load) good() int { return l.messages - l.failing }
+
+// loads are all that are measured. Only those with a ratio are, where two
+// revisions are compared.
+func loads() []load {
+	record := []string{"-effect=record"}
+	all := []load{
+		{"no effect", *messages, 0, []string{"-effect=nothing"}, "drain_ratio"},
+		{"record", *messages, 0, record, "record_ratio"},
+		{"one message a transaction", *messages, 0, append(record, "-batch=1"), ""},
+		{"whole effect", *messages, 0, []string{"-effect=whole"}, "effect_ratio"},
+		{"four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio"},
+		{"1 % fail", *failing, *failing / 100, record, ""},
+		{"10 % fail", *failing, *failing / 10, record, "failing_ratio"},
 	}
-	if (b.base == "") != (*baseMigrate == "") {
+	if *base == "" {
+		return all
+	}
+	var compared []load
+	for _, l := range all {
+		if l.ratio != "" {
+			compared = append(compared, l)
+		}
+	}
+	return compared
+}
+
+func run(ctx context.Context, bed *testbed.Bed) error {
+	if (*base == "") != (*baseMigrate == "") {
 		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
 	}
-	var drop func() error
-	if b.database, drop, err = testbed.Database(ctx); err != nil {
+	b := &bench{Bed: bed, key: event.NewKey("k1")}
+	ours := contestant{results: make(map[string][]result)}
+	var err error
+	if ours.program, err = b.Build(ctx, "notification-service", "consumer"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, drop()) }()
-	if err := migrations.Up(ctx, b.database, migrations.Notification); err != nil {
+	if ours.database, err = b.Database(ctx, migrations.Notification); err != nil {
 		return err
 	}
-	if b.base != "" {
-		var dropBefore func() error
-		if b.before, dropBefore, err = testbed.Migrated(ctx, *baseMigrate, string(migrations.Notification)); err != nil {
+	sides := []contestant{ours}
+	if *base != "" {
+		before := contestant{program: *base, results: make(map[string][]result)}
+		if before.database, err = b.Migrated(ctx, *baseMigrate, migrations.Notification); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, dropBefore()) }()
+		sides = append(sides, before)
 	}
-	folder, err := os.MkdirTemp("", "bench-consumer")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if b.program, err = build(ctx, *service, folder); err != nil {
-		return err
-	}
-	for pass := range b.passes {
-		for _, c := range b.contestants(pass) {
-			if err := b.pass(ctx, pass, c); err != nil {
-				return err
-			}
+	measured := loads()
+	for pass, turn := range testbed.Turns(*passes, len(measured)*len(sides)) {
+		l, side := measured[turn/len(sides)], turn%len(sides)
+		r, err := b.pass(ctx, sides[side], l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
+		sides[side].results[l.name] = append(sides[side].results[l.name], r)
+		fmt.Printf("pass %d  %-28s %s %8.0f/s  %8.2f s  longest stall %7.1f ms\n",
+			pass+1, l.name, []string{"ours", "base"}[side], r.perSecond, r.Seconds, r.StallMS)
 	}
-	if b.base != "" {
-		return b.compare()
-	}
-	return b.report()
+	report(sides)
+	return nil
 }
 
-// contestants returns those of a pass, in their order.
-func (b *bench) contestants(pass int) []contestant {
-	if b.base != "" {
-		return b.revisions(pass)
-	}
-	all := load{messages: b.messages}
-	list := []contestant{
-		{"raw, no effect", all, b.raw},
-		{"ours, no effect", all, b.ours(b.program, b.database, "-effect=nothing")},
-		{"ours", all, b.ours(b.program, b.database, "-effect=record")},
-		{"ours, one message a transaction", all, b.ours(b.program, b.database, "-effect=record", "-batch=1")},
-		{"ours, whole effect", all, b.ours(b.program, b.database, "-effect=whole")},
-		{"wagslane", all, b.wagslane(1)},
-		{"watermill", all, b.watermill},
-		{"ours, four workers", all, b.ours(b.program, b.database, "-effect=record", "-workers=4")},
-		{"wagslane, four consumers", all, b.wagslane(4)},
-	}
-	for _, percent := range []int{1, 10} {
-		l := load{messages: b.failing, failing: b.failing * percent / 100}
-		list = append(list,
-			contestant{fmt.Sprintf("ours, %d %% fail", percent), l, b.ours(b.program, b.database, "-effect=record")},
-			contestant{fmt.Sprintf("wagslane, %d %% fail", percent), l, b.wagslane(1)},
-			contestant{fmt.Sprintf("watermill, %d %% fail", percent), l, b.watermill},
-			contestant{fmt.Sprintf("ours, four workers, %d %% fail", percent), l, b.ours(b.program, b.database, "-effect=record", "-workers=4")},
-			contestant{fmt.Sprintf("wagslane, four consumers, %d %% fail", percent), l, b.wagslane(4)})
-	}
-	return list
-}
-
-// pass fills a fresh queue and lets c empty it.
-func (b *bench) pass(ctx context.Context, pass int, c contestant) error {
-	url, drop, err := b.fill(c.load)
+// pass fills a fresh queue and lets a contestant empty it.
+func (b *bench) pass(ctx context.Context, c contestant, l load) (r result, err error) {
+	url, drop, err := b.Vhost()
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return r, err
 	}
-	r, err := c.run(ctx, url, c.load)
+	if err := b.publish(url, l); err != nil {
+		return r, err
+	}
+	cmd := exec.CommandContext(ctx, c.program, append(l.args[:len(l.args):len(l.args)], "-good", strconv.Itoa(l.good()))...)
+	cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+c.database, "RECIPIENT_KEY="+b.key)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
+		return r, fmt.Errorf("run the consumer: %w", err)
 	}
-	if !r.CutOff {
-		r.Messages = c.load.good()
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
 	}
-	b.results[c.name] = append(b.results[c.name], r)
-	note := ""
-	if r.CutOff {
-		note = ", cut off"
-	}
-	fmt.Fprintf(b.out, "pass %d  %-34s %8.0f/s  %8.2f s  longest stall %7.1f ms%s\n", pass+1, c.name, r.perSecond(), r.Seconds, r.StallMS, note)
-	return drop()
+	r.perSecond = float64(l.good()) / r.Seconds
+	return r, drop()
 }
 
-// report prints medians, and last the line that is compared over time.
-func (b *bench) report() error {
-	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\ncontestant\tmessages/s\ts until the good are done\tlongest stall ms\t")
-	for _, c := range b.contestants(0) {
-		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%.1f\t\n", c.name, b.rate(c.name), b.median(c.name, seconds), b.median(c.name, stall))
+// report prints the line that is compared over time.
+func report(sides []contestant) {
+	var figures testbed.Figures
+	ours := sides[0]
+	if *base != "" {
+		for _, l := range loads() {
+			figures.AddRatio(l.ratio, ours.all(l.name, rate), sides[1].all(l.name, rate))
+		}
+		figures.Print()
+		return
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, percent := range []string{", 1 % fail", ", 10 % fail"} {
-		fmt.Fprintf(b.out, "with failures%s: wagslane needs %.2f times as long, watermill %.1f times; with four consumers each, wagslane %.2f times\n", percent,
-			b.times("ours"+percent, "wagslane"+percent), b.times("ours"+percent, "watermill"+percent),
-			b.times("ours, four workers"+percent, "wagslane, four consumers"+percent))
-	}
-	_, err := fmt.Fprintf(b.out, "drain_per_s=%.0f effect_per_s=%.0f single_tx_ratio=%.2f wagslane_ratio=%.2f watermill_ratio=%.2f stall_ms_1pct=%.1f stall_ms_10pct=%.1f\n",
-		b.rate("ours, no effect"), b.rate("ours"), b.times("ours", "ours, one message a transaction"),
-		b.times("ours", "wagslane"), b.times("ours", "watermill"),
-		b.median("ours, 1 % fail", stall), b.median("ours, 10 % fail", stall))
-	return err
+	figures.Add("drain_per_s", 0, stats.Median(ours.all("no effect", rate)))
+	figures.Add("effect_per_s", 0, stats.Median(ours.all("record", rate)))
+	figures.AddRatio("single_tx_ratio", ours.all("record", rate), ours.all("one message a transaction", rate))
+	figures.Add("stall_ms_1pct", 1, stats.Median(ours.all("1 % fail", stall)))
+	figures.Add("stall_ms_10pct", 1, stats.Median(ours.all("10 % fail", stall)))
+	figures.Print()
 }
 
-func seconds(r result) float64 { return r.Seconds }
-func stall(r result) float64   { return r.StallMS }
+func rate(r result) float64  { return r.perSecond }
+func stall(r result) float64 { return r.StallMS }
 
-func (b *bench) rate(name string) float64 { return b.median(name, result.perSecond) }
-
-func (b *bench) median(name string, of func(result) float64) float64 {
-	return stats.Median(b.values(name, of))
-}
-
-func (b *bench) values(name string, of func(result) float64) []float64 {
-	values := make([]float64, 0, b.passes)
-	for _, r := range b.results[name] {
+// all returns a figure of each pass of a load.
+func (c contestant) all(load string, of func(result) float64) []float64 {
+	var values []float64
+	for _, r := range c.results[load] {
 		values = append(values, of(r))
 	}
 	return values
-}
-
-// times returns how many times as long the slow contestant takes.
-func (b *bench) times(fast, slow string) float64 {
-	return stats.MedianRatio(b.values(slow, seconds), b.values(fast, seconds))
 }

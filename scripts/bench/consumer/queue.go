@@ -3,31 +3,28 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // bodySize is what a message weighs.
 const bodySize = 512
 
+// window is how many messages are not confirmed yet.
+const window = 500
+
 // streams is over how many users the messages spread.
 const streams = 1000
-
-// A load is what a queue is filled with.
-type load struct {
-	messages int
-	failing  int // of them, those that fail in the first second
-}
-
-func (l load) good() int { return l.messages - l.failing }
 
 // shuffled returns which of the messages fail. Failures know no period: one in
 // every ten messages would meet each batch of ten at the same place. It is the
@@ -41,19 +38,6 @@ func (l load) shuffled() []bool {
 	return failing
 }
 
-// fails tells whether a message is one of the failing.
-func fails(id string) bool { return strings.HasSuffix(id, "-fails") }
-
-// fill makes a virtual host whose vote queue holds l, and returns its URL and
-// what deletes it.
-func (b *bench) fill(l load) (broker string, drop func() error, err error) {
-	broker, drop, err = testbed.Vhost()
-	if err != nil {
-		return "", nil, err
-	}
-	return broker, drop, b.publish(broker, l)
-}
-
 // publish declares the queue as notification-service does and fills it.
 func (b *bench) publish(brokerURL string, l load) error {
 	conn, err := amqp.Dial(brokerURL)
@@ -61,44 +45,37 @@ func (b *bench) publish(brokerURL string, l load) error {
 		return fmt.Errorf("open broker: %w", err)
 	}
 	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
 	queue := b.queue()
-	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
+	err = rabbit.DeclareQueue(conn, queue, amqp.Table{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": b.topology.DeadLetterExchange(),
 		"x-dead-letter-routing-key": b.topology.DeadLetterKey(queue),
 	})
 	if err != nil {
-		return fmt.Errorf("declare queue: %w", err)
+		return err
 	}
-	if err := ch.Confirm(false); err != nil {
-		return fmt.Errorf("enter confirm mode: %w", err)
+	publisher, err := rabbit.NewPublisher(conn, window)
+	if err != nil {
+		return err
 	}
 	keyring, err := event.ParseKeyring(b.key)
 	if err != nil {
 		return err
 	}
-	var last []*amqp.DeferredConfirmation
+	defer publisher.Close()
+	var unanswered sync.WaitGroup
+	var refused error
 	for i, failing := range l.shuffled() {
-		confirm, err := ch.PublishWithDeferredConfirm("", queue, false, false, message(keyring, i, failing))
+		unanswered.Add(1)
+		err := publisher.Publish("", queue, message(keyring, i, failing), func(o rabbit.Outcome) {
+			refused = errors.Join(refused, o.Err())
+			unanswered.Done()
+		})
 		if err != nil {
-			return fmt.Errorf("publish: %w", err)
-		}
-		if last = append(last, confirm); len(last) == 500 {
-			wait(last)
-			last = last[:0]
+			return err
 		}
 	}
-	wait(last)
-	return nil
-}
-
-func wait(confirms []*amqp.DeferredConfirmation) {
-	for _, c := range confirms {
-		c.Wait()
-	}
+	unanswered.Wait()
+	return refused
 }
 
 func (b *bench) queue() string { return b.topology.Queue(event.VoteReceivedKey) }

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/textproto"
-	"strconv"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +27,7 @@ type clients struct {
 // A client is one user on one connection.
 type client struct {
 	conn    net.Conn
-	reader  *textproto.Reader
+	reader  *bufio.Reader
 	headers string
 	request bytes.Buffer
 }
@@ -48,7 +46,7 @@ func connect(ctx context.Context, s *testbed.ReportService, n int) (*clients, er
 			return nil, err
 		}
 		c.all = append(c.all, &client{
-			conn: conn, reader: textproto.NewReader(bufio.NewReader(conn)),
+			conn: conn, reader: bufio.NewReader(conn),
 			headers: "Host: " + s.Addr + "\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\n",
 		})
 	}
@@ -89,33 +87,13 @@ func (c *client) post(path, body string, want int) error {
 	if _, err := c.conn.Write(c.request.Bytes()); err != nil {
 		return err
 	}
-	status, answer, err := c.answer()
-	if err == nil && status != want {
-		err = fmt.Errorf("POST %s: %d: %s", path, status, answer)
+	answer, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(answer.Body) // to its end, where the next answer begins
+	if err == nil && answer.StatusCode != want {
+		err = fmt.Errorf("POST %s: %s: %s", path, answer.Status, text)
 	}
 	return err
-}
-
-func (c *client) answer() (status int, body []byte, err error) {
-	line, err := c.reader.ReadLine()
-	if err != nil {
-		return 0, nil, err
-	}
-	if len(line) < len("HTTP/1.1 200") {
-		return 0, nil, errors.New("no HTTP answer")
-	}
-	if status, err = strconv.Atoi(line[9:12]); err != nil {
-		return 0, nil, fmt.Errorf("status: %w", err)
-	}
-	header, err := c.reader.ReadMIMEHeader()
-	if err != nil {
-		return 0, nil, err
-	}
-	length, err := strconv.Atoi(header.Get("Content-Length"))
-	if err != nil {
-		return 0, nil, fmt.Errorf("content length: %w", err)
-	}
-	body = make([]byte, length)
-	_, err = io.ReadFull(c.reader.R, body)
-	return status, body, err
 }

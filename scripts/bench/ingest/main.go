@@ -15,250 +15,160 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net/url"
-	"os"
-	"os/signal"
-	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-// A bench is what the command line says, and what it is measured on.
-type bench struct {
-	conns   int
-	passes  int
-	length  time.Duration // of a pass
-	reports int           // that spread votes go to
-	pool    int           // connections of the service to its database
-	out     io.Writer
+var (
+	conns       = flag.Int("conns", 64, "connections of each side")
+	passes      = flag.Int("passes", 5, "passes of each side, an odd number")
+	passLength  = flag.Duration("length", 3*time.Second, "length of a pass")
+	spread      = flag.Int("reports", 1000, "reports that spread votes go to")
+	service     = flag.String("service", "../../bin/report-service", "report-service's `program`")
+	migrate     = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
+	base        = flag.String("base", "", "report-service's `program` of another revision, to compare with")
+	baseMigrate = flag.String("base-migrate", "", "the `program` that migrates for -base")
+)
+
+func main() { testbed.Main(run) }
+
+func run(ctx context.Context, b *testbed.Bed) error {
+	if (*base == "") != (*baseMigrate == "") {
+		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
+	}
+	now, err := start(ctx, b, *service, *migrate)
+	if err != nil {
+		return err
+	}
+	if *base == "" {
+		return againstFloor(ctx, now)
+	}
+	then, err := start(ctx, b, *base, *baseMigrate)
+	if err != nil {
+		return err
+	}
+	return againstBase(ctx, now, then)
 }
 
 // A revision is a build of the service, and what it runs on.
 type revision struct {
 	service *testbed.ReportService
 	floor   *floor // on the same database
-	drop    func() error
-}
-
-func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "ingest:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	b := &bench{out: out}
-	flags := flag.NewFlagSet("ingest", flag.ContinueOnError)
-	flags.IntVar(&b.conns, "conns", 64, "connections of each side")
-	flags.IntVar(&b.passes, "passes", 5, "passes of each side, an odd number")
-	flags.DurationVar(&b.length, "length", 3*time.Second, "length of a pass")
-	flags.IntVar(&b.reports, "reports", 1000, "reports that spread votes go to")
-	flags.IntVar(&b.pool, "pool", 0, "connections of report-service to its database, 0 for its own choice")
-	service := flags.String("service", "../../bin/report-service", "report-service's `program`")
-	migrate := flags.String("migrate", "../../bin/migrate", "the `program` that migrates")
-	base := flags.String("base", "", "report-service's `program` of another revision, to compare with")
-	baseMigrate := flags.String("base-migrate", "", "the `program` that migrates for -base")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if (*base == "") != (*baseMigrate == "") {
-		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
-	}
-	now, err := b.start(ctx, *service, *migrate)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, now.stop()) }()
-	if *base == "" {
-		return b.measure(ctx, now)
-	}
-	then, err := b.start(ctx, *base, *baseMigrate)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, then.stop()) }()
-	return b.compareRevisions(ctx, then, now)
 }
 
 // start runs a revision on a database of its own. Its program migrates, not this
 // module: it may be of another revision.
-func (b *bench) start(ctx context.Context, service, migrate string) (_ *revision, err error) {
-	database, drop, err := testbed.Migrated(ctx, migrate, "report")
+func start(ctx context.Context, b *testbed.Bed, service, migrate string) (*revision, error) {
+	database, err := b.Migrated(ctx, migrate, migrations.Report)
 	if err != nil {
 		return nil, err
 	}
-	r := &revision{drop: drop}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.stop())
-		}
-	}()
-	if r.floor, err = newFloor(ctx, database, b.conns, b.reports); err != nil {
+	r := &revision{}
+	if r.floor, err = newFloor(ctx, database, *conns, *spread); err != nil {
 		return nil, err
 	}
-	pooled, err := withPool(database, b.pool)
-	if err != nil {
-		return nil, err
-	}
-	r.service, err = testbed.StartReportService(ctx, service, pooled)
+	b.Defer(func() error { r.floor.close(); return nil })
+	r.service, err = b.ReportService(ctx, service, database)
 	return r, err
 }
 
-// stop ends whatever of r has begun.
-func (r *revision) stop() error {
-	if r.service != nil {
-		r.service.Stop()
-	}
-	if r.floor != nil {
-		r.floor.close()
-	}
-	return r.drop()
+// A maker makes changes: the floor, or clients of a service.
+type maker interface {
+	create(ctx context.Context, conn, k int) error
+	voteOn(reports []uuid.UUID) action
 }
 
-// measure makes every comparison with the floor and prints the line.
-func (b *bench) measure(ctx context.Context, r *revision) error {
-	c, err := connect(ctx, r.service, b.conns)
+// changes are what is measured, as the last line names them. one is for votes that
+// all go to the same report.
+var changes = []struct {
+	name, figure string
+	of           func(m maker, reports []uuid.UUID) action
+}{
+	{"creates", "create", func(m maker, _ []uuid.UUID) action { return m.create }},
+	{"votes on many reports", "votes_spread", func(m maker, reports []uuid.UUID) action { return m.voteOn(reports) }},
+	{"votes on one report", "votes_hot", func(m maker, reports []uuid.UUID) action { return m.voteOn(reports[:1]) }},
+}
+
+// againstFloor makes every comparison with the floor.
+func againstFloor(ctx context.Context, r *revision) error {
+	var figures testbed.Figures
+	var rates [2][]float64 // of creates
+	for i, change := range changes {
+		c, err := connect(ctx, r.service, *conns)
+		if err != nil {
+			return err
+		}
+		sides := [2]action{change.of(c, r.floor.reports), change.of(r.floor, r.floor.reports)}
+		all, err := compare(ctx, change.name, "floor", sides)
+		c.close()
+		if err != nil {
+			return err
+		}
+		figures.AddRatio(change.figure+"_ratio", all[0], all[1])
+		if i == 0 {
+			rates = all
+		}
+	}
+	c, err := connect(ctx, r.service, *conns)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	many, one := r.floor.reports, r.floor.reports[:1]
-	var results []comparison
-	for _, s := range []subject{
-		{"creates", "floor", "over HTTP", r.floor.create, c.create},
-		{"votes on many reports", "floor", "over HTTP", r.floor.voteOn(many), c.voteOn(many)},
-		{"votes on one report", "floor", "over HTTP", r.floor.voteOn(one), c.voteOn(one)},
-	} {
-		result, err := b.compare(ctx, s)
+	var p99 [2][]float64
+	for _, side := range testbed.Turns(*passes, 2) {
+		took, err := openLoop(ctx, *conns, *passLength, stats.Median(rates[side])/2, []action{c.create, r.floor.create}[side])
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
-		results = append(results, result)
+		p99[side] = append(p99[side], took)
 	}
-	p99, err := b.compareP99(ctx, results[0], r.floor.create, c.create)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(b.out, "create_ratio=%.2f votes_spread_ratio=%.2f votes_hot_ratio=%.2f p99_ratio_half_load=%.2f\n",
-		results[0].ratio, results[1].ratio, results[2].ratio, p99)
-	return err
+	fmt.Printf("%-24s floor %6.2f ms   over HTTP %6.2f ms\n", "p99 of a create, half load", stats.Median(p99[1]), stats.Median(p99[0]))
+	figures.AddRatio("p99_ratio_half_load", p99[0], p99[1])
+	figures.Print()
+	return nil
 }
 
-// compareRevisions makes every comparison of two revisions and prints the line.
-func (b *bench) compareRevisions(ctx context.Context, then, now *revision) error {
-	var ratios []any
-	for _, change := range []struct {
-		name   string
-		action func(*clients, *revision) action
-	}{
-		{"creates", func(c *clients, _ *revision) action { return c.create }},
-		{"votes on many reports", func(c *clients, r *revision) action { return c.voteOn(r.floor.reports) }},
-		{"votes on one report", func(c *clients, r *revision) action { return c.voteOn(r.floor.reports[:1]) }},
-	} {
-		ratio, err := b.compareChange(ctx, change.name, change.action, then, now)
-		if err != nil {
-			return fmt.Errorf("%s: %w", change.name, err)
-		}
-		ratios = append(ratios, ratio)
-	}
-	_, err := fmt.Fprintf(b.out, "create_to_base=%.2f votes_spread_to_base=%.2f votes_hot_to_base=%.2f\n", ratios...)
-	return err
-}
-
-// compareChange has connections of its own: the services close what nobody uses
-// for a while.
-func (b *bench) compareChange(
-	ctx context.Context, name string, action func(*clients, *revision) action, then, now *revision,
-) (float64, error) {
-	ofThen, err := connect(ctx, then.service, b.conns)
-	if err != nil {
-		return 0, err
-	}
-	defer ofThen.close()
-	ofNow, err := connect(ctx, now.service, b.conns)
-	if err != nil {
-		return 0, err
-	}
-	defer ofNow.close()
-	result, err := b.compare(ctx, subject{name, "base", "now", action(ofThen, then), action(ofNow, now)})
-	return result.ratio, err
-}
-
-// A subject is what both sides do, and how they are called.
-type subject struct {
-	name, left, right string
-	ofLeft, ofRight   action
-}
-
-// A comparison has the medians of both sides, in a second, and of the ratios
-// of neighbouring passes.
-type comparison struct {
-	left, right, ratio float64
-}
-
-// compare runs both sides in turn; the first pass of each only warms up.
-func (b *bench) compare(ctx context.Context, s subject) (comparison, error) {
-	var rates [2][]float64
-	for pass := range b.passes + 1 {
-		var now [2]float64
-		for turn := range 2 {
-			side := (pass + turn) % 2 // who is first alternates
-			n, err := closedLoop(ctx, b.conns, b.length, []action{s.ofLeft, s.ofRight}[side])
+// againstBase makes every comparison of two revisions. Each has connections of its
+// own: the services close what nobody uses for a while.
+func againstBase(ctx context.Context, now, then *revision) error {
+	var figures testbed.Figures
+	for _, change := range changes {
+		var sides [2]action
+		for i, r := range []*revision{now, then} {
+			c, err := connect(ctx, r.service, *conns)
 			if err != nil {
-				return comparison{}, err
+				return err
 			}
-			now[side] = float64(n) / b.length.Seconds()
+			defer c.close()
+			sides[i] = change.of(c, r.floor.reports)
 		}
-		if pass == 0 {
-			continue
+		all, err := compare(ctx, change.name, "base", sides)
+		if err != nil {
+			return err
 		}
-		for side := range rates {
-			rates[side] = append(rates[side], now[side])
-		}
+		figures.AddRatio(change.figure+"_to_base", all[0], all[1])
 	}
-	c := comparison{stats.Median(rates[0]), stats.Median(rates[1]), stats.MedianRatio(rates[1], rates[0])}
-	_, err := fmt.Fprintf(b.out, "%-24s %s %7.0f/s   %s %7.0f/s   ratio %.2f\n", s.name, s.left, c.left, s.right, c.right, c.ratio)
-	return c, err
+	figures.Print()
+	return nil
 }
 
-// compareP99 has both sides create at half of what they can.
-func (b *bench) compareP99(ctx context.Context, most comparison, floor, create action) (float64, error) {
-	var floors, ours []float64
-	for range b.passes {
-		f, err := openLoop(ctx, b.conns, b.length, most.left/2, floor)
+// compare runs both sides in turn, ours first, and returns what each made in a
+// second, pass by pass. The first pass of each only warms up.
+func compare(ctx context.Context, name, other string, sides [2]action) (rates [2][]float64, err error) {
+	for pass, side := range testbed.Turns(*passes+1, len(sides)) {
+		n, err := closedLoop(ctx, *conns, *passLength, sides[side])
 		if err != nil {
-			return 0, err
+			return rates, fmt.Errorf("%s: %w", name, err)
 		}
-		o, err := openLoop(ctx, b.conns, b.length, most.right/2, create)
-		if err != nil {
-			return 0, err
+		if pass > 0 {
+			rates[side] = append(rates[side], float64(n)/passLength.Seconds())
 		}
-		floors, ours = append(floors, f), append(ours, o)
 	}
-	ratio := stats.MedianRatio(ours, floors)
-	_, err := fmt.Fprintf(b.out, "%-24s floor %6.2f ms   over HTTP %6.2f ms   ratio %.2f\n",
-		"p99 of a create, half load", stats.Median(floors), stats.Median(ours), ratio)
-	return ratio, err
-}
-
-// withPool sets how many connections the service has to the database; 0 leaves
-// it to the service.
-func withPool(database string, size int) (string, error) {
-	if size == 0 {
-		return database, nil
-	}
-	u, err := url.Parse(database)
-	if err != nil {
-		return "", fmt.Errorf("parse database URL: %w", err)
-	}
-	query := u.Query()
-	query.Set("pool_max_conns", strconv.Itoa(size))
-	u.RawQuery = query.Encode()
-	return u.String(), nil
+	fmt.Printf("%-24s %s %7.0f/s   over HTTP %7.0f/s\n", name, other, stats.Median(rates[1]), stats.Median(rates[0]))
+	return rates, nil
 }

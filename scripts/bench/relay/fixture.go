@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,25 +28,24 @@ const reports = 2000
 // A fixture is the database, the virtual host and the relay's program of this
 // run alone.
 type fixture struct {
-	database, broker        string
-	dropDatabase, dropVhost func() error
-	program                 string
-	pool                    *pgxpool.Pool
-	topology                event.Topology
-	walBytes                int64 // of the last pass of the relay
+	*testbed.Bed
+	database, broker string
+	dropVhost        func() error
+	program          string
+	pool             *pgxpool.Pool
+	topology         event.Topology
+	walBytes         int64 // of the last pass of the relay
 }
 
-func newFixture(ctx context.Context) (_ *fixture, err error) {
-	f := &fixture{dropVhost: func() error { return nil }}
-	if f.database, f.dropDatabase, err = testbed.Database(ctx); err != nil {
-		return nil, err
-	}
-	if err := migrations.Up(ctx, f.database, migrations.Report); err != nil {
+func newFixture(ctx context.Context, b *testbed.Bed) (_ *fixture, err error) {
+	f := &fixture{Bed: b, dropVhost: func() error { return nil }}
+	if f.database, err = b.Database(ctx, migrations.Report); err != nil {
 		return nil, err
 	}
 	if f.pool, err = pgxpool.New(ctx, f.database); err != nil {
 		return nil, err
 	}
+	b.Defer(func() error { f.pool.Close(); return nil })
 	var fsync string
 	if err := f.pool.QueryRow(ctx, `show fsync`).Scan(&fsync); err != nil {
 		return nil, fmt.Errorf("read fsync: %w", err)
@@ -57,22 +53,8 @@ func newFixture(ctx context.Context) (_ *fixture, err error) {
 	if fsync != "on" {
 		return nil, fmt.Errorf("the database runs with fsync %q, which measures nothing", fsync)
 	}
-	dir, err := os.MkdirTemp("", "bench-relay")
-	if err != nil {
-		return nil, err
-	}
-	f.program = filepath.Join(dir, "relay")
-	build := exec.CommandContext(ctx, "go", "build", "-o", f.program, "./bench/relay")
-	build.Dir = "../../report-service"
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the relay: %w\n%s", err, out)
-	}
-	return f, nil
-}
-
-func (f *fixture) close() error {
-	f.pool.Close()
-	return errors.Join(os.RemoveAll(filepath.Dir(f.program)), f.dropVhost(), f.dropDatabase())
+	f.program, err = b.Build(ctx, "report-service", "relay")
+	return f, err
 }
 
 // fresh empties the outbox and makes a new virtual host with the queue, which no
@@ -88,7 +70,7 @@ func (f *fixture) fresh(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if f.broker, f.dropVhost, err = testbed.Vhost(); err != nil {
+	if f.broker, f.dropVhost, err = f.Vhost(); err != nil {
 		return err
 	}
 	return f.declare(ctx)

@@ -1,12 +1,9 @@
-// Command relay measures the outbox relay against its peers, in one run and
-// interleaved: raw publishing with the same window (the floor), Watermill's
-// forwarder, and River as a relay. All publish the same messages to the same
-// durable quorum queue, with confirms, from the same PostgreSQL with fsync.
+// Command relay measures the outbox relay against a floor, in one run and
+// interleaved: raw publishing with the same window. Both publish the same
+// messages to the same durable quorum queue, with confirms, and the relay reads
+// them from a PostgreSQL with fsync. Its last line is
 //
-// It needs the servers that TEST_DATABASE_URL and the TEST_RABBITMQ_… variables
-// name, as `scripts/stack test-up` prints them. Its last line is
-//
-//	relay_per_s= floor_ratio= watermill_ratio= river_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
+//	relay_per_s= floor_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
 //
 // With -base it measures only ours and the program of an earlier revision, in
 // turn, and its last line is relay_ratio=.
@@ -14,83 +11,56 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
-// options are how much is measured.
-type options struct {
-	passes     int
-	rows, slow int // a pass of the fast ones, and of Watermill
-	history    []int
-	seconds    int
-	base       string // a program to compare with; empty: the peers are measured
-}
+var (
+	passes  = flag.Int("passes", 5, "interleaved passes; medians count")
+	rows    = flag.Int("rows", 60_000, "rows of a pass")
+	seconds = flag.Int("seconds", 10, "how long 1,000 rows a second are kept up")
+	base    = flag.String("base", "", "the `program` of an earlier revision: only it and ours are measured")
+)
 
-func main() {
-	var o options
-	flag.IntVar(&o.passes, "passes", 5, "interleaved passes; medians count")
-	flag.IntVar(&o.rows, "rows", 60_000, "rows of a pass")
-	flag.IntVar(&o.slow, "watermill-rows", 3_000, "rows of a pass of Watermill, which would take minutes otherwise")
-	flag.IntVar(&o.seconds, "seconds", 10, "how long 1,000 rows a second are kept up")
-	flag.StringVar(&o.base, "base", "", "the `program` of an earlier revision: only it and ours are measured")
-	history := flag.String("history", "10000,1000000", "published rows already in the table, to see how cost grows; also 10000000")
-	flag.Parse()
-	for field := range strings.SplitSeq(*history, ",") {
-		if n, err := strconv.Atoi(field); err == nil {
-			o.history = append(o.history, n)
+func main() { testbed.Main(run) }
+
+func run(ctx context.Context, b *testbed.Bed) error {
+	f, err := newFixture(ctx, b)
+	if err != nil {
+		return err
+	}
+	var figures testbed.Figures
+	if *base != "" {
+		rates, _, err := race(ctx, f, []contestant{{"base", relayBy(*base)}, {"relay", relayBy(f.program)}})
+		if err != nil {
+			return err
 		}
+		figures.AddRatio("relay_ratio", rates["relay"], rates["base"])
+		figures.Print()
+		return nil
 	}
-	if err := run(context.Background(), o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench relay:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, o options) (err error) {
-	f, err := newFixture(ctx)
+	rates, wal, err := race(ctx, f, []contestant{{"floor", runFloor}, {"relay", relayBy(f.program)}})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	if o.base != "" {
-		return compare(ctx, f, o)
-	}
-	rates, wal, err := race(ctx, f, o, peers(o, f.program))
+	idle, err := measureAt(ctx, f, 5)
 	if err != nil {
 		return err
 	}
-	if err := grow(ctx, f, o); err != nil {
-		return err
-	}
-	idle, busy, err := latencies(ctx, f, o)
+	busy, err := measureAt(ctx, f, 1000)
 	if err != nil {
 		return err
 	}
-	over := func(peer string) float64 { return stats.MedianRatio(rates["relay"], rates[peer]) }
-	fmt.Printf("relay_per_s=%.0f floor_ratio=%.2f watermill_ratio=%.1f river_ratio=%.2f wal_bytes_per_row=%.0f idle_p50_ms=%.1f p99_ms_at_1k=%.1f\n",
-		stats.Median(rates["relay"]), over("floor"), over("watermill"), over("river"),
-		stats.Median(wal), idle, busy)
-	return nil
-}
-
-// compare prints how many times the base's rate the relay has.
-func compare(ctx context.Context, f *fixture, o options) error {
-	rates, _, err := race(ctx, f, o, []contestant{{"base", o.rows, relayBy(o.base)}, {"relay", o.rows, relayBy(f.program)}})
-	if err != nil {
-		return err
-	}
-	ratios := stats.Ratios(rates["relay"], rates["base"])
-	fmt.Printf("the relay over the base: median of the passes, least and most\nrelay_ratio=%.2f relay_ratio_min=%.2f relay_ratio_max=%.2f\n",
-		stats.Median(ratios), slices.Min(ratios), slices.Max(ratios))
+	figures.Add("relay_per_s", 0, stats.Median(rates["relay"]))
+	figures.AddRatio("floor_ratio", rates["relay"], rates["floor"])
+	figures.Add("wal_bytes_per_row", 0, stats.Median(wal))
+	figures.Add("idle_p50_ms", 1, idle.P50)
+	figures.Add("p99_ms_at_1k", 1, busy.P99)
+	figures.Print()
 	return nil
 }
 
@@ -98,79 +68,27 @@ func compare(ctx context.Context, f *fixture, o options) error {
 // it took.
 type contestant struct {
 	name string
-	rows int
 	run  func(context.Context, *fixture, int) (time.Duration, error)
 }
 
-func peers(o options, program string) []contestant {
-	return []contestant{{"floor", o.rows, runFloor}, {"relay", o.rows, relayBy(program)}, {"watermill", o.slow, runWatermill}, {"river", o.rows, runRiver}}
-}
-
-// race runs all contestants in turn, several times.
-func race(ctx context.Context, f *fixture, o options, contestants []contestant) (rates map[string][]float64, wal []float64, err error) {
+// race runs both contestants in turn, several times.
+func race(ctx context.Context, f *fixture, contestants []contestant) (rates map[string][]float64, wal []float64, err error) {
 	rates = make(map[string][]float64)
-	for pass := range o.passes {
-		for _, c := range contestants {
-			if err := f.fresh(ctx); err != nil {
-				return nil, nil, err
-			}
-			took, err := c.run(ctx, f, c.rows)
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-			rate := float64(c.rows) / took.Seconds()
-			rates[c.name] = append(rates[c.name], rate)
-			fmt.Printf("pass %d  %-10s %7.0f/s", pass+1, c.name, rate)
-			if c.name == "relay" {
-				perRow := float64(f.walBytes) / float64(c.rows)
-				wal = append(wal, perRow)
-				fmt.Printf("  %.0f bytes of WAL a row", perRow)
-			}
-			fmt.Println()
+	for pass, side := range testbed.Turns(*passes, len(contestants)) {
+		c := contestants[side]
+		if err := f.fresh(ctx); err != nil {
+			return nil, nil, err
+		}
+		took, err := c.run(ctx, f, *rows)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		rate := float64(*rows) / took.Seconds()
+		rates[c.name] = append(rates[c.name], rate)
+		fmt.Printf("pass %d  %-10s %7.0f/s\n", pass+1, c.name, rate)
+		if c.name == "relay" {
+			wal = append(wal, float64(f.walBytes)/float64(*rows))
 		}
 	}
 	return rates, wal, nil
-}
-
-// grow shows the relay's rate over ever more published history.
-func grow(ctx context.Context, f *fixture, o options) error {
-	for _, rows := range o.history {
-		var rates []float64
-		for range min(o.passes, 3) {
-			if err := f.fresh(ctx); err != nil {
-				return err
-			}
-			if err := f.addHistory(ctx, rows); err != nil {
-				return err
-			}
-			took, err := relayBy(f.program)(ctx, f, o.rows)
-			if err != nil {
-				return err
-			}
-			rates = append(rates, float64(o.rows)/took.Seconds())
-		}
-		fmt.Printf("history %9d rows: %7.0f/s\n", rows, stats.Median(rates))
-	}
-	return nil
-}
-
-// latencies measures commit to confirm: five rows a second, and a thousand.
-func latencies(ctx context.Context, f *fixture, o options) (idleP50, busyP99 float64, err error) {
-	for _, load := range []struct{ rate, seconds int }{{5, o.seconds}, {1000, o.seconds}} {
-		if err := f.fresh(ctx); err != nil {
-			return 0, 0, err
-		}
-		result, err := measureAt(ctx, f, load.rate, load.seconds)
-		if err != nil {
-			return 0, 0, err
-		}
-		fmt.Printf("%4d rows/s: commit to confirm p50 %.1f ms, p99 %.1f ms, %.1f reads/s\n",
-			load.rate, result.P50, result.P99, result.Reads/float64(load.seconds))
-		if load.rate == 1000 {
-			busyP99 = result.P99
-		} else {
-			idleP50 = result.P50
-		}
-	}
-	return idleP50, busyP99, nil
 }

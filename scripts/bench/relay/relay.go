@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A relay is the real one, in its own process.
@@ -90,14 +92,21 @@ func (f *fixture) relay(ctx context.Context, program string, n int) (time.Durati
 	return ended.Sub(began), errors.Join(err, stopErr)
 }
 
-// measureAt lets the relay's process commit rows at an even rate.
-func measureAt(ctx context.Context, f *fixture, rate, seconds int) (result, error) {
+// measureAt measures commit to confirm: it lets the relay's process commit rows at
+// an even rate.
+func measureAt(ctx context.Context, f *fixture, rate int) (result, error) {
+	if err := f.fresh(ctx); err != nil {
+		return result{}, err
+	}
 	r, err := startRelay(ctx, f, f.program)
 	if err != nil {
 		return result{}, err
 	}
-	fmt.Fprintf(r.commands, "rate %d %d\n", rate, seconds)
-	return r.stop()
+	fmt.Fprintf(r.commands, "rate %d %d\n", rate, *seconds)
+	measured, err := r.stop()
+	fmt.Printf("%4d rows/s: commit to confirm p50 %.1f ms, p99 %.1f ms, %.1f reads/s\n",
+		rate, measured.P50, measured.P99, measured.Reads/float64(*seconds))
+	return measured, err
 }
 
 // addPending commits n rows at once.
@@ -123,40 +132,18 @@ func (f *fixture) addPending(ctx context.Context, n int) error {
 	return nil
 }
 
-// addHistory adds published rows, and lets vacuum, planner and disk catch up.
-func (f *fixture) addHistory(ctx context.Context, n int) error {
-	_, err := f.pool.Exec(ctx, `
-		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers, status, published_at)
-		select gen_random_uuid(), $2, $3, gen_random_uuid(), 0, n % 16, $4, 'published', now() - interval '1 day' - n * interval '1 ms'
-		from generate_series(1, $1::bigint) n`, n, string(key), json.RawMessage(body(uuid.New(), 1)), headers())
-	if err == nil {
-		_, err = f.pool.Exec(ctx, `vacuum analyze outbox_messages`)
-	}
-	if err == nil {
-		_, err = f.pool.Exec(ctx, `checkpoint`) // writing the history is not what is measured
-	}
-	if err != nil {
-		return fmt.Errorf("add history: %w", err)
-	}
-	return nil
-}
-
 func (f *fixture) wal(ctx context.Context) (bytes int64, err error) {
 	err = f.pool.QueryRow(ctx, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&bytes)
 	return bytes, err
 }
 
-// until asks until the answer is yes.
+// until asks the database until the answer is yes.
 func (f *fixture) until(ctx context.Context, question string) error {
-	for {
-		var yes bool
-		if err := f.pool.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond): // asking costs the server, too
-		}
-	}
+	return wait.Until(ctx, patience, question, func(ctx context.Context) (yes bool, err error) {
+		err = f.pool.QueryRow(ctx, question).Scan(&yes)
+		return yes, err
+	})
 }
+
+// patience is more than any pass takes.
+const patience = 10 * time.Minute

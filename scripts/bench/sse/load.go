@@ -17,7 +17,6 @@ import (
 // A crowd is many clients of one server, in plain HTTP/1.1 with as little of
 // the processor as possible.
 type crowd struct {
-	proc     *process
 	conns    []net.Conn
 	received atomic.Int64
 	dead     atomic.Int64
@@ -25,15 +24,14 @@ type crowd struct {
 
 	mu        sync.Mutex
 	latencies []time.Duration
-	ends      []time.Time // when connections were closed
 }
 
 // connecting is how many connections are opened at the same time.
 const connecting = 64
 
 // gather connects n clients to topics t0 to t<topics-1>.
-func gather(proc *process, n, topics int) (*crowd, error) {
-	c := &crowd{proc: proc, conns: make([]net.Conn, n)}
+func gather(h *hub, n, topics int) (*crowd, error) {
+	c := &crowd{conns: make([]net.Conn, n)}
 	var opening sync.WaitGroup
 	var failed atomic.Pointer[error]
 	slots := make(chan struct{}, connecting)
@@ -41,7 +39,7 @@ func gather(proc *process, n, topics int) (*crowd, error) {
 		slots <- struct{}{}
 		opening.Go(func() {
 			defer func() { <-slots }()
-			conn, err := subscribe(proc, "t"+strconv.Itoa(i%topics))
+			conn, err := subscribe(h, "t"+strconv.Itoa(i%topics))
 			if err != nil {
 				failed.Store(&err)
 				return
@@ -59,12 +57,12 @@ func gather(proc *process, n, topics int) (*crowd, error) {
 }
 
 // subscribe opens a stream and waits for the answer's header.
-func subscribe(proc *process, topic string) (net.Conn, error) {
-	conn, err := net.Dial("tcp", proc.addr)
+func subscribe(h *hub, topic string) (net.Conn, error) {
+	conn, err := net.Dial("tcp", h.Addr)
 	if err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", fmt.Sprintf(proc.sub, topic), proc.addr)
+	_, err = fmt.Fprintf(conn, "GET /sub/%s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", topic, h.Addr)
 	if err == nil {
 		err = answered(conn)
 	}
@@ -103,7 +101,6 @@ func (c *crowd) read(conn net.Conn) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.latencies = append(c.latencies, own...)
-		c.ends = append(c.ends, time.Now())
 	}()
 	for carried := 0; ; {
 		n, err := conn.Read(buf[carried:])
@@ -154,9 +151,9 @@ var publisher = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transpo
 var errPublish = errors.New("publish refused")
 
 // publish sends an event of the size to a topic.
-func publish(proc *process, topic string, size int) error {
+func publish(h *hub, topic string, size int) error {
 	body := fmt.Sprintf(`{%s%d,"pad":%q}`, stamp, time.Now().UnixNano(), strings.Repeat("x", max(0, size-40)))
-	res, err := publisher.Post("http://"+proc.addr+fmt.Sprintf(proc.pub, topic), "application/json", strings.NewReader(body))
+	res, err := publisher.Post("http://"+h.Addr+"/pub/"+topic, "application/json", strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -16,53 +16,57 @@ const eventSize = 200
 // settleTime is what memory and sockets need to come to rest.
 const settleTime = time.Second
 
-// weigh returns the memory per idle connection in KB, each a user's own.
-func weigh(proc *process, p plan) (float64, error) {
-	before := proc.memory()
-	c, err := gather(proc, p.idle, p.idle)
+// weigh measures the memory per idle connection, each a user's own.
+func weigh(h *hub, r result) error {
+	before := h.memory()
+	c, err := gather(h, *idleClients, *idleClients)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer c.leave()
-	proc.collect()
+	h.collect()
 	time.Sleep(settleTime)
-	return float64(proc.memory()-before) / float64(p.idle), nil
+	r["rss_per_conn_kb"] = float64(h.memory()-before) / float64(*idleClients)
+	return nil
 }
 
 // fanOut publishes to everyone, the next event once all have the one before.
-func fanOut(proc *process, p plan) (perSecond, cpuMicro float64, err error) {
-	c, err := gather(proc, p.fanout, 1)
+func fanOut(h *hub, r result) error {
+	c, err := gather(h, *fanOutClients, 1)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer c.leave()
 	time.Sleep(settleTime)
-	began, cpu := time.Now(), proc.cpu()
-	for sent := int64(1); time.Since(began) < p.length; sent++ {
-		if err := publish(proc, "t0", eventSize); err != nil {
-			return 0, 0, err
+	began, cpu := time.Now(), h.cpu()
+	for sent := int64(1); time.Since(began) < *passLength; sent++ {
+		if err := publish(h, "t0", eventSize); err != nil {
+			return err
 		}
-		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(p.fanout)-c.dead.Load() && time.Now().Before(patience); {
+		for patience := time.Now().Add(5 * time.Second); c.received.Load() < sent*int64(*fanOutClients)-c.dead.Load() && time.Now().Before(patience); {
 			time.Sleep(200 * time.Microsecond)
 		}
 	}
 	got := float64(c.received.Load())
-	return got / time.Since(began).Seconds(), (proc.cpu() - cpu).Seconds() * 1e6 / got, nil
+	r["fanout_per_s"] = got / time.Since(began).Seconds()
+	r["cpu_us_per_delivery"] = (h.cpu() - cpu).Seconds() * 1e6 / got
+	return nil
 }
 
-// unicast publishes to one client after the other, at a fixed rate, and
-// returns the latency that 99 of 100 stay below.
-func unicast(proc *process, p plan) (time.Duration, error) {
-	c, err := gather(proc, p.unicast, p.unicast)
+// unicast publishes to one client after the other, at a fixed rate, and measures
+// the latency that 99 of 100 stay below.
+func unicast(h *hub, r result) error {
+	c, err := gather(h, *unicastClients, *unicastClients)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	time.Sleep(settleTime)
-	err = paced(p.rate, p.length, func() error {
-		return publish(proc, "t"+strconv.Itoa(rand.IntN(p.unicast)), eventSize)
+	err = paced(*unicastRate, *passLength, func() error {
+		return publish(h, "t"+strconv.Itoa(rand.IntN(*unicastClients)), eventSize)
 	})
 	time.Sleep(settleTime)
-	return stats.Percentile(c.leave(), 99), err
+	r["unicast_p99_ms"] = stats.Percentile(c.leave(), 99).Seconds() * 1000
+	return err
 }
 
 // paced calls do at a rate, from four goroutines.

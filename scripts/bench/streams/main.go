@@ -14,6 +14,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
@@ -46,41 +48,35 @@ const (
 	missedEvents = 5
 )
 
+var (
+	streams = flag.Int("streams", 50_000, "how many streams")
+	rate    = flag.Int("reconnect-rate", 10_000, "how many clients a second come back at most, to all replicas together")
+	clients crowd
+)
+
 func main() {
-	var c crowd
-	streams := flag.Int("streams", 50_000, "how many streams")
-	rate := flag.Int("reconnect-rate", 10_000, "how many clients a second come back at most, to all replicas together")
-	flag.StringVar(&c.addr, "crowd", "", "be the clients of the replica at this address (used by the command itself)")
-	flag.IntVar(&c.first, "first", 0, "number of the first of them")
-	flag.IntVar(&c.perAddress, "per-address", 20_000, "how many connections one address may have")
-	flag.Parse()
-	do := func() error { return run(*streams, *rate) }
-	if c.addr != "" {
-		do = func() error { return c.run(*streams) }
-	}
-	if err := do(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench streams:", err)
-		os.Exit(1)
-	}
+	flag.StringVar(&clients.addr, "crowd", "", "be the clients of the replica at this address (used by the command itself)")
+	flag.IntVar(&clients.first, "first", 0, "number of the first of them")
+	flag.IntVar(&clients.perAddress, "per-address", 20_000, "how many connections one address may have")
+	testbed.Main(func(ctx context.Context, b *testbed.Bed) error {
+		if clients.addr != "" {
+			return clients.run(*streams)
+		}
+		return run(ctx, b, *streams)
+	})
 }
 
 // run measures, and prints what it found.
-func run(streams, rate int) error {
+func run(ctx context.Context, b *testbed.Bed, streams int) error {
 	perProcess, perAddress := prepare(streams)
 	replicas := (streams + perProcess - 1) / perProcess
 	if replicas > 1 {
 		fmt.Printf("%d replicas share the streams: one process may have %d files here\n", replicas, perProcess+otherFiles)
 	}
-	dir, err := os.MkdirTemp("", "bench-streams")
+	s, err := start(ctx, b, replicas, *rate/replicas)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	s, err := start(dir, replicas, rate/replicas)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
 	rss, kernel := s.memory(), kernelMemory()
 
 	began := time.Now()
@@ -115,7 +111,7 @@ func run(streams, rate int) error {
 
 	time.Sleep(heartbeatsDone)
 	began = time.Now()
-	if err := s.kill(); err != nil {
+	if err := s.kill(ctx); err != nil {
 		return err
 	}
 	for range missedEvents {
@@ -130,8 +126,14 @@ func run(streams, rate int) error {
 	}
 	storm := last.Sub(began)
 	fmt.Printf("%.1f s after the kill the last of them was back, with the %d events of that time\n", storm.Seconds(), missedEvents)
-	fmt.Printf("streams=%d kb_per_stream=%.1f kernel_kb_per_stream=%.1f fanout_s=%.2f storm_s=%.1f storm_missing=%d\n",
-		streams, kbPerStream, kernelPerStream, stats.Median(fanOuts), storm.Seconds(), missing)
+	var figures testbed.Figures
+	figures.Add("streams", 0, float64(streams))
+	figures.Add("kb_per_stream", 1, kbPerStream)
+	figures.Add("kernel_kb_per_stream", 1, kernelPerStream)
+	figures.Add("fanout_s", 2, stats.Median(fanOuts))
+	figures.Add("storm_s", 1, storm.Seconds())
+	figures.Add("storm_missing", 0, float64(missing))
+	figures.Print()
 	return stormErr
 }
 

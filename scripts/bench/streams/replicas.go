@@ -4,12 +4,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,74 +17,62 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 )
 
 // A service is replicas of the hub, each with a crowd of clients in a process of
 // its own.
 type service struct {
-	hub, dir      string
+	hub           string
 	reconnectRate int // of each replica
 	replicas      []*replica
 }
 
 // A replica is a hub that runs, and its clients.
 type replica struct {
-	addr, history string
-	cmd           *exec.Cmd
-	clients       *exec.Cmd
-	asks          io.Writer
-	answers       *bufio.Reader
-	status        status
+	*testbed.Process
+	history string
+	clients *exec.Cmd
+	asks    io.Writer
+	answers *bufio.Reader
+	status  status
 }
 
 // start builds the hub and starts replicas, to each of which so many clients a
 // second come back at most.
-func start(dir string, replicas, reconnectRate int) (*service, error) {
-	s := &service{hub: filepath.Join(dir, "hub"), dir: dir, reconnectRate: reconnectRate}
-	build := exec.Command("go", "build", "-o", s.hub, "./bench/sse") //nolint:gosec // the path is our own
-	build.Dir = "../../notification-service"
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build hub: %w\n%s", err, out)
+func start(ctx context.Context, b *testbed.Bed, replicas, reconnectRate int) (*service, error) {
+	s := &service{reconnectRate: reconnectRate}
+	dir, err := b.Dir()
+	if err != nil {
+		return nil, err
 	}
+	if s.hub, err = b.Build(ctx, "notification-service", "sse"); err != nil {
+		return nil, err
+	}
+	b.Defer(func() error { s.stop(); return nil })
 	for i := range replicas {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		r := &replica{history: filepath.Join(dir, fmt.Sprint("history-", i))}
+		if r.Process, err = testbed.Start(ctx, func(addr string) *exec.Cmd { return s.command(r, addr) }, testbed.Listens); err != nil {
 			return nil, err
 		}
-		r := &replica{addr: l.Addr().String(), history: filepath.Join(dir, strconv.Itoa(i))}
-		_ = l.Close() // it only had to find a port
 		s.replicas = append(s.replicas, r)
-		if err := r.start(s.hub, s.reconnectRate); err != nil {
-			s.stop()
-			return nil, err
-		}
 	}
 	return s, nil
 }
 
-// start starts the hub and waits until it answers.
-func (r *replica) start(hub string, reconnectRate int) error {
-	r.cmd = exec.Command(hub, "-addr", r.addr, "-history", r.history, "-reconnect-rate", strconv.Itoa(reconnectRate)) //nolint:gosec // the path is our own
-	r.cmd.Stderr = os.Stderr
-	if err := r.cmd.Start(); err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		conn, err := net.Dial("tcp", r.addr)
-		if err == nil {
-			return conn.Close()
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the hub does not answer: %w", err)
-		}
-	}
+// command is the hub of a replica.
+func (s *service) command(r *replica, addr string) *exec.Cmd {
+	cmd := exec.Command(s.hub, "-addr", addr, "-history", r.history, "-reconnect-rate", strconv.Itoa(s.reconnectRate)) //nolint:gosec // the path is our own
+	cmd.Stderr = os.Stderr
+	return cmd
 }
 
 // stop ends everything.
 func (s *service) stop() {
 	for _, r := range s.replicas {
-		for _, cmd := range []*exec.Cmd{r.clients, r.cmd} {
+		for _, cmd := range []*exec.Cmd{r.clients, r.Cmd} {
 			if cmd != nil && cmd.Process != nil {
 				_ = cmd.Process.Kill() // it may have ended
 				_ = cmd.Wait()         // by a signal, so this is an error
@@ -94,16 +81,20 @@ func (s *service) stop() {
 	}
 }
 
-// kill kills all replicas at once and starts them again.
-func (s *service) kill() error {
+// kill kills all replicas at once and starts them again, at the same addresses.
+func (s *service) kill(ctx context.Context) error {
 	for _, r := range s.replicas {
-		if err := r.cmd.Process.Kill(); err != nil {
+		if err := r.Cmd.Process.Kill(); err != nil {
 			return err
 		}
 	}
 	for _, r := range s.replicas {
-		_ = r.cmd.Wait() // by a signal, so this is an error
-		if err := r.start(s.hub, s.reconnectRate); err != nil {
+		_ = r.Wait() // by a signal, so this is an error
+		r.Cmd = s.command(r, r.Addr)
+		if err := r.Start(); err != nil {
+			return err
+		}
+		if err := r.Await(ctx, testbed.Listens); err != nil {
 			return err
 		}
 	}
@@ -118,7 +109,7 @@ func (s *service) gather(streams, perAddress int) error {
 	}
 	for i, r := range s.replicas {
 		first, next := streams*i/len(s.replicas), streams*(i+1)/len(s.replicas)
-		r.clients = exec.Command(self, "-crowd", r.addr, "-first", strconv.Itoa(first), //nolint:gosec // ourselves
+		r.clients = exec.Command(self, "-crowd", r.Addr, "-first", strconv.Itoa(first), //nolint:gosec // ourselves
 			"-streams", strconv.Itoa(next-first), "-per-address", strconv.Itoa(perAddress))
 		r.clients.Stderr = os.Stderr
 		if r.asks, err = r.clients.StdinPipe(); err != nil {
@@ -199,7 +190,7 @@ func (s *service) publish(events *int) error {
 	errs := make([]error, len(s.replicas))
 	for i, r := range s.replicas {
 		publishing.Go(func() {
-			res, err := publisher.Post("http://"+r.addr+"/pub-to-officials", "application/json", strings.NewReader(body))
+			res, err := publisher.Post("http://"+r.Addr+"/pub-to-officials", "application/json", strings.NewReader(body))
 			if err != nil {
 				errs[i] = err
 				return
@@ -217,42 +208,35 @@ func (s *service) publish(events *int) error {
 // collectGarbage has the replicas give back what they do not need.
 func (s *service) collectGarbage() {
 	for _, r := range s.replicas {
-		if res, err := publisher.Get("http://" + r.addr + "/gc"); err == nil {
+		if res, err := publisher.Get("http://" + r.Addr + "/gc"); err == nil {
 			_ = res.Body.Close() // it is empty
 		}
 	}
 }
 
 // memory returns the resident memory of all replicas in KB.
-func (s *service) memory() int {
-	sum := 0
+func (s *service) memory() (sum int64) {
 	for _, r := range s.replicas {
-		sum += field(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid), "VmRSS:")
+		sum += proc.Memory(r.Cmd.Process.Pid, "VmRSS") >> 10
 	}
 	return sum
 }
 
 // kernelMemory returns in KB what the kernel has for its own objects, of which
 // sockets are some.
-func kernelMemory() int {
-	pages := 0
+func kernelMemory() int64 {
+	var pages, slab int64
 	text, _ := os.ReadFile("/proc/net/sockstat") // always there on Linux
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "TCP:" {
-			pages, _ = strconv.Atoi(fields[len(fields)-1]) // the kernel writes a number
+			pages, _ = strconv.ParseInt(fields[len(fields)-1], 10, 64) // the kernel writes a number
 		}
 	}
-	return field("/proc/meminfo", "Slab:") + pages*os.Getpagesize()/1024
-}
-
-// field returns a number of a file of procfs.
-func field(path, name string) int {
-	text, _ := os.ReadFile(path) //nolint:gosec // a process that has ended has none
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte(name)); ok {
-			number, _ := strconv.Atoi(string(bytes.Fields(value)[0])) // the kernel writes a number
-			return number
+	text, _ = os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "Slab:"); ok {
+			slab, _ = strconv.ParseInt(strings.Fields(value)[0], 10, 64)
 		}
 	}
-	return 0
+	return slab + pages*int64(os.Getpagesize())/1024
 }

@@ -16,29 +16,28 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
+	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/devserver"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // window is how many messages are not confirmed yet: beyond some hundreds, the
 // client's bookkeeping costs more than the wait.
 const window = 512
 
+// managementTimeout is how long a request to the management API may take.
+const managementTimeout = time.Minute
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "backlog:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv) })
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string) error {
@@ -49,14 +48,9 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 	if err != nil {
 		return errors.New("TEST_RABBITMQ_URL is not a URL")
 	}
-	management, err := url.Parse(getenv("TEST_RABBITMQ_MANAGEMENT_URL"))
+	client, err := devserver.Management(getenv("TEST_RABBITMQ_MANAGEMENT_URL"), managementTimeout)
 	if err != nil {
-		return errors.New("TEST_RABBITMQ_MANAGEMENT_URL is not a URL")
-	}
-	password, _ := management.User.Password()
-	client, err := rabbithole.NewClient("http://"+management.Host, management.User.Username(), password)
-	if err != nil {
-		return fmt.Errorf("management client: %w", err)
+		return err
 	}
 
 	command, vhost, rest := args[0], args[1], args[2:]
@@ -122,32 +116,17 @@ func put(ctx context.Context, address, queue string, n int) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close()
-	ch, err := conn.Channel()
+	publisher, err := rabbit.NewPublisher(conn, window)
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
-	if err := ch.Confirm(false); err != nil {
-		return fmt.Errorf("switch confirms on: %w", err)
+	defer publisher.Close()
+	publishing, ctx := errgroup.WithContext(ctx)
+	publishing.SetLimit(window)
+	for range n {
+		publishing.Go(func() error {
+			return publisher.PublishWait(ctx, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("{}")})
+		})
 	}
-	returned := ch.NotifyReturn(make(chan amqp.Return, n))
-	for n > 0 {
-		confirms := make([]*amqp.DeferredConfirmation, min(n, window))
-		for i := range confirms {
-			confirms[i], err = ch.PublishWithDeferredConfirmWithContext(ctx, "", queue, true, false,
-				amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("{}")})
-			if err != nil {
-				return fmt.Errorf("publish: %w", err)
-			}
-		}
-		for _, confirm := range confirms {
-			if acked, err := confirm.WaitContext(ctx); err != nil || !acked {
-				return errors.Join(errors.New("the broker did not take a message"), err)
-			}
-		}
-		n -= len(confirms)
-	}
-	if len(returned) > 0 {
-		return fmt.Errorf("there is no queue %s", queue)
-	}
-	return nil
+	return publishing.Wait()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -53,7 +54,7 @@ func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Ra
 	restored := time.Now()
 	for {
 		select {
-		case err := <-t.ended:
+		case err := <-t.screens.Dark():
 			return r, err
 		case <-ctx.Done():
 			return r, ctx.Err()
@@ -86,23 +87,15 @@ func (t *town) watchAfter(moment time.Time) {
 // shown, when the oldest of what waits was asked for, or now, and when the last one
 // that waited longer than it should was shown.
 func (t *town) progress() (first, oldest, lateAt time.Time) {
+	oldest = t.ledger.Oldest()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	oldest = time.Now()
 	for asked := range t.asking {
-		oldest = earlier(oldest, *asked)
-	}
-	for _, asked := range t.waiting {
-		oldest = earlier(oldest, asked)
+		if asked.Before(oldest) {
+			oldest = *asked
+		}
 	}
 	return t.first, oldest, t.lateAt
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // A sum is the account of a whole run.
@@ -133,17 +126,23 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	if err != nil {
 		return sum{}, err
 	}
-	deadline := time.Now().Add(settleWithin)
-	for s := t.sum(versions); ; s = t.sum(versions) {
-		if s.lost == 0 || time.Now().After(deadline) {
-			// A second copy may come late.
-			err := sleep(ctx, 2*calm)
-			s = t.sum(versions)
-			s.photos = photos
-			return s, err
-		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
-			return s, err
+	t.expectAll(versions)
+	settling, cancel := context.WithTimeout(ctx, settleWithin)
+	t.ledger.Settle(settling.Done())
+	cancel()
+	err = wait.For(ctx, 2*calm) // what comes twice may come late
+	s := t.sum(versions)
+	s.photos = photos
+	return s, err
+}
+
+// expectAll expects every version of the reports: its reporter is told of each but
+// the first, of which the official is.
+func (t *town) expectAll(versions map[*report]int64) {
+	for r, version := range versions {
+		t.expect(t.official, r.id, 1, time.Now())
+		for v := int64(2); v <= version; v++ {
+			t.expect(r.owner, r.id, v, time.Now())
 		}
 	}
 }
@@ -217,43 +216,24 @@ func (t *town) settlePhotos(ctx context.Context) (verdicts, error) {
 			}
 			return v, nil
 		}
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return v, err
 		}
 	}
 }
 
 func (t *town) sum(versions map[*report]int64) sum {
+	tally := t.ledger.Tally()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := sum{repeats: t.repeats, errors: t.errors}
-	expect := func(what shown) {
-		s.expected++
-		switch n := t.seen[what]; n {
-		case 0:
-			s.lost++
-		case 1:
-			s.once++
-		default:
-			s.doubled++
-		}
+	s := sum{
+		expected: int(tally.Expected), once: int(tally.Once), lost: int(tally.Lost), doubled: int(tally.Doubled),
+		streams: t.screens.Count(), repeats: t.repeats, errors: t.errors,
 	}
 	for r, version := range versions {
 		s.accepted += int(r.accepted)
-		expect(shown{t.official, r.id, 1})
-		for v := int64(2); v <= version; v++ {
-			expect(shown{r.owner, r.id, v})
-		}
-		if version < r.accepted {
-			s.lost += int(r.accepted - version) // accepted, and not even stored
-		}
+		s.lost += max(0, int(r.accepted-version)) // accepted, and not even stored
 		s.unasked += max(0, int(version-r.accepted))
-	}
-	for _, p := range append([]*person{t.official}, t.residents...) {
-		c := p.ledger.Count()
-		s.streams.Missing += c.Missing
-		s.streams.Doubled += c.Doubled
-		s.streams.OutOfOrder += c.OutOfOrder
 	}
 	return s
 }

@@ -17,6 +17,8 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A broker is a node of a RabbitMQ cluster.
@@ -199,7 +201,7 @@ func (s *stack) clustered() bool {
 
 // kill kills the node, and starts it again.
 func (b broker) kill(ctx context.Context, s *stack) error {
-	pid, err := readPID(b.pid)
+	pid, err := proc.ReadPID(b.pid)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (b broker) kill(ctx context.Context, s *stack) error {
 func partitionBroker(ctx context.Context, s *stack, random *rand.Rand) error {
 	b := s.brokers[random.IntN(len(s.brokers))]
 	var ports, peers []int
-	away, err := readPID(b.pid)
+	away, err := proc.ReadPID(b.pid)
 	if err != nil {
 		return err
 	}
@@ -223,7 +225,7 @@ func partitionBroker(ctx context.Context, s *stack, random *rand.Rand) error {
 		if other.pid == b.pid {
 			continue
 		}
-		pid, err := readPID(other.pid)
+		pid, err := proc.ReadPID(other.pid)
 		if err != nil {
 			return err
 		}
@@ -233,7 +235,7 @@ func partitionBroker(ctx context.Context, s *stack, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(sleep(ctx, while(random)), p.heal())
+	return errors.Join(wait.For(ctx, while(random)), p.heal())
 }
 
 // portsOfNodes returns the ports that the stack has given to the nodes of a cluster,

@@ -37,12 +37,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // errPromise says that a change or a photo was lost, a change shown twice, or a
@@ -50,14 +50,7 @@ import (
 var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, or a request was answered with 500")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
 }
 
 // options are what the command line says.
@@ -132,15 +125,10 @@ func parseKinds(text string, known []string) (kinds []string, err error) {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	breaking, ctx := ctx, context.WithoutCancel(ctx)
 	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
-	screens, dark := context.WithCancel(ctx)
-	defer dark()
-	t, err := enter(screens, o.gateway)
+	t, err := enter(ctx, o.gateway)
 	if err != nil {
 		return err
 	}
@@ -162,9 +150,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	<-acted
 
 	sum, err := t.settle(ctx)
-	dark()
-	t.screens.Wait()
-	if err != nil {
+	if err := errors.Join(err, t.screens.Close()); err != nil {
 		return errors.Join(failed, err)
 	}
 	printRecoveries(out, recoveries)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -146,11 +148,11 @@ func atPrimary(what func(ctx context.Context, s *stack, n node, random *rand.Ran
 // processes are those of Patroni, of the main process of its PostgreSQL, and of the
 // others of it, in this order: what is killed or frozen first starts no more.
 func (n node) processes() ([]int, error) {
-	patroni, err := readPID(n.pid)
+	patroni, err := proc.ReadPID(n.pid)
 	if err != nil {
 		return nil, err
 	}
-	main, err := readPID(filepath.Join(n.dir, "data", "postmaster.pid"))
+	main, err := proc.ReadPID(filepath.Join(n.dir, "data", "postmaster.pid"))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +180,7 @@ func (n node) kill(ctx context.Context) error {
 
 func awaitEnd(ctx context.Context, pids []int) error {
 	for _, pid := range pids {
-		if err := poll(ctx, fmt.Sprintf("the end of process %d", pid), func() bool { return !alive(pid) }); err != nil {
+		if err := poll(ctx, fmt.Sprintf("the end of process %d", pid), func() bool { return !proc.Alive(pid) }); err != nil {
 			return err
 		}
 	}
@@ -259,7 +261,7 @@ func (s *stack) switchOver(ctx context.Context, n node) error {
 			return nil
 		}
 		errs = errors.Join(errs, err, fmt.Errorf("switch over: %d %s", status, text))
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -297,16 +299,7 @@ func (n node) ask(ctx context.Context, method, path, password string, body []byt
 	return res.StatusCode, answer, err
 }
 
-// poll asks again and again until ok, but not for ever.
+// poll asks until ok, but no longer than the stack may take to recover.
 func poll(ctx context.Context, what string, ok func() bool) error {
-	deadline := time.Now().Add(recoverWithin)
-	for !ok() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not in %s: %s", recoverWithin, what)
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
+	return wait.Until(ctx, recoverWithin, what, func(context.Context) (bool, error) { return ok(), nil })
 }

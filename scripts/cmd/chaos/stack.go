@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -116,7 +118,7 @@ var kinds = map[string]fault{
 func end(name string, sig syscall.Signal) fault {
 	return func(ctx context.Context, s *stack, random *rand.Rand) error {
 		file := s.pidFile(name, random)
-		pid, err := readPID(file)
+		pid, err := proc.ReadPID(file)
 		if err != nil {
 			return err
 		}
@@ -136,8 +138,8 @@ func endProcess(ctx context.Context, pid int, sig syscall.Signal) error {
 	if err := syscall.Kill(pid, sig); err != nil {
 		return fmt.Errorf("send %v to %d: %w", sig, pid, err)
 	}
-	for alive(pid) {
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+	for proc.Alive(pid) {
+		if err := wait.For(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -171,7 +173,7 @@ func between(random *rand.Rand, least, most time.Duration) time.Duration {
 func freeze(ctx context.Context, pids []int, length time.Duration) error {
 	err := devserver.Freeze(pids...)
 	if err == nil {
-		err = sleep(ctx, length)
+		err = wait.For(ctx, length)
 	}
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGCONT) // a backend may have ended by itself
@@ -207,7 +209,7 @@ func cut(what target) fault {
 			if time.Since(began) > cutPatience {
 				return fmt.Errorf("processes %v have no connections", pids)
 			}
-			if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			if err := wait.For(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -242,7 +244,7 @@ func whole(name string) target {
 		if err != nil {
 			return nil, err
 		}
-		return append([]int{pid}, children(pid)...), nil
+		return append([]int{pid}, proc.Children(pid)...), nil
 	}
 }
 
@@ -253,13 +255,13 @@ func child(name, title string) target {
 		if err != nil {
 			return nil, err
 		}
-		candidates := slices.DeleteFunc(children(pid), func(child int) bool {
+		candidates := slices.DeleteFunc(proc.Children(pid), func(child int) bool {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
 			// PostgreSQL's own processes are not those of a client.
 			return err != nil || !strings.HasPrefix(string(line), title) || name == "postgres" && !strings.Contains(string(line), "127.0.0.1")
 		})
 		if len(candidates) == 0 {
-			return nil, fmt.Errorf("%s has no child %q: process %d (alive: %t) has the children %v", name, title, pid, alive(pid), children(pid))
+			return nil, fmt.Errorf("%s has no child %q: process %d (alive: %t) has the children %v", name, title, pid, proc.Alive(pid), proc.Children(pid))
 		}
 		return candidates[random.IntN(len(candidates)):][:1], nil
 	}
@@ -267,7 +269,7 @@ func child(name, title string) target {
 
 // pid returns the process called name, or one of its replicas.
 func (s *stack) pid(name string, random *rand.Rand) (int, error) {
-	return readPID(s.pidFile(name, random))
+	return proc.ReadPID(s.pidFile(name, random))
 }
 
 // pidFile returns the pid file of the process called name, or of one of its
@@ -278,19 +280,6 @@ func (s *stack) pidFile(name string, random *rand.Rand) string {
 		return filepath.Join(s.dir, name+".pid")
 	}
 	return files[random.IntN(len(files))]
-}
-
-func readPID(file string) (int, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("find a process of the native stack: %w", err)
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		return 0, fmt.Errorf("pid file %s: %w", file, err)
-	}
-	return pid, nil
 }
 
 // port returns a port of the stack's servers, such as that of epmd.
@@ -330,40 +319,9 @@ func (s *stack) run(ctx context.Context, command ...string) error {
 		s.failedStarts++
 		fmt.Fprintf(os.Stderr, "\nchaos: %s %v failed, try %d of %d: %v\n%s", s.program, command, try+1, restoreTries, err, out)
 		errs = errors.Join(errs, fmt.Errorf("%s %v: %w: %s", s.program, command, err, out))
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}
 	return errs
-}
-
-func alive(pid int) bool {
-	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(state), ") ")
-	return !strings.HasPrefix(rest, "Z")
-}
-
-func children(pid int) (pids []int) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return nil
-	}
-	for field := range strings.FieldsSeq(string(text)) {
-		if child, err := strconv.Atoi(field); err == nil {
-			pids = append(pids, child)
-		}
-	}
-	return pids
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

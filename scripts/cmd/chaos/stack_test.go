@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // The stack starts again what was killed, however late that is reaped: a zombie that
@@ -32,13 +34,13 @@ func TestEndedProcessIsNotRunning(t *testing.T) {
 		if err := process.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, "the process has ended", func() bool { return !alive(pid) })
+		eventually.True(t, "the process has ended", func() bool { return !proc.Alive(pid) })
 		look := stackDoes(`running "$0"`, file)
 		if err := look.Start(); err != nil {
 			t.Fatal(err)
 		}
 		// It is reaped at another moment of the look each time.
-		if err := sleep(t.Context(), time.Duration(i)*time.Millisecond); err != nil {
+		if err := wait.For(t.Context(), time.Duration(i)*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 		_ = process.Wait() // killed, so this is an error

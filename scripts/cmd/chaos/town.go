@@ -5,7 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
@@ -17,8 +17,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -41,30 +42,27 @@ const (
 // A town is the people who use the stack, and the account of what they did and
 // were shown.
 type town struct {
-	city      *client.Client
 	residents []*person
 	voters    []*client.Client
 	official  *person
-	screens   sync.WaitGroup
-	ended     chan error // a screen whose stream ended for good
+	screens   *city.Screens
+	ledger    *city.Ledger // asked before mu is locked, never while it is
 
 	mu      sync.Mutex
 	reports []*report
 	asking  map[*time.Time]struct{} // when the requests on their way were sent first
-	waiting map[shown]time.Time     // when the changes were asked for that are not shown yet
-	seen    map[shown]int
-	photos  map[uuid.UUID]photo // that were accepted, by their ids
-	moment  time.Time           // the beginning of the fault
-	first   time.Time           // when something that was asked for after it was first shown
-	lateAt  time.Time           // when the last notification that took long was shown
-	repeats int                 // requests that were sent again
-	errors  []error             // answers with status 500, which no fault excuses
+	photos  map[uuid.UUID]photo     // that were accepted, by their ids
+	moment  time.Time               // the beginning of the fault
+	first   time.Time               // when something that was asked for after it was first shown
+	lateAt  time.Time               // when the last notification that took long was shown
+	repeats int                     // requests that were sent again
+	errors  []error                 // answers with status 500, which no fault excuses
 }
 
 // A person watches a live stream.
 type person struct {
 	*client.Client
-	ledger ssetest.Ledger
+	owner  int // as the ledger knows the person
 	photos int // that were sent
 }
 
@@ -81,118 +79,55 @@ type report struct {
 	accepted int64
 }
 
-// shown is a version of a report on somebody's screen.
-type shown struct {
-	person  *person
-	report  uuid.UUID
-	version int64
+func newTown() *town {
+	t := &town{screens: city.NewScreens(), asking: make(map[*time.Time]struct{}), photos: make(map[uuid.UUID]photo)}
+	t.ledger = city.NewLedger(func(d city.Delivery) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if d.ToScreen > late {
+			t.lateAt = time.Now()
+		}
+		if t.first.IsZero() && d.Planned.After(t.moment) {
+			t.first = time.Now()
+		}
+	})
+	return t
 }
 
-// enter signs everyone in and opens the screens, which end with ctx.
+// enter signs everyone in and opens the screens.
 func enter(ctx context.Context, gateway string) (*town, error) {
-	t := &town{
-		city: client.New(gateway), ended: make(chan error, residents+1),
-		asking: make(map[*time.Time]struct{}), waiting: make(map[shown]time.Time), seen: make(map[shown]int),
-		photos: make(map[uuid.UUID]photo),
-	}
-	signIn := func(name, role string) (*client.Client, error) {
-		user, err := t.city.SignIn(ctx, name, role, "")
-		if err != nil {
-			return nil, fmt.Errorf("sign in %s: %w", name, err)
-		}
-		return user, nil
-	}
-	for i := range residents {
-		user, err := signIn(fmt.Sprint("Resident ", i), "resident")
-		if err != nil {
-			return nil, err
-		}
-		t.residents = append(t.residents, &person{Client: user})
-	}
-	for i := range voters {
-		user, err := signIn(fmt.Sprint("Voter ", i), "resident")
-		if err != nil {
-			return nil, err
-		}
-		t.voters = append(t.voters, user)
-	}
-	user, err := signIn("Olga", "official")
+	t, stack := newTown(), client.New(gateway)
+	users, err := city.SignIn(ctx, stack, "Resident", "resident", residents)
 	if err != nil {
 		return nil, err
 	}
-	t.official = &person{Client: user}
+	if t.voters, err = city.SignIn(ctx, stack, "Voter", "resident", voters); err != nil {
+		return nil, err
+	}
+	olga, err := stack.SignIn(ctx, "Olga", "official", "")
+	if err != nil {
+		return nil, fmt.Errorf("sign in the official: %w", err)
+	}
+	t.official = &person{Client: olga, owner: city.Officials}
+	for i, user := range users {
+		t.residents = append(t.residents, &person{Client: user, owner: i})
+	}
 	for _, p := range append([]*person{t.official}, t.residents...) {
-		if err := t.watch(ctx, p); err != nil {
-			return nil, err
+		_, err := t.screens.Open(ctx, p.Client, func(n client.Notification) {
+			if n.Type != string(event.PhotoRefusedKey) { // which is no change of the report, and has no version of its own
+				t.ledger.See(city.Sight{Report: n.ReportID, Version: n.ReportVersion, Owner: p.owner, Seen: time.Now()})
+			}
+		})
+		if err != nil {
+			return nil, errors.Join(err, t.screens.Close())
 		}
 	}
 	return t, nil
 }
 
-// watch opens p's stream and returns once it is ready.
-func (t *town) watch(ctx context.Context, p *person) error {
-	ready := make(chan struct{})
-	var once sync.Once
-	s := &client.Stream{Client: p.Client, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
-		p.ledger.Observe(e)
-		once.Do(func() { close(ready) })
-		if e.Type != ssetest.Notification {
-			return
-		}
-		var n client.Notification
-		if err := json.Unmarshal(e.Data, &n); err != nil {
-			t.ended <- fmt.Errorf("a notification is not JSON: %w", err)
-			return
-		}
-		if n.Type != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
-			t.show(shown{p, n.ReportID, n.ReportVersion})
-		}
-	}}
-	t.screens.Go(func() {
-		if err := s.Run(ctx); err != nil {
-			t.ended <- fmt.Errorf("a screen went dark: %w", err)
-		}
-	})
-	select {
-	case <-ready:
-		return nil
-	case err := <-t.ended:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t *town) show(s shown) {
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.seen[s]++
-	if asked, ok := t.waiting[s]; ok {
-		delete(t.waiting, s)
-		t.shownLocked(asked, now)
-	}
-}
-
-func (t *town) shownLocked(asked, now time.Time) {
-	if now.Sub(asked) > late {
-		t.lateAt = now
-	}
-	if t.first.IsZero() && asked.After(t.moment) {
-		t.first = now
-	}
-}
-
-// expect notes that s, whose version is known for certain, has to be shown. It may
-// have been already: a notification can overtake the answer to its request.
-func (t *town) expect(s shown, asked time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.seen[s] > 0 {
-		t.shownLocked(asked, time.Now())
-		return
-	}
-	t.waiting[s] = asked
+// expect notes that a version of a report has to be shown to somebody.
+func (t *town) expect(p *person, report uuid.UUID, version int64, asked time.Time) {
+	t.ledger.Accept(city.Event{Report: report, Version: version, Owner: p.owner, Screens: 1, Planned: asked})
 }
 
 // act makes changes at the given rate until ctx ends, and returns when all that
@@ -253,7 +188,7 @@ func (t *town) file(ctx context.Context) {
 		filed, err = owner.CreateReport(ctx, in, "Idempotency-Key", key)
 		return err
 	})
-	t.expect(shown{t.official, filed.ID, 1}, asked)
+	t.expect(t.official, filed.ID, 1, asked)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reports = append(t.reports, &report{id: filed.ID, owner: owner, status: "pending", accepted: 1})
@@ -349,7 +284,7 @@ func (t *town) accept(r *report, asked time.Time, version int64, once bool) {
 	r.accepted++
 	t.mu.Unlock()
 	if once {
-		t.expect(shown{r.owner, r.id, version}, asked)
+		t.expect(r.owner, r.id, version, asked)
 	}
 }
 
@@ -378,6 +313,6 @@ func (t *town) repeat(ctx context.Context, request func(context.Context) error) 
 			t.errors = append(t.errors, err)
 		}
 		t.mu.Unlock()
-		_ = sleep(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
+		_ = wait.For(ctx, repeatAfter+rand.N(repeatAfter)) // ctx does not end
 	}
 }

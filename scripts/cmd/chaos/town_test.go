@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -24,8 +25,9 @@ func TestErrorsBreakThePromise(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
-			olga, id := new(person), uuid.New()
-			town := &town{official: olga, asking: map[*time.Time]struct{}{}, seen: map[shown]int{{olga, id, 1}: 1}}
+			town, id := newTown(), uuid.New()
+			town.official = &person{owner: city.Officials}
+			town.ledger.See(city.Sight{Report: id, Version: 1, Owner: city.Officials, Seen: time.Now()})
 			asked := 0
 			town.repeat(t.Context(), func(context.Context) error {
 				if asked++; asked == 1 {
@@ -33,7 +35,9 @@ func TestErrorsBreakThePromise(t *testing.T) {
 				}
 				return nil
 			})
-			s := town.sum(map[*report]int64{{id: id, owner: olga, accepted: 1}: 1})
+			versions := map[*report]int64{{id: id, owner: town.official, accepted: 1}: 1}
+			town.expectAll(versions)
+			s := town.sum(versions)
 			if want := fmt.Sprintf(" repeats=1 errors_500=%d ", errors); s.good() != (errors == 0) || !strings.Contains(s.String(), want) {
 				t.Errorf("%s, good %t; want%sand good %t", s, s.good(), want, errors == 0)
 			}

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
-)
 
-// mailboxName is whose screen the mails count as.
-const mailboxName = "the mailbox"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
+)
 
 // digestMail is the type of the digest; the others have the new status as theirs.
 const digestMail = "digest"
@@ -34,6 +37,15 @@ type mailReader struct {
 	address string // that the mails go to
 	digest  bool   // whether one is waited for
 	audit   *audit
+
+	mu       sync.Mutex
+	versions map[statusOf]int64 // that mails are about
+}
+
+// A statusOf is a report with a status, which mails name in the place of a version.
+type statusOf struct {
+	report uuid.UUID
+	status string
 }
 
 // A mail is one of the mailbox, as it lists them.
@@ -47,7 +59,7 @@ type mail struct {
 // wantMails proves an address of p, by the code that is sent there, and asks for
 // mails about new statuses. A digest is of what happens from here on.
 func wantMails(ctx context.Context, p *person, mailbox string, digest bool, a *audit) (*mailReader, error) {
-	r := &mailReader{person: p, mailbox: strings.TrimSuffix(mailbox, "/"), address: uuid.NewString() + "@example.org", digest: digest, audit: a}
+	r := &mailReader{person: p, mailbox: strings.TrimSuffix(mailbox, "/"), address: uuid.NewString() + "@example.org", digest: digest, audit: a, versions: make(map[statusOf]int64)}
 	contact := map[string]string{"address": r.address, "language": "en", "zone": "Etc/UTC"}
 	if err := p.Do(ctx, http.MethodPut, "/me/contact", contact, nil); err != nil {
 		return nil, fmt.Errorf("give an address for mails: %w", err)
@@ -62,7 +74,7 @@ func wantMails(ctx context.Context, p *person, mailbox string, digest bool, a *a
 	if err := p.Do(ctx, http.MethodPost, "/me/contact/verify", map[string]string{"code": code}, nil); err != nil {
 		return nil, fmt.Errorf("type the code: %w", err)
 	}
-	if err := p.Do(ctx, http.MethodPut, "/me/preferences", map[string][]string{"email": {statusType}}, nil); err != nil {
+	if err := p.Do(ctx, http.MethodPut, "/me/preferences", map[string][]string{"email": {string(event.StatusUpdatedKey)}}, nil); err != nil {
 		return nil, fmt.Errorf("ask for mails: %w", err)
 	}
 	if !digest {
@@ -83,7 +95,7 @@ func (r *mailReader) setDigest(ctx context.Context, at time.Time) error {
 // wantDigest asks for a digest at the next full minute.
 func (r *mailReader) wantDigest(ctx context.Context) error {
 	at := time.Now().Add(5 * time.Second).Truncate(time.Minute).Add(time.Minute)
-	r.audit.expect(sight{screen: mailboxName, typ: digestMail}, at)
+	r.audit.Accept(city.Event{Version: 1, Screens: 1 << mailboxScreen, Planned: at})
 	return r.setDigest(ctx, at)
 }
 
@@ -91,12 +103,14 @@ func (r *mailReader) wantDigest(ctx context.Context) error {
 func (r *mailReader) awaitDigest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, digestWait)
 	defer cancel()
-	r.audit.wait(sight{screen: mailboxName, typ: digestMail}, ctx.Done())
+	r.audit.Await(uuid.Nil, 1, mailboxScreen, ctx.Done())
 }
 
-// expect notes that a mail about a new status has to come.
-func (r *mailReader) expect(report uuid.UUID, status string, start time.Time) {
-	r.audit.expect(sight{screen: mailboxName, typ: strings.ReplaceAll(status, "_", " "), report: report}, start)
+// expect says which version of the report a mail about its new status is about.
+func (r *mailReader) expect(report uuid.UUID, version int64, status string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.versions[statusOf{report, strings.ReplaceAll(status, "_", " ")}] = version
 }
 
 var (
@@ -107,25 +121,16 @@ var (
 )
 
 // awaitCode waits for the mail with the code, and returns that.
-func (r *mailReader) awaitCode(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
+func (r *mailReader) awaitCode(ctx context.Context) (code string, err error) {
+	return code, wait.Until(ctx, patience, "a code in the mailbox at "+r.mailbox, func(ctx context.Context) (bool, error) {
 		mails, err := r.list(ctx)
-		if err != nil {
-			return "", err
-		}
 		for _, m := range mails {
-			if code := codePattern.FindStringSubmatch(m.Subject); code != nil && m.To == r.address {
-				return code[1], nil
+			if found := codePattern.FindStringSubmatch(m.Subject); found != nil && m.To == r.address {
+				code = found[1]
 			}
 		}
-		select {
-		case <-time.After(pollMails):
-		case <-ctx.Done():
-			return "", fmt.Errorf("no code came to the mailbox at %s", r.mailbox)
-		}
-	}
+		return code != "", err
+	})
 }
 
 // watch tells the audit what comes into the mailbox, until ctx ends.
@@ -139,34 +144,35 @@ func (r *mailReader) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := len(mails) - 1; i >= 0; i-- { // the latest is the first
-			if m := mails[i]; m.ID > known && m.To == r.address {
-				r.arrived(m)
+		for _, m := range slices.Backward(mails) { // the latest is the first
+			if m.ID > known && m.To == r.address && !r.arrived(m) {
+				break // it came before the answer that says what it is about: look again
 			}
+			known = max(known, m.ID)
 		}
-		if len(mails) > 0 {
-			known = mails[0].ID
-		}
-		select {
-		case <-time.After(pollMails):
-		case <-ctx.Done():
-			return nil
-		}
+		_ = wait.For(ctx, pollMails) // the next look says whether ctx has ended
 	}
 }
 
-// arrived tells the audit of one mail.
-func (r *mailReader) arrived(m mail) {
+// arrived tells the audit of one mail, and reports whether it is known what the mail
+// is about.
+func (r *mailReader) arrived(m mail) bool {
 	status, link := statusPattern.FindStringSubmatch(m.Text), linkPattern.FindStringSubmatch(m.Text)
 	switch {
 	case codePattern.MatchString(m.Subject):
 	case digestPattern.MatchString(m.Subject):
-		r.audit.arrive(sight{screen: mailboxName, typ: digestMail})
+		r.audit.See(city.Sight{Version: 1, Screen: mailboxScreen, Type: digestMail, Seen: time.Now()})
 	case status != nil && link != nil:
-		if report, err := uuid.Parse(link[1]); err == nil {
-			r.audit.arrive(sight{screen: mailboxName, typ: status[1], report: report})
+		report, err := uuid.Parse(link[1])
+		r.mu.Lock()
+		version := r.versions[statusOf{report, status[1]}]
+		r.mu.Unlock()
+		if err == nil && version == 0 {
+			return false
 		}
+		r.audit.See(city.Sight{Report: report, Version: version, Screen: mailboxScreen, Seen: time.Now()})
 	}
+	return true
 }
 
 // list returns what is in the mailbox, the latest first.

@@ -21,11 +21,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // settle is how long the screens stay open after the last notification, so
@@ -37,13 +37,7 @@ const settle = time.Second
 var errPromise = errors.New("not every notification arrived exactly once")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv, os.Stdout) })
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
@@ -53,51 +47,46 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	mailbox := flags.String("mailbox", getenv("MAILBOX_URL"), "address of the stack's mailbox, none for no mails; or set MAILBOX_URL")
 	digest := flags.Bool("digest", false, "wait for a digest as well, which takes up to a minute")
 	patient := flags.Duration("wait", 20*time.Second, "how long to wait for the stack")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	sample, err := loadSample()
 	if err != nil {
 		return err
 	}
-	city := client.New(*gateway)
-	ids, err := await(ctx, city, *gateway, *patient, out)
+	stack := client.New(*gateway)
+	ids, err := await(ctx, stack, *gateway, *patient, out)
 	if err != nil {
 		return err
 	}
-	screens, dark := context.WithCancel(ctx)
-	defer dark()
 	a := newAudit()
-	other, err := receive(ctx, city, *address, a)
+	other, err := receive(ctx, stack, *address, a)
 	if err != nil {
 		return err
 	}
-	everyone, err := enter(screens, city, a)
+	everyone, err := enter(ctx, stack, a)
 	if err != nil {
-		return errors.Join(err, other.close())
+		return errors.Join(err, everyone.screens.Close(), other.close())
 	}
 	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
-	fmt.Fprintln(out, "Another system of the city gets every change by a signed webhook.")
-	if *mailbox != "" {
+	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	read := make(chan error, 1)
+	if *mailbox == "" {
+		read <- nil
+	} else {
 		if p.mails, err = wantMails(ctx, everyone.people[residentNames[0]], *mailbox, *digest, a); err != nil {
-			return errors.Join(err, other.close())
+			return errors.Join(err, everyone.screens.Close(), other.close())
 		}
-		everyone.streams.Go(func() {
-			if err := p.mails.watch(screens); err != nil {
-				everyone.failed <- err
-			}
-		})
+		go func() { read <- p.mails.watch(reading) }()
 		fmt.Fprintf(out, "%s gets a mail about each new status: see %s\n", residentNames[0], *mailbox)
 	}
 	err = p.perform(ctx, sample, ids)
-	dark()
-	everyone.streams.Wait()
-	err = errors.Join(err, other.close())
-	return p.finish(errors.Join(err, other.tell(out)), *gateway)
+	stopReading()
+	return p.finish(errors.Join(err, <-read, everyone.screens.Close(), other.close(), other.tell(out)), *gateway)
 }
 
 // perform does everything, then waits for what is late.
@@ -125,29 +114,22 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 	}
 	late, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, s := range p.audit.missing() {
-		p.audit.wait(s, late.Done())
-	}
+	p.audit.Settle(late.Done())
 	if err := p.checkAnonymity(ctx); err != nil {
 		return err
 	}
 	if err := p.checkPhotos(ctx); err != nil {
 		return err
 	}
-	select { // a screen that went dark explains what is missing
-	case err := <-p.failed:
-		return err
-	case <-time.After(settle):
-		return nil
-	}
+	return wait.For(ctx, settle)
 }
 
 // finish prints the sum, and last of all the line that other programs read.
 func (p *play) finish(err error, gateway string) error {
 	r := p.audit.result()
-	missing, doubled, disordered := p.unruly()
+	streams := p.screens.Count()
 	fmt.Fprintf(p.out, "\n%d notifications and events expected: %d came exactly once, %d were lost, %d came twice.\n",
-		r.expected, r.once, r.lost, r.doubled)
+		r.Expected, r.Once, r.Lost, r.Doubled)
 	fmt.Fprintf(p.out, "From request to screen: %s ms for half of them, %s ms for 99 in 100. From request to the other system: %s ms for half of them.\n",
 		millis(r.p50), millis(r.p99), millis(r.webhookP50))
 	if r.photoMax > 0 {
@@ -156,8 +138,9 @@ func (p *play) finish(err error, gateway string) error {
 	if r.mails > 0 {
 		fmt.Fprintf(p.out, "Mails that came once: %d, of them digests: %d.\n", r.mails, r.digests)
 	}
-	if missing+doubled+disordered > 0 {
-		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n", missing, doubled, disordered)
+	if streams.Missing+streams.Doubled+streams.OutOfOrder > 0 {
+		fmt.Fprintf(p.out, "The streams' own numbers disagree: %d left out, %d repeated, %d out of order.\n",
+			streams.Missing, streams.Doubled, streams.OutOfOrder)
 		err = errors.Join(err, errPromise)
 	}
 	fmt.Fprintf(p.out, "The stack stays up: open %s in a browser, or stop it with `make down`.\n", gateway)

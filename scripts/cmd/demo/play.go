@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -15,13 +16,6 @@ import (
 // without it; the audit at the end waits for it once more. After one that did
 // not come, the play waits no longer than shortPatience for the others.
 const patience, shortPatience = 15 * time.Second, time.Second
-
-// The types of notification, as the API names them.
-const (
-	createdType = "report.created"
-	votedType   = "report.vote.received"
-	statusType  = "report.status.updated"
-)
 
 // A play is what happens in the city, told line by line.
 type play struct {
@@ -42,26 +36,30 @@ type filed struct {
 	closed bool // in the sample
 }
 
-// act does what the line says and waits until screen shows it. do returns the
-// report and its version after the change.
-func (p *play) act(ctx context.Context, who, what, screen, typ string, do func() (uuid.UUID, int64, error)) error {
+// act does what the line says and waits until the screen of to shows it. do returns
+// the report and its version after the change. mail is the new status that a mail
+// is about, if there has to be one.
+func (p *play) act(ctx context.Context, who, what string, to *person, mail string, do func() (uuid.UUID, int64, error)) error {
 	start := time.Now()
 	id, version, err := do()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", who, what, err)
 	}
-	s := sight{screen, typ, id, version}
-	p.audit.expect(s, start)
-	p.audit.expect(sight{receiverName, typ, id, version}, start)
+	screens := uint64(1<<to.screen | 1<<receiverScreen)
+	if mail != "" && p.mails != nil && p.mails.person == to {
+		p.mails.expect(id, version, mail)
+		screens |= 1 << mailboxScreen
+	}
+	p.audit.Accept(city.Event{Report: id, Version: version, Screens: screens, Planned: start})
 	waiting, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	shown := "not yet"
-	if took, ok := p.audit.wait(s, waiting.Done()); ok {
-		shown = millis(took) + " ms"
+	if p.audit.Await(id, version, to.screen, waiting.Done()) {
+		shown = millis(time.Since(start)) + " ms"
 	} else {
 		p.wait = shortPatience
 	}
-	fmt.Fprintf(p.out, "%6.2f s  %-4s  %-58s  → %-4s  %9s\n", time.Since(p.began).Seconds(), who, what, screen, shown)
+	fmt.Fprintf(p.out, "%6.2f s  %-4s  %-58s  → %-4s  %9s\n", time.Since(p.began).Seconds(), who, what, to.name, shown)
 	return ctx.Err()
 }
 
@@ -71,7 +69,7 @@ func (p *play) file(ctx context.Context, sample []request, ids map[string]int32)
 	for i, r := range sample {
 		by := p.people[residentNames[i%len(residentNames)]]
 		in := r.report(ids, by.privacy)
-		err := p.act(ctx, by.name, "reports “"+in.Title+"”", officialName, createdType, func() (uuid.UUID, int64, error) {
+		err := p.act(ctx, by.name, "reports “"+in.Title+"”", p.people[officialName], "", func() (uuid.UUID, int64, error) {
 			report, err := by.CreateReport(ctx, in, "Idempotency-Key", uuid.NewString())
 			p.reports = append(p.reports, filed{report, by, r.Status == "closed"})
 			return report.ID, report.Version, err
@@ -103,7 +101,7 @@ func (p *play) vote(ctx context.Context) error {
 
 func (p *play) castVote(ctx context.Context, voter *person, report filed, vote string) error {
 	verb := map[string]string{"upvote": "supports", "downvote": "now opposes"}[vote]
-	return p.act(ctx, voter.name, verb+" “"+shorten(report.Title, 36)+"”", report.by.name, votedType,
+	return p.act(ctx, voter.name, verb+" “"+shorten(report.Title, 36)+"”", report.by, "",
 		func() (uuid.UUID, int64, error) {
 			result, err := voter.Vote(ctx, report.ID, vote)
 			return report.ID, result.Version, err
@@ -136,10 +134,7 @@ func (p *play) work(ctx context.Context) error {
 
 func (p *play) move(ctx context.Context, report filed, m move) error {
 	what := fmt.Sprintf("moves “%s” to %s", shorten(report.Title, 34), m.status)
-	if p.mails != nil && p.mails.person == report.by {
-		p.mails.expect(report.ID, m.status, time.Now())
-	}
-	return p.act(ctx, officialName, what, report.by.name, statusType, func() (uuid.UUID, int64, error) {
+	return p.act(ctx, officialName, what, report.by, m.status, func() (uuid.UUID, int64, error) {
 		changed, err := p.people[officialName].SetStatus(ctx, report.ID, m.status, m.note)
 		return report.ID, changed.Version, err
 	})

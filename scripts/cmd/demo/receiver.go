@@ -14,11 +14,9 @@ import (
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
-
-// receiverName is whose screen the other system's events count as.
-const receiverName = "the other system"
 
 // maxEvent is more than any event has.
 const maxEvent = 1 << 20
@@ -43,8 +41,8 @@ type receiver struct {
 
 // receive begins to receive at address, an address of this machine that the
 // delivery worker can reach, and has an operator register it.
-func receive(ctx context.Context, city *client.Client, address string, a *audit) (*receiver, error) {
-	operator, err := city.SignIn(ctx, "Pavel", "operator", "")
+func receive(ctx context.Context, gateway *client.Client, address string, a *audit) (*receiver, error) {
+	operator, err := gateway.SignIn(ctx, "Pavel", "operator", "")
 	if err != nil {
 		return nil, signInError(err)
 	}
@@ -110,7 +108,7 @@ func (r *receiver) handle(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Unlock()
 	if !known {
-		r.audit.arrive(sight{receiverName, event.Type, event.Data.ReportID, event.Data.ReportVersion})
+		r.audit.See(city.Sight{Report: event.Data.ReportID, Version: event.Data.ReportVersion, Screen: receiverScreen, Type: event.Type, Seen: time.Now()})
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

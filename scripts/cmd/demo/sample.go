@@ -47,9 +47,6 @@ var categories = map[string]string{
 	"Yard Waste":                      "Waste and illegal dumping",
 }
 
-// otherCategory takes what fits none of them.
-const otherCategory = "Other"
-
 // loadSample returns the requests that come with the program.
 func loadSample() ([]request, error) {
 	var sample []request
@@ -63,7 +60,7 @@ func loadSample() ([]request, error) {
 func (r request) report(ids map[string]int32, privacy string) client.NewReport {
 	category, ok := categories[r.Service]
 	if !ok {
-		category = otherCategory
+		category = client.OtherCategory
 	}
 	report := client.NewReport{
 		Title:        r.title(),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // pollEvery is how often the stack is asked whether it is ready.
@@ -16,12 +17,12 @@ const pollEvery = 250 * time.Millisecond
 
 // await returns the ids of the categories as soon as both services answer
 // through the gateway. What it says otherwise is meant for a newcomer.
-func await(ctx context.Context, city *client.Client, gateway string, patient time.Duration, out io.Writer) (map[string]int32, error) {
+func await(ctx context.Context, stack *client.Client, gateway string, patient time.Duration, out io.Writer) (map[string]int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	said := false
 	for {
-		ids, err := probe(ctx, city)
+		ids, err := probe(ctx, stack)
 		if err == nil {
 			return ids, nil
 		}
@@ -29,9 +30,7 @@ func await(ctx context.Context, city *client.Client, gateway string, patient tim
 			fmt.Fprintf(out, "Waiting for the stack at %s …\n", gateway)
 			said = true
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
+		if wait.For(ctx, pollEvery) != nil {
 			return nil, fmt.Errorf("the stack at %s is not ready (%w); start it with `make up`, see `make status`", gateway, err)
 		}
 	}
@@ -39,27 +38,12 @@ func await(ctx context.Context, city *client.Client, gateway string, patient tim
 
 // probe asks report-service for the categories, and notification-service
 // whether it is ready.
-func probe(ctx context.Context, city *client.Client) (map[string]int32, error) {
-	var list struct {
-		Categories []struct {
-			ID   int32  `json:"id"`
-			Name string `json:"name"`
-		} `json:"categories"`
-	}
-	if err := city.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
+func probe(ctx context.Context, stack *client.Client) (map[string]int32, error) {
+	ids, err := stack.Categories(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := city.Do(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
-		return nil, err
-	}
-	ids := make(map[string]int32, len(list.Categories))
-	for _, c := range list.Categories {
-		ids[c.Name] = c.ID
-	}
-	if ids[otherCategory] == 0 {
-		return nil, errors.New("it knows no categories: are its databases migrated?")
-	}
-	return ids, nil
+	return ids, stack.Do(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
 func signInError(err error) error {

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // pools shows the queues as the service sees them.
@@ -101,7 +102,7 @@ func (w *walk) confirms(ctx context.Context) error {
 
 // told waits until the officials have n notifications of l.
 func (w *walk) told(ctx context.Context, l letter, n int) error {
-	return until(ctx, "notification", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, patience, "notification", func(ctx context.Context) (bool, error) {
 		got, err := w.count(ctx, l)
 		return got >= n, err
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A dead is a dead letter as the operators' API shows it.
@@ -58,13 +59,15 @@ func (w *walk) deadLetter(ctx context.Context) error {
 // find waits until the message id lies among the dead letters of the notifications.
 // Where a webhook is registered, it is one of queue.webhooks as well.
 func (w *walk) find(ctx context.Context, id string) (found dead, err error) {
-	err = until(ctx, "dead letter", func(ctx context.Context) (bool, error) {
+	err = wait.Until(ctx, patience, "dead letter", func(ctx context.Context) (bool, error) {
 		var list struct{ Items []dead }
-		if err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?queue="+w.topology.Queue(event.ReportCreatedKey)+"&message_id="+id, nil, &list); err != nil || len(list.Items) == 0 {
-			return false, err
+		err := w.operator.Do(ctx, http.MethodGet, "/admin/dlq/messages?message_id="+id, nil, &list)
+		for _, d := range list.Items {
+			if d.Queue == w.topology.Queue(event.ReportCreatedKey) { // queue.webhooks has another one, where it is bound
+				found = d
+			}
 		}
-		found = list.Items[0]
-		return true, nil
+		return found.ID != 0, err
 	})
 	return found, err
 }
@@ -80,7 +83,7 @@ func (w *walk) replay(ctx context.Context, id int64, l letter) error {
 	if err := w.told(ctx, l, 1); err != nil {
 		return err
 	}
-	return until(ctx, "resolution", func(ctx context.Context) (bool, error) {
+	return wait.Until(ctx, patience, "resolution", func(ctx context.Context) (bool, error) {
 		var now dead
 		if err := w.operator.Do(ctx, http.MethodGet, path, nil, &now); err != nil {
 			return false, err

@@ -16,9 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,19 +24,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // patience is how long the walk waits for what must come.
 const patience = 30 * time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "features:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Getenv, os.Stdout) })
 }
 
 // A walk is the stack, and those who look at it.
@@ -56,9 +49,7 @@ type walk struct {
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	flags := flag.NewFlagSet("features", flag.ContinueOnError)
 	gateway := flags.String("gateway", cmp.Or(getenv("GATEWAY_URL"), "http://127.0.0.1:8080"), "address of the stack; or set GATEWAY_URL")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	topology, err := event.NewTopology(getenv("TOPOLOGY_PREFIX"))
@@ -120,20 +111,3 @@ func (w *walk) connect(ctx context.Context, getenv func(string) string, gateway 
 }
 
 func (w *walk) say(format string, args ...any) { fmt.Fprintf(w.out, "   "+format+"\n", args...) }
-
-// until asks until done says yes.
-func until(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		ok, err := done(ctx)
-		if err != nil || ok {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %s", what, patience)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

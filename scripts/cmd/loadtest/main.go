@@ -10,45 +10,31 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/drive"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // errBroken says that the run was made and the promise not kept.
 var errBroken = errors.New("not every notification was shown exactly once")
 
 func main() {
-	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "loadtest:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // run makes one load test as args say.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills at once
-	defer stop()
-
 	opts, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	bar := newBar(stderr, opts.Events(), opts.Rate)
-	r, err := drive.Run(ctx, &opts.Config, bar.say, bar.tell)
-	bar.end()
+	progress := progress{stderr, float64(opts.Events()) / opts.Rate}
+	r, err := drive.Run(ctx, &opts.Config, progress.say, progress.tell)
 	if err != nil {
 		return err
 	}

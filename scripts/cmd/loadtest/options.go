@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/drive"
 )
 
@@ -20,7 +20,6 @@ import (
 type options struct {
 	drive.Config
 	profile string
-	data    string
 	stack   string
 	out     string
 	insane  bool
@@ -46,10 +45,6 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if !given { // a small city has no more screens than people
 		o.Subscribers = min(o.Subscribers, o.Users)
 	}
-	var err error
-	if o.City, err = o.city(); err != nil {
-		return nil, err
-	}
 	o.locate()
 	return o, o.Check()
 }
@@ -74,7 +69,6 @@ func (o *options) register(flags *flag.FlagSet) {
 	}
 	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
 	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
-	flags.StringVar(&o.data, "data", "", "CSV `file` of a 311 log to take incidents from (default: made up)")
 	flags.StringVar(&o.out, "out", "", "`folder` for the report as text and JSON (default: none)")
 	o.registerLoad(flags)
 }
@@ -98,7 +92,6 @@ func (o *options) registerLoad(flags *flag.FlagSet) {
 	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests in a second, on average")
 	flags.IntVar(&o.Workers, "workers", o.Workers, "requests under way at a time, at most")
 	flags.IntVar(&o.Hot, "hot", o.Hot, "percent of the votes that go to one report")
-	flags.StringVar(&o.Shape, "shape", o.Shape, "even, or day: as busy as the hours of a day in the log")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything that is drawn by lot")
 	flags.DurationVar(&o.Drain, "drain", o.Drain, "how long to wait for the last notifications")
 	flags.DurationVar(&o.Limit, "limit", o.Limit, "the longest that the whole run may take")
@@ -112,31 +105,15 @@ func (o *options) enlarge() {
 	}
 }
 
-func (o *options) city() (*city.City, error) {
-	if o.data == "" {
-		return city.Synthetic(o.Seed), nil
-	}
-	file, err := os.Open(o.data)
-	if err != nil {
-		return nil, fmt.Errorf("open the 311 log: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	c, err := city.Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the 311 log: %w", err)
-	}
-	return c, nil
-}
-
 // locate fills in what the stack's state knows and the command line does not
 // say. Under Compose there are no pid files, and the processes stay unknown.
 func (o *options) locate() {
 	up := readSettings(filepath.Join(o.stack, "up"))
 	if o.Gateway == "" {
-		o.Gateway = "http://127.0.0.1:" + up.get("GATEWAY_PORT", "8080")
+		o.Gateway = "http://127.0.0.1:" + cmp.Or(up["GATEWAY_PORT"], "8080")
 	}
-	port, _ := strconv.Atoi(up.get("REPORT_OPERATIONS_PORT", "3012"))
-	replicas, _ := strconv.Atoi(up.get("REPLICAS", "1"))
+	port, _ := strconv.Atoi(cmp.Or(up["REPORT_OPERATIONS_PORT"], "3012"))
+	replicas, _ := strconv.Atoi(cmp.Or(up["REPLICAS"], "1"))
 	for i := range replicas {
 		o.ReportMetrics = append(o.ReportMetrics, fmt.Sprintf("http://127.0.0.1:%d/metrics", port+100*i))
 	}
@@ -145,25 +122,16 @@ func (o *options) locate() {
 	}
 }
 
-// settings are lines of NAME=value.
-type settings map[string]string
-
-func readSettings(file string) settings {
+// readSettings returns lines of NAME=value.
+func readSettings(file string) map[string]string {
 	data, _ := os.ReadFile(file) //nolint:gosec // without it the defaults hold
-	s := make(settings)
+	settings := make(map[string]string)
 	for line := range strings.Lines(string(data)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			s[name] = value
+			settings[name] = value
 		}
 	}
-	return s
-}
-
-func (s settings) get(name, otherwise string) string {
-	if value := s[name]; value != "" {
-		return value
-	}
-	return otherwise
+	return settings
 }
 
 // settings are what the report says of the run.
@@ -171,7 +139,7 @@ func (o *options) settings() map[string]any {
 	return map[string]any{
 		"users": o.Users, "subscribers": o.Subscribers, "officials": o.Officials,
 		"reports per user": o.ReportsPerUser, "votes per report": o.VotesPerReport, "status changes per report": o.ChangesPerReport,
-		"rate": o.Rate, "workers": o.Workers, "hot percent of votes": o.Hot, "shape": o.Shape, "seed": o.Seed,
+		"rate": o.Rate, "workers": o.Workers, "hot percent of votes": o.Hot, "seed": o.Seed,
 		"replicas of each service": len(o.ReportMetrics),
 	}
 }

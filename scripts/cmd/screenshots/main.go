@@ -18,23 +18,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "screenshots:", err)
-		os.Exit(1)
-	}
+	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
 }
 
 func run(ctx context.Context, args []string) error {
@@ -44,18 +37,19 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *mails {
-		b, end, err := browser.Start(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-		return photographer{b, "", *out}.shootMails(ctx)
-	}
-	if flags.NArg() != 1 {
-		return fmt.Errorf("the argument must be the address of a running stack, such as http://127.0.0.1:8080")
+	if flags.NArg() != 1 && !*mails {
+		return fmt.Errorf("must have the address of a running stack, such as http://127.0.0.1:8080")
 	}
 	base := flags.Arg(0)
+	b, end, err := browser.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	photographer := photographer{b, base, *out}
+	if err := photographer.shootMails(ctx); err != nil || *mails {
+		return err
+	}
 	town, err := found(ctx, client.New(base))
 	if err != nil {
 		return fmt.Errorf("found the town: %w", err)
@@ -64,15 +58,6 @@ func run(ctx context.Context, args []string) error {
 		if err := town.breakMessages(ctx, broker); err != nil {
 			return fmt.Errorf("make dead letters: %w", err)
 		}
-	}
-	b, end, err := browser.Start(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	photographer := photographer{b, base, *out}
-	if err := photographer.shootMails(ctx); err != nil {
-		return err
 	}
 	if err := photographer.shoot(scenes(town)); err != nil {
 		return err

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // A town is who lives there and what is broken.
@@ -45,22 +47,19 @@ var problems = []problem{
 		"Jl. Kapten Muslihat 8", 2, -6.5951, 106.7899, false, 27, "in_progress", "The cable is broken. A crew is on its way."},
 }
 
-// found lets everybody live their day.
-func found(ctx context.Context, city *client.Client) (*town, error) {
+// found lets everybody live his day.
+func found(ctx context.Context, stack *client.Client) (*town, error) {
 	t := &town{lastPending: problems[0].title}
 	var err error
 	for person, role := range map[**client.Client][2]string{
 		&t.ana: {"Ana", "resident"}, &t.ben: {"Ben", "resident"}, &t.olga: {"Olga", "official"}, &t.oskar: {"Oskar", "operator"},
 	} {
-		if *person, err = city.SignIn(ctx, role[0], role[1], ""); err != nil {
+		if *person, err = stack.SignIn(ctx, role[0], role[1], ""); err != nil {
 			return nil, err
 		}
 	}
-	t.voters = make([]*client.Client, 31)
-	for i := range t.voters {
-		if t.voters[i], err = city.SignIn(ctx, "Neighbour", "resident", ""); err != nil {
-			return nil, err
-		}
+	if t.voters, err = city.SignIn(ctx, stack, "Neighbour", "resident", 31); err != nil {
+		return nil, err
 	}
 	for i, p := range problems {
 		reporter := t.ana
@@ -118,10 +117,7 @@ func (t *town) goAbout(ctx context.Context) error {
 			return fmt.Errorf("keep the town busy: %w", err)
 		}
 		perSecond := 25 + 20*math.Sin(float64(i)/150)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(float64(time.Second) / perSecond)):
-		}
+		_ = wait.For(ctx, time.Duration(float64(time.Second)/perSecond)) // the loop sees whether ctx has ended
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -84,6 +85,30 @@ func (c *Client) SignIn(ctx context.Context, name, role, sub string) (*Client, e
 		return nil, err
 	}
 	return c.As(out.Sub, out.AccessToken), nil
+}
+
+// OtherCategory is the name of the category of what fits none of the others.
+const OtherCategory = "Other"
+
+// Categories returns the ids of the categories by name.
+func (c *Client) Categories(ctx context.Context) (map[string]int32, error) {
+	var list struct {
+		Categories []struct {
+			ID   int32  `json:"id"`
+			Name string `json:"name"`
+		} `json:"categories"`
+	}
+	if err := c.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
+		return nil, err
+	}
+	ids := make(map[string]int32, len(list.Categories))
+	for _, category := range list.Categories {
+		ids[category.Name] = category.ID
+	}
+	if ids[OtherCategory] == 0 {
+		return nil, errors.New("the stack knows no categories: are its databases migrated?")
+	}
+	return ids, nil
 }
 
 // CreateReport files a report. header may hold an Idempotency-Key.

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // requestTimeout ends a request that is never answered, streams excepted. It is
@@ -125,9 +127,7 @@ func (c *Client) Insist(ctx context.Context, method, path string, in, out any, h
 		if StatusOf(err) != http.StatusServiceUnavailable || time.Since(began) > insistFor {
 			return err
 		}
-		select {
-		case <-time.After(insistEvery):
-		case <-ctx.Done():
+		if wait.For(ctx, insistEvery) != nil {
 			return err
 		}
 	}

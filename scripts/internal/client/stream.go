@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 const (
@@ -68,10 +69,8 @@ func (s *Stream) Run(ctx context.Context) error {
 		default:
 			failures++
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, s.wait(retry, failures)) != nil {
 			return nil
-		case <-time.After(s.wait(retry, failures)):
 		}
 	}
 }

@@ -30,6 +30,3 @@ func Ratios(a, b []float64) []float64 {
 	}
 	return ratios
 }
-
-// MedianRatio returns the median of [Ratios].
-func MedianRatio(a, b []float64) float64 { return Median(Ratios(a, b)) }

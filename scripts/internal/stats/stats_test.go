@@ -32,10 +32,10 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestMedianRatio(t *testing.T) {
+func TestRatios(t *testing.T) {
 	t.Parallel()
-	// One slow pass of both sides does not change the result.
-	if got := stats.MedianRatio([]float64{10, 2, 30}, []float64{5, 1, 10}); got != 2 {
+	// One slow pass of both sides does not change what is told of them.
+	if got := stats.Median(stats.Ratios([]float64{10, 2, 30}, []float64{5, 1, 10})); got != 2 {
 		t.Errorf("got %v, want 2", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/incidents"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 )
 
 // A Config says how large the city is and how busy.
@@ -25,11 +25,9 @@ type Config struct {
 	Rate             float64 // events in a second, on average
 	Workers          int     // requests at the same time
 	Hot              int     // percent of the votes that go to one report
-	Shape            string  // even, or day: as busy as the hours of a day
 	Seed             uint64
 	Drain            time.Duration // how long to wait for the last notifications
 	Limit            time.Duration // of the whole run
-	City             *city.City
 }
 
 // Profiles are the configurations that have a name.
@@ -37,18 +35,18 @@ var Profiles = map[string]Config{
 	// default is over in half a minute.
 	"default": {
 		Users: 100, Subscribers: 100, Officials: 2, ReportsPerUser: 3, VotesPerReport: 7, ChangesPerReport: 2,
-		Rate: 100, Workers: 64, Hot: 10, Shape: "even", Drain: time.Minute, Limit: 10 * time.Minute,
+		Rate: 100, Workers: 64, Hot: 10, Drain: time.Minute, Limit: 10 * time.Minute,
 	},
 	// 2.5m writes two and a half million notifications within half an hour.
 	"2.5m": {
 		Users: 1000, Subscribers: 1000, Officials: 4, ReportsPerUser: 250, VotesPerReport: 7, ChangesPerReport: 2,
-		Rate: 1400, Workers: 256, Hot: 10, Shape: "even", Drain: 3 * time.Minute, Limit: 45 * time.Minute,
+		Rate: 1400, Workers: 256, Hot: 10, Drain: 3 * time.Minute, Limit: 45 * time.Minute,
 	},
 	// insane is more than one small machine can take: it shows what gives way,
 	// and that nothing is lost even so.
 	"insane": {
 		Users: 2000, Subscribers: 2000, Officials: 8, ReportsPerUser: 18, VotesPerReport: 7, ChangesPerReport: 2,
-		Rate: 3000, Workers: 512, Hot: 20, Shape: "even", Drain: 10 * time.Minute, Limit: 30 * time.Minute,
+		Rate: 3000, Workers: 512, Hot: 20, Drain: 10 * time.Minute, Limit: 30 * time.Minute,
 	},
 }
 
@@ -65,24 +63,19 @@ func (c *Config) Check() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Users >= 2, "users: must be at least 2, since nobody votes on a report of their own, got %d", c.Users)
-	check(c.Subscribers >= 0 && c.Subscribers <= c.Users, "subscribers: must be 0 to the number of users, got %d", c.Subscribers)
-	check(c.Officials >= 1 && c.Officials <= audit.MaxScreens, "officials: must be 1 to %d, got %d", audit.MaxScreens, c.Officials)
-	check(c.ReportsPerUser >= 1, "reports-per-user: must be at least 1, got %d", c.ReportsPerUser)
-	check(c.VotesPerReport >= 0, "votes-per-report: must be 0 or more, got %d", c.VotesPerReport)
-	check(c.ChangesPerReport >= 0, "status-changes: must be 0 or more, got %d", c.ChangesPerReport)
-	check(c.Rate > 0, "rate: must be more than 0, got %g", c.Rate)
-	check(c.Workers >= 1, "workers: must be at least 1, got %d", c.Workers)
-	check(c.Hot >= 0 && c.Hot <= 100, "hot: must be 0 to 100 percent, got %d", c.Hot)
-	check(c.Shape == "even" || c.Shape == "day", "shape: must be even or day, got %q", c.Shape)
+	check(c.Users >= 2, "users: want at least 2, since nobody votes on a report of his own, got %d", c.Users)
+	check(c.Subscribers >= 0 && c.Subscribers <= c.Users, "subscribers: want 0 to the number of users, got %d", c.Subscribers)
+	check(c.Officials >= 1 && c.Officials <= city.MaxScreens, "officials: want 1 to %d, got %d", city.MaxScreens, c.Officials)
+	check(c.ReportsPerUser >= 1, "reports-per-user: want at least 1, got %d", c.ReportsPerUser)
+	check(c.VotesPerReport >= 0, "votes-per-report: want 0 or more, got %d", c.VotesPerReport)
+	check(c.ChangesPerReport >= 0, "status-changes: want 0 or more, got %d", c.ChangesPerReport)
+	check(c.Rate > 0, "rate: want more than 0, got %g", c.Rate)
+	check(c.Workers >= 1, "workers: want at least 1, got %d", c.Workers)
+	check(c.Hot >= 0 && c.Hot <= 100, "hot: want 0 to 100 percent, got %d", c.Hot)
 	return errors.Join(faults...)
 }
 
 // pattern returns when the requests are due.
-func (c *Config) pattern() city.Pattern {
-	p := city.Pattern{Events: c.Events(), Rate: c.Rate, Seed: c.Seed}
-	if c.Shape == "day" {
-		p.Weights = c.City.Hours[:]
-	}
-	return p
+func (c *Config) pattern() incidents.Pattern {
+	return incidents.Pattern{Events: c.Events(), Rate: c.Rate, Seed: c.Seed}
 }

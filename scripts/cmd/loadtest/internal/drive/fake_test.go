@@ -58,9 +58,9 @@ func newFakeCity(t *testing.T, spoil func(int) []int) string {
 
 // token has the user's name for a token.
 func (f *fakeCity) token(w http.ResponseWriter, r *http.Request) {
-	var in struct{ Role, Sub string }
+	var in struct{ Role, Name string }
 	_ = json.NewDecoder(r.Body).Decode(&in) // the client is ours
-	fmt.Fprintf(w, `{"access_token":%q,"sub":%q}`, in.Role+":"+in.Sub, in.Sub)
+	fmt.Fprintf(w, `{"access_token":%q,"sub":%q}`, in.Role+":"+in.Name, in.Name)
 }
 
 func caller(r *http.Request) string {

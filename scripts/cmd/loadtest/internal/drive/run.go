@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/metrics"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/process"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -31,7 +32,7 @@ type run struct {
 	base             *client.Client
 	people           *people
 	work             *work
-	audit            *audit.Audit
+	ledger           *city.Ledger
 	consumer, screen *latency.Recorder
 	watch            *watch
 	say              func(string)
@@ -44,20 +45,22 @@ func Run(ctx context.Context, cfg *Config, say func(string), tell func(result.Po
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Limit, fmt.Errorf("the run's limit of %v is over", cfg.Limit))
 	defer cancel()
 	r := &run{cfg: cfg, base: client.New(cfg.Gateway), consumer: latency.NewRecorder(), screen: latency.NewRecorder(), say: say}
-	r.audit = audit.New(func(d audit.Delivery) {
+	r.ledger = city.NewLedger(func(d city.Delivery) {
 		r.consumer.Record(d.ToConsumer)
 		r.screen.Record(d.ToScreen)
 	})
 	if err := r.prepare(ctx, tell); err != nil {
 		return nil, err
 	}
-	stream, closeScreens := context.WithCancel(ctx)
-	defer closeScreens()
 	say(fmt.Sprintf("opening %d screens", cfg.Subscribers+cfg.Officials))
-	if err := r.people.openScreens(ctx, stream, r.audit); err != nil {
+	if err := r.people.openScreens(ctx, r.ledger); err != nil {
+		return nil, errors.Join(err, r.people.screens.Close())
+	}
+	out, err := r.measure(ctx)
+	if err := errors.Join(err, r.people.screens.Close()); err != nil {
 		return nil, err
 	}
-	return r.measure(ctx, closeScreens)
+	return out, nil
 }
 
 // prepare signs everyone in and asks for the categories.
@@ -70,11 +73,11 @@ func (r *run) prepare(ctx context.Context, tell func(result.Point)) (err error) 
 	if err != nil {
 		return fmt.Errorf("sign in the operator: %w", err)
 	}
-	categories, err := r.categories(ctx)
+	categories, err := r.base.Categories(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("ask for the categories: %w", err)
 	}
-	r.work = newWork(r.cfg, r.people, r.audit, categories)
+	r.work = newWork(r.cfg, r.people, r.ledger, categories)
 	r.watch = &watch{work: r.work, screen: r.screen, operator: operator, tell: tell, groups: []*process.Group{process.Self()}}
 	if r.cfg.PIDs != "" {
 		r.watch.groups = append(process.Stack(r.cfg.PIDs), r.watch.groups...)
@@ -82,33 +85,8 @@ func (r *run) prepare(ctx context.Context, tell func(result.Point)) (err error) 
 	return nil
 }
 
-// categories returns the stack's categories by name. One that the stack does
-// not have is filed under its last.
-func (r *run) categories(ctx context.Context) (map[string]int32, error) {
-	var list struct {
-		Categories []struct {
-			ID   int32
-			Name string
-		}
-	}
-	if err := r.base.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
-		return nil, fmt.Errorf("ask for the categories: %w", err)
-	}
-	if len(list.Categories) == 0 {
-		return nil, errors.New("the stack has no categories")
-	}
-	ids := make(map[string]int32)
-	for n := range r.cfg.City.Len() {
-		ids[r.cfg.City.At(n).Category] = list.Categories[len(list.Categories)-1].ID
-	}
-	for _, c := range list.Categories {
-		ids[c.Name] = c.ID
-	}
-	return ids, nil
-}
-
 // measure makes the requests, waits for their notifications and adds up.
-func (r *run) measure(ctx context.Context, closeScreens func()) (*result.Result, error) {
+func (r *run) measure(ctx context.Context) (*result.Result, error) {
 	relay, relayErr := r.relay(ctx)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -122,12 +100,8 @@ func (r *run) measure(ctx context.Context, closeScreens func()) (*result.Result,
 	r.drain(ctx)
 	stop()
 	background.Wait()
-	if err := r.people.sweep(ctx, r.audit); err != nil {
+	if err := r.people.sweep(ctx, r.ledger); err != nil {
 		return nil, err
-	}
-	closeScreens()
-	if err := r.people.close(); err != nil {
-		return nil, fmt.Errorf("a screen: %w", err)
 	}
 	out := r.result(began, took)
 	out.Cut = ctx.Err() != nil
@@ -155,7 +129,7 @@ func (r *run) drain(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		out := r.audit.Outstanding()
+		out := r.ledger.Outstanding()
 		if out != last {
 			last, since = out, time.Now()
 		}
@@ -169,7 +143,7 @@ func (r *run) result(began time.Time, took time.Duration) *result.Result {
 	w := r.work
 	out := &result.Result{
 		Began: began.UTC(), Seconds: took.Seconds(), Planned: w.planned.Load(), Skipped: w.skipped.Load(),
-		Audit: r.audit.Tally(), Errors: maps.Clone(w.errors), Points: r.watch.points,
+		Audit: r.ledger.Tally(), Errors: maps.Clone(w.errors), Points: r.watch.points,
 	}
 	for k, recorder := range w.answered {
 		out.Answers = append(out.Answers, result.Leg{Name: kind(k).String(), Summary: recorder.Whole()})
@@ -180,10 +154,13 @@ func (r *run) result(began time.Time, took time.Duration) *result.Result {
 		{Name: result.ToConsumer, Summary: r.consumer.Whole()},
 		{Name: result.ToScreen, Summary: r.screen.Whole()},
 	}
-	for _, who := range r.people.watching() {
-		out.Screens.Add(who.ledger.Count(), who.stream.Connects())
+	for _, who := range slices.Concat(r.people.officials, r.people.residents) {
+		if who.screen != nil {
+			out.Screens.Open++
+			out.Screens.Connections += who.screen.Connects()
+		}
 	}
-	out.City, out.Incidents = r.cfg.City.Source, r.cfg.City.Len()
+	out.Screens.Count = r.people.screens.Count()
 	return out
 }
 

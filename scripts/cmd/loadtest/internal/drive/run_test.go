@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 )
 
 func small(gateway string) *Config {
 	return &Config{
 		Gateway: gateway, Users: 10, Subscribers: 10, Officials: 2, ReportsPerUser: 2, VotesPerReport: 6, ChangesPerReport: 2,
-		Rate: 2000, Workers: 8, Hot: 10, Shape: "even", Seed: 1, Drain: time.Minute, Limit: 10 * time.Minute, City: city.Synthetic(1),
+		Rate: 2000, Workers: 8, Hot: 10, Seed: 1, Drain: time.Minute, Limit: 10 * time.Minute,
 	}
 }
 
@@ -84,8 +83,8 @@ func TestConfigCheck(t *testing.T) {
 		}
 	}
 	err := (&Config{Users: 1, Subscribers: 2, VotesPerReport: -1, ChangesPerReport: -1, Hot: 101}).Check()
-	for _, flag := range []string{"users", "subscribers", "officials", "reports-per-user", "votes-per-report", "status-changes", "rate", "workers", "hot", "shape"} {
-		if !strings.Contains(err.Error(), flag+": must be") {
+	for _, flag := range []string{"users", "subscribers", "officials", "reports-per-user", "votes-per-report", "status-changes", "rate", "workers", "hot"} {
+		if !strings.Contains(err.Error(), flag+": want") {
 			t.Errorf("%v does not tell about %s", err, flag)
 		}
 	}

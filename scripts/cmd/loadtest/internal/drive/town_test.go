@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/city"
 )
 
 // legal has the status changes that the API takes without a note.
@@ -20,7 +18,7 @@ var legal = map[string]map[string]bool{
 // that the API would refuse, and for everything that was planned.
 func TestTownAsksOnlyForWhatIsLegal(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Users: 20, Officials: 2, ReportsPerUser: 30, VotesPerReport: 5, ChangesPerReport: 3, Hot: 20, Seed: 5, City: city.Synthetic(1)}
+	cfg := Config{Users: 20, Officials: 2, ReportsPerUser: 30, VotesPerReport: 5, ChangesPerReport: 3, Hot: 20, Seed: 5}
 	town, random := newTown(&cfg), rand.New(rand.NewPCG(1, 1))
 	var underWay []task
 	status := make(map[uuid.UUID]string)
@@ -78,7 +76,7 @@ func check(t *testing.T, next task, status map[uuid.UUID]string, underWay []task
 // A report whose last request had no answer is left alone.
 func TestTownLeavesTheUnknownAlone(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Users: 2, Officials: 1, ReportsPerUser: 1, VotesPerReport: 0, ChangesPerReport: 5, City: city.Synthetic(1)}
+	cfg := Config{Users: 2, Officials: 1, ReportsPerUser: 1, VotesPerReport: 0, ChangesPerReport: 5}
 	town := newTown(&cfg)
 	moves := 0
 	for next, ok := town.next(time.Now()); ok; next, ok = town.next(time.Now()) {

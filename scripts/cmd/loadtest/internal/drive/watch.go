@@ -58,7 +58,7 @@ func (w *watch) run(ctx context.Context, every time.Duration) {
 }
 
 func (w *watch) look(ctx context.Context, at time.Duration) {
-	tally := w.work.audit.Tally()
+	tally := w.work.ledger.Tally()
 	now := totals{at: at, planned: w.work.planned.Load(), accepted: tally.Accepted, received: tally.Once}
 	seconds := (now.at - w.last.at).Seconds()
 	rate := func(now, before int64) float64 { return float64(now-before) / seconds }
@@ -68,7 +68,7 @@ func (w *watch) look(ctx context.Context, at time.Duration) {
 		Accepted: rate(now.accepted, w.last.accepted),
 		Received: rate(now.received, w.last.received),
 		Answer:   w.work.all.Interval(), Screen: w.screen.Interval(),
-		Outstanding: w.work.audit.Outstanding(), Pending: w.pending(ctx),
+		Outstanding: w.work.ledger.Outstanding(), Pending: w.pending(ctx),
 		Processes: w.processes(seconds),
 	}
 	w.last = now
@@ -91,9 +91,9 @@ func (w *watch) pending(ctx context.Context) int64 {
 
 // processes reads what each process takes; seconds is the time since before.
 func (w *watch) processes(seconds float64) map[string]result.Usage {
-	table, usage := process.ReadTable(), make(map[string]result.Usage)
+	usage := make(map[string]result.Usage)
 	for _, g := range w.groups {
-		sample, ok := g.Sample(table)
+		sample, ok := g.Sample()
 		if !ok {
 			continue
 		}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
+	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/incidents"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -24,12 +25,11 @@ type work struct {
 	cfg        *Config
 	town       *town
 	people     *people
-	audit      *audit.Audit
+	ledger     *city.Ledger
 	categories map[string]int32
 
 	planned  atomic.Int64
-	skipped  atomic.Int64 // no report was open for what was due
-	accepted atomic.Int64
+	skipped  atomic.Int64      // no report was open for what was due
 	started  *latency.Recorder // how late the load itself was
 	answered [kinds]*latency.Recorder
 	all      *latency.Recorder
@@ -38,9 +38,9 @@ type work struct {
 	errors map[string]int64
 }
 
-func newWork(cfg *Config, p *people, a *audit.Audit, categories map[string]int32) *work {
+func newWork(cfg *Config, p *people, l *city.Ledger, categories map[string]int32) *work {
 	w := &work{
-		cfg: cfg, town: newTown(cfg), people: p, audit: a, categories: categories,
+		cfg: cfg, town: newTown(cfg), people: p, ledger: l, categories: categories,
 		started: latency.NewRecorder(), all: latency.NewRecorder(), errors: make(map[string]int64),
 	}
 	for k := range w.answered {
@@ -105,18 +105,17 @@ func (w *work) perform(ctx context.Context, next task) {
 		return
 	}
 	e.Planned = next.planned
-	w.accepted.Add(1)
 	w.answered[next.kind].Record(took)
 	w.all.Record(took)
-	w.audit.Accept(e)
+	w.ledger.Accept(e)
 }
 
-// request makes the request and tells what the audit has to expect of it.
-func (w *work) request(ctx context.Context, next task) (audit.Event, error) {
+// request makes the request and tells what the ledger has to expect of it.
+func (w *work) request(ctx context.Context, next task) (city.Event, error) {
 	switch next.kind {
 	case filing:
 		r, err := w.people.residents[next.actor].CreateReport(ctx, w.newReport(next.number))
-		return audit.Event{Report: r.ID, Version: r.Version, Owner: audit.Officials, Screens: 1<<w.cfg.Officials - 1}, err
+		return city.Event{Report: r.ID, Version: r.Version, Owner: city.Officials, Screens: 1<<w.cfg.Officials - 1}, err
 	case voting:
 		direction := map[bool]string{true: "upvote", false: "downvote"}[next.up]
 		v, err := w.people.residents[next.actor].Vote(ctx, next.report.id, direction)
@@ -127,20 +126,24 @@ func (w *work) request(ctx context.Context, next task) (audit.Event, error) {
 	}
 }
 
-// event returns one that the report's owner is notified of.
-func (r *report) event(id uuid.UUID, version int64) audit.Event {
-	return audit.Event{Report: id, Version: version, Owner: r.owner, Screens: 1}
+// event is one that the report's owner is told of.
+func (r *report) event(id uuid.UUID, version int64) city.Event {
+	return city.Event{Report: id, Version: version, Owner: r.owner, Screens: 1}
 }
 
 func (w *work) newReport(number int) client.NewReport {
-	i := w.cfg.City.At(number)
+	i := incidents.At(w.cfg.Seed, number)
 	privacy := "public"
 	if i.Anonymous {
 		privacy = "anonymous"
 	}
+	category, known := w.categories[i.Category]
+	if !known {
+		category = w.categories[client.OtherCategory]
+	}
 	return client.NewReport{
 		Title: i.Title, Description: fmt.Sprintf("%s at %s. Number %d of a load test.", i.Title, i.Address, number),
-		CategoryID: w.categories[i.Category], Latitude: i.Latitude, Longitude: i.Longitude,
+		CategoryID: category, Latitude: &i.Latitude, Longitude: &i.Longitude,
 		Address: i.Address, PrivacyLevel: privacy,
 	}
 }

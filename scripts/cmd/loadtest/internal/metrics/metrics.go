@@ -5,6 +5,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -70,7 +71,7 @@ func (h Histogram) Count() float64 { return h[math.Inf(1)] }
 // as exactly as the buckets are fine: it takes each bucket as evenly filled.
 func (h Histogram) Quantile(q float64) float64 {
 	rank, below, lower := q*h.Count(), 0.0, 0.0
-	for _, bound := range h.bounds() {
+	for _, bound := range slices.Sorted(maps.Keys(h)) {
 		count := h[bound]
 		if count >= rank && count > below {
 			if math.IsInf(bound, 1) {
@@ -81,13 +82,4 @@ func (h Histogram) Quantile(q float64) float64 {
 		below, lower = count, bound
 	}
 	return lower
-}
-
-func (h Histogram) bounds() []float64 {
-	bounds := make([]float64, 0, len(h))
-	for bound := range h {
-		bounds = append(bounds, bound)
-	}
-	slices.Sort(bounds)
-	return bounds
 }

@@ -3,18 +3,13 @@
 package process
 
 import (
-	"iter"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-)
 
-// ticks is the unit of processor time in /proc: 100 a second on every Linux
-// that Go runs on.
-const ticks = 100
+	"github.com/cityconnect/cityconnect/scripts/internal/proc"
+)
 
 // A Sample is what one process, with those that it started, took.
 type Sample struct {
@@ -47,111 +42,26 @@ func Self() *Group { return &Group{Name: "loadtest", pid: os.Getpid()} }
 
 // Sample reads what the group takes now; false if it does not run. The pid is
 // read every time, since a replica may have been restarted.
-func (g *Group) Sample(table *Table) (Sample, bool) {
+func (g *Group) Sample() (Sample, bool) {
 	pid := g.pid
 	if g.pidFile != "" {
-		pid = readPID(g.pidFile)
+		pid, _ = proc.ReadPID(g.pidFile) // 0 is no process of ours
 	}
-	return table.sum(pid)
-}
-
-func readPID(file string) int {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 is none of our processes
-	return pid
-}
-
-// A Table is one look at every process of the machine.
-type Table struct {
-	cpu      map[int]time.Duration
-	children map[int][]int
-}
-
-// ReadTable looks at /proc.
-func ReadTable() *Table {
-	t := &Table{cpu: make(map[int]time.Duration), children: make(map[int][]int)}
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		if parent, cpu, ok := parseStat(string(data)); ok {
-			t.cpu[pid] = cpu
-			t.children[parent] = append(t.children[parent], pid)
-		}
-	}
-	return t
-}
-
-// parseStat reads the parent and the processor time. The name before them may
-// itself have blanks and brackets.
-func parseStat(stat string) (parent int, cpu time.Duration, ok bool) {
-	end := strings.LastIndexByte(stat, ')')
-	fields := strings.Fields(stat[end+1:])
-	if end < 0 || len(fields) < 15 {
-		return 0, 0, false
-	}
-	numbers := make([]int64, 0, 5)
-	for _, i := range []int{1, 11, 12, 13, 14} { // parent, own time twice, that of ended children twice
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, 0, false
-		}
-		numbers = append(numbers, n)
-	}
-	total := numbers[1] + numbers[2] + numbers[3] + numbers[4]
-	return int(numbers[0]), time.Duration(total) * time.Second / ticks, true
-}
-
-// sum adds up a process and everything below it.
-func (t *Table) sum(pid int) (Sample, bool) {
-	cpu, ok := t.cpu[pid]
+	cpu, ok := proc.CPU(pid)
 	if !ok {
 		return Sample{}, false
 	}
-	s := Sample{CPU: cpu, Memory: memory(pid, "RssAnon", "RssFile")}
-	for below := range t.descendants(pid) {
-		s.CPU += t.cpu[below]
-		s.Memory += memory(below, "RssAnon")
-	}
+	s := Sample{CPU: cpu, Memory: proc.Memory(pid, "RssAnon", "RssFile")}
+	s.addBelow(pid)
 	return s, true
 }
 
-// descendants yields all processes below one.
-func (t *Table) descendants(pid int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, child := range t.children[pid] {
-			if !yield(child) {
-				return
-			}
-			for below := range t.descendants(child) {
-				if !yield(below) {
-					return
-				}
-			}
-		}
+// addBelow adds all processes below one.
+func (s *Sample) addBelow(pid int) {
+	for _, child := range proc.Children(pid) {
+		cpu, _ := proc.CPU(child) // none if it has ended since
+		s.CPU += cpu
+		s.Memory += proc.Memory(child, "RssAnon")
+		s.addBelow(child)
 	}
-}
-
-// memory adds up kinds of a process's resident memory.
-func memory(pid int, kinds ...string) int64 {
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return 0
-	}
-	var kib int64
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(line, ":")
-		if slices.Contains(kinds, name) {
-			n, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			kib += n
-		}
-	}
-	return kib << 10
 }

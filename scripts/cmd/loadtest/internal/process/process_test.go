@@ -6,29 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
-
-func TestParseStat(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		stat   string
-		parent int
-		cpu    time.Duration
-		ok     bool
-	}{
-		{"7 (go) S 3 7 7 0 -1 0 0 0 0 0 100 50 20 5 20 0 1 0", 3, 1750 * time.Millisecond, true},
-		{"7 (a) b (c) S 3 7 7 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0", 3, 10 * time.Millisecond, true},
-		{"7 (go) S 3", 0, 0, false},
-		{"7 (go) S x 7 7 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0", 0, 0, false},
-		{"", 0, 0, false},
-	} {
-		parent, cpu, ok := parseStat(tt.stat)
-		if parent != tt.parent || cpu != tt.cpu || ok != tt.ok {
-			t.Errorf("%q: got %d, %v, %v, want %d, %v, %v", tt.stat, parent, cpu, ok, tt.parent, tt.cpu, tt.ok)
-		}
-	}
-}
 
 // A group counts what its process started, and is gone with the process.
 func TestGroup(t *testing.T) {
@@ -50,9 +28,8 @@ func TestGroup(t *testing.T) {
 	if len(groups) != 2 || groups[0].Name != "all" || groups[1].Name != "child" {
 		t.Fatalf("got %d groups, want all and child", len(groups))
 	}
-	table := ReadTable()
-	all, okAll := groups[0].Sample(table)
-	one, okOne := groups[1].Sample(table)
+	all, okAll := groups[0].Sample()
+	one, okOne := groups[1].Sample()
 	if !okAll || !okOne || one.Memory <= 0 || all.Memory <= one.Memory {
 		t.Errorf("got %+v and %+v, want the child's memory in the parent's", all, one)
 	}
@@ -60,7 +37,7 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // the read fails at its end
-	if _, ok := groups[1].Sample(ReadTable()); ok {
+	if _, ok := groups[1].Sample(); ok {
 		t.Error("a process that ended is still there")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 )
 
@@ -25,22 +25,20 @@ const (
 
 // A Result is everything that is known of a run.
 type Result struct {
-	Title     string            `json:"title"`
-	Settings  map[string]any    `json:"settings"`
-	Machine   map[string]string `json:"machine"`
-	City      string            `json:"city"`
-	Incidents int               `json:"incidents"`
-	Began     time.Time         `json:"began"`
-	Seconds   float64           `json:"seconds"` // from the first request to the last answer
-	Cut       bool              `json:"cut"`     // the run hit its limit
-	Planned   int64             `json:"planned"`
-	Skipped   int64             `json:"skipped"` // were due while no report was open
-	Errors    map[string]int64  `json:"errors"`
-	Audit     audit.Tally       `json:"audit"`
-	Screens   Screens           `json:"screens"`
-	Legs      []Leg             `json:"legs"`
-	Answers   []Leg             `json:"answers"`
-	Points    []Point           `json:"points"`
+	Title    string            `json:"title"`
+	Settings map[string]any    `json:"settings"`
+	Machine  map[string]string `json:"machine"`
+	Began    time.Time         `json:"began"`
+	Seconds  float64           `json:"seconds"` // from the first request to the last answer
+	Cut      bool              `json:"cut"`     // the run hit its limit
+	Planned  int64             `json:"planned"`
+	Skipped  int64             `json:"skipped"` // were due while no report was open
+	Errors   map[string]int64  `json:"errors"`
+	Audit    city.Tally        `json:"audit"`
+	Screens  Screens           `json:"screens"`
+	Legs     []Leg             `json:"legs"`
+	Answers  []Leg             `json:"answers"`
+	Points   []Point           `json:"points"`
 }
 
 // A Leg is how long one part of the way took.
@@ -72,22 +70,7 @@ type Usage struct {
 type Screens struct {
 	Open        int   `json:"open"`
 	Connections int64 `json:"connections"` // those that were opened again included
-	Received    int64 `json:"received"`
-	Missing     int64 `json:"missing"` // numbers that were left out
-	Doubled     int64 `json:"doubled"`
-	Disordered  int64 `json:"disordered"`
-	Resets      int64 `json:"resets"`
-}
-
-// Add adds one screen.
-func (s *Screens) Add(c ssetest.Count, connections int64) {
-	s.Open++
-	s.Connections += connections
-	s.Received += c.Received
-	s.Missing += c.Missing
-	s.Doubled += c.Doubled
-	s.Disordered += c.OutOfOrder
-	s.Resets += c.Resets
+	ssetest.Count
 }
 
 // Good reports whether the promise was kept: nothing lost, doubled, astray or
@@ -95,7 +78,7 @@ func (s *Screens) Add(c ssetest.Count, connections int64) {
 func (r *Result) Good() bool {
 	a, s := r.Audit, r.Screens
 	return !r.Cut && a.Expected > 0 && a.Lost == 0 && a.Doubled == 0 && a.Astray == 0 &&
-		s.Missing == 0 && s.Doubled == 0 && s.Disordered == 0
+		s.Missing == 0 && s.Doubled == 0 && s.OutOfOrder == 0
 }
 
 // AcceptedPerSecond is the rate over the whole run.

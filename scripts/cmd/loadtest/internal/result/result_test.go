@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/audit"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
+	"github.com/cityconnect/cityconnect/scripts/internal/city"
 )
 
 func sample() *Result {
 	r := &Result{
-		Title: "default", Seconds: 10, Audit: audit.Tally{Accepted: 1000, Expected: 1100, Once: 1100},
+		Title: "default", Seconds: 10, Audit: city.Tally{Accepted: 1000, Expected: 1100, Once: 1100},
 		Errors: map[string]int64{"vote: <no answer>": 3},
 		Legs:   []Leg{{Name: ToScreen, Summary: latency.Summary{Count: 5, P50: 1.234, P99: 9.876}}},
 	}
@@ -43,7 +43,7 @@ func TestGood(t *testing.T) {
 		"astray":           func(r *Result) { r.Audit.Astray = 1 },
 		"number missing":   func(r *Result) { r.Screens.Missing = 1 },
 		"number doubled":   func(r *Result) { r.Screens.Doubled = 1 },
-		"out of order":     func(r *Result) { r.Screens.Disordered = 1 },
+		"out of order":     func(r *Result) { r.Screens.OutOfOrder = 1 },
 	} {
 		r := sample()
 		if !r.Good() {

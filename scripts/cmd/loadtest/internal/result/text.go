@@ -88,5 +88,5 @@ func (r *Result) writeAudit(w io.Writer) {
 		fmt.Fprintf(w, "       %d more belong to requests without an answer, or to others on this stack\n", a.Unanswered)
 	}
 	fmt.Fprintf(w, "screens: %d, opened %d times, %d notifications, %d numbers missing, %d doubled, %d out of order, %d resets\n\n",
-		s.Open, s.Connections, s.Received, s.Missing, s.Doubled, s.Disordered, s.Resets)
+		s.Open, s.Connections, s.Received, s.Missing, s.Doubled, s.OutOfOrder, s.Resets)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What a URL must be, in words that follow "must be".
+// Rules for URLs, in words that follow "must be".
 const (
 	encoded = "a URL; it must have @ in the password encoded as %40, # as %23, / as %2F, ? as %3F, % as %25 and a space as %20"
 	named   = "a URL with the name or the IP address of a host"

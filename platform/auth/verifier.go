@@ -195,7 +195,7 @@ func checkHeader(header map[string]any) error {
 // for an API, or is a refresh token; "" if nothing does. Nothing tells them apart for
 // sure unless the issuer sets the type at+jwt, and many common ones do not. These are
 // the signs that no access token has: two hashes of OpenID Connect, and the claims in
-// which Keycloak and Cognito say it. The third hash, at_hash, is no sign: Dex writes
+// which Keycloak and Cognito say it. The third hash, at_hash, does not identify one: Dex writes
 // it into access tokens as well.
 func otherToken(header map[string]any, claims jwt.MapClaims) string {
 	if typ, _ := header["typ"].(string); strings.HasSuffix(strings.ToLower(typ), "at+jwt") {

@@ -108,7 +108,7 @@ func TestLoadRefusesUnencodedPasswords(t *testing.T) {
 	}
 }
 
-// What cannot be read is blamed once, and on nothing else: what is checked has
+// An unreadable value is reported once, and by nothing else: the later checks see
 // the default in its place.
 func TestLoadBlamesOnce(t *testing.T) {
 	t.Parallel()

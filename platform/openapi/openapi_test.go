@@ -264,7 +264,7 @@ func TestHandlerReadsTidied(t *testing.T) {
 	}
 }
 
-// What is wrong with the body as a whole, or with the headers, has one answer.
+// A fault of the body as a whole, or of the headers, has one answer.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h, err := mount(t, map[string]service.HandlerFunc{"change": done, "look": done, "upload": done})

@@ -55,7 +55,7 @@ func limitBody(limit int64, timeout time.Duration, uploads []Upload) func(http.H
 			if r.ContentLength > limit {
 				w.Header().Set("Connection", "close") // rather than read it all
 				WriteProblem(w, r, bodyTooLarge(limit))
-				// What is on its way is read for a moment: a connection that is closed
+				// Bytes on their way are read for a moment: a connection that is closed
 				// before would take the answer with it.
 				conn := http.NewResponseController(w)
 				_ = conn.Flush()

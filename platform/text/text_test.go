@@ -9,8 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
-// What comes along when text is copied refuses nobody and misleads nobody; what has a
-// meaning stays.
+// Characters that come along with copied text refuse nobody and mislead nobody; those
+// with a meaning stay.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, s, line, block string }{

@@ -58,7 +58,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// One address that asks too often is told so, and others are answered.
+// One address that asks too often gets 429, and others are answered.
 func TestPlacesOfAnAddress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(cfg *api.Config) { cfg.Places = &gazetteer{} })

@@ -123,7 +123,7 @@ func TestDevicesAsBrowsersSerialiseThem(t *testing.T) {
 	s.do(call{method: "POST", path: "/me/push", token: ann, body: strings.Replace(plain, `,"keys"`, `,"expirationTime":"soon","keys"`, 1)}, 400, nil)
 }
 
-// What devices are told about is a preference beside that of mails, also without an
+// The events for devices are a preference beside that of mails, also without an
 // address; old pages, which do not know it, leave it as it is.
 func TestPushPreferences(t *testing.T) {
 	t.Parallel()

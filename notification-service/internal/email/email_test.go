@@ -31,8 +31,8 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// What is copied along with an address is no part of it, and an internationalised
-// name of a host is written to in ASCII.
+// Characters that were copied along with an address are removed, and an
+// internationalised name of a host becomes ASCII.
 func TestParseAddressCleans(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

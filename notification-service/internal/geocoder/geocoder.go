@@ -39,9 +39,9 @@ const (
 	timeout   = 3 * time.Second
 	maxAnswer = 256 << 10 // bytes
 	maxText   = 200       // letters of a name that are passed on
-	// Who types asks for the same again within minutes. What was found is kept for
-	// kept, in at most maxCached answers of about a kilobyte; not for longer, because
-	// it is what people looked for.
+	// Readers who type search for the same again within minutes. At most maxCached
+	// answers, of about a kilobyte each, are kept for this long, and not longer,
+	// because they show what people looked for.
 	kept      = 15 * time.Minute
 	maxCached = 2000
 	// MaxFound is how many places a search finds.

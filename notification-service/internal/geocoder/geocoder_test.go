@@ -112,7 +112,7 @@ func TestKeptAnswersTakeAsLong(t *testing.T) {
 	}
 }
 
-// A position is told to about ten metres, and who asks again is answered by us.
+// A position is sent to about ten metres, and a repeated question is answered by us.
 func TestAt(t *testing.T) {
 	t.Parallel()
 	far := newFarSide(t, says(nominatimFound))

@@ -99,8 +99,8 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	if err != nil {
 		return fmt.Errorf("moderate reports: %w", err)
 	}
-	// What does not wait is not sent by itself. No index leads to it, so that it
-	// takes longer, and nobody is to wait for it.
+	// Deliveries that do not wait are not sent by themselves. No index leads to them,
+	// so that this takes longer, and nobody is to wait for it.
 	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports, true); err != nil {
 		return fmt.Errorf("moderate deliveries: %w", err)
 	}

@@ -279,7 +279,7 @@ func TestModerationsTogetherAreNoDeadlock(t *testing.T) {
 						select id from deliveries where target = $1 and state <> 'waiting' order by id for update))`, e.ID.String()); err != nil {
 					t.Error(err)
 				}
-				if err := store.Ledger.Withdraw(t.Context(), webhook.Channel, ledger.Held, []string{e.ID.String()}); err != nil {
+				if _, err := store.Ledger.Withdraw(t.Context(), webhook.Channel, ledger.Held, []string{e.ID.String()}); err != nil {
 					t.Errorf("withdraw: %v", err)
 				}
 			}

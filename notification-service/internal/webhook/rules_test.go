@@ -81,8 +81,8 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// What is copied along with an address is no part of it, and an internationalised name
-// is written in ASCII. It gets around no rule.
+// Characters that were copied along with an address are removed, and an
+// internationalised name becomes ASCII. Neither gets around a rule.
 func TestCleanURL(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

@@ -116,8 +116,8 @@ func TestPutPhoto(t *testing.T) {
 	}
 }
 
-// What breaks off on its way leaves nothing, and what is sent again arrives.
-// What a user sends again and again counts, too: the bytes are read to be compared.
+// An upload that breaks off leaves nothing, and arrives when it is sent again.
+// Repeated uploads count, too: their bytes are read to be compared.
 func TestBytesOfAUser(t *testing.T) {
 	t.Parallel()
 	_, set := withFiles(t)

@@ -109,7 +109,7 @@ func flat(file []byte, scan int) (kept, added []byte) {
 	if t.interval == 0 {
 		return file, coded(unit, missing)
 	}
-	// What the last restart marker begins is written again: where it ends is not known.
+	// The part behind the last restart marker is written again: its end is not known.
 	begun, last := 0, len(file)
 	for i := scan; i+1 < len(file); i++ {
 		if file[i] == 0xFF && file[i+1] >= markerRST0 && file[i+1] < markerSOI {

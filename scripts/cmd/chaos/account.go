@@ -136,8 +136,8 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	return s, err
 }
 
-// expectAll expects every version of the reports: its reporter is told of each but
-// the first, of which the official is.
+// expectAll expects every version of the reports: its reporter gets each but the
+// first, which the official gets.
 func (t *town) expectAll(versions map[*report]int64) {
 	for r, version := range versions {
 		t.expect(t.official, r.id, 1, time.Now())

@@ -52,7 +52,7 @@ func (a *audit) delivered(d city.Delivery) {
 }
 
 // A result is the audit's sum. What else happens on the same stack, such as
-// reports that other people file meanwhile, is not in it.
+// reports that other people file at the same time, is not in it.
 type result struct {
 	city.Tally
 	mails, digests int           // that came

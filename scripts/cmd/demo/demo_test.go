@@ -48,8 +48,8 @@ func TestSampleFitsTheAPI(t *testing.T) {
 	}
 }
 
-// Mails, and what other systems were told, count like screens, and their times for
-// themselves. What others do on the same stack does not count.
+// Mails and the events of other systems count like screens, and their times for
+// themselves. Events of other people on the same stack do not count.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	a, start := newAudit(), time.Now().Add(-time.Second)

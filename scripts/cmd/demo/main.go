@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
-	fmt.Fprintln(out, "Another system of the city is told of every change by a signed webhook.")
+	fmt.Fprintln(out, "Another system of the city gets every change by a signed webhook.")
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	read := make(chan error, 1)

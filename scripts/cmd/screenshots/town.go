@@ -47,7 +47,7 @@ var problems = []problem{
 		"Jl. Kapten Muslihat 8", 2, -6.5951, 106.7899, false, 27, "in_progress", "The cable is broken. A crew is on its way."},
 }
 
-// found lets everybody live his day.
+// found lets everybody live their day.
 func found(ctx context.Context, stack *client.Client) (*town, error) {
 	t := &town{lastPending: problems[0].title}
 	var err error

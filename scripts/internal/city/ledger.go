@@ -32,7 +32,7 @@ type Sight struct {
 	Seen    time.Time
 }
 
-// Officials is the owner of what all officials are told.
+// Officials is the owner of the notifications of all officials.
 const Officials = -1
 
 // A Delivery is a first sight, and how long it took from the planned request.
@@ -105,7 +105,7 @@ func (l *Ledger) Accept(e Event) {
 	defer l.mu.Unlock()
 	h := l.historyLocked(e.Report)
 	if h.accepted(e.Version) != nil {
-		return // a request that changed nothing was told of an earlier event
+		return // a request that changed nothing was answered with an earlier event
 	}
 	r := h.at(e.Version)
 	r.planned, r.want, r.owner = e.Planned.UnixMicro(), e.Screens, int32(e.Owner) //nolint:gosec // users are counted in thousands

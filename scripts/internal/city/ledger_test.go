@@ -85,7 +85,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// Whoever waits for an event hears of it, and of one that never comes in time.
+// A wait for an event ends with it, and the ledger names one that never comes in time.
 func TestLedgerAwaits(t *testing.T) {
 	t.Parallel()
 	l := city.NewLedger(func(city.Delivery) {})

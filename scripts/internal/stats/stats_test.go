@@ -34,7 +34,7 @@ func TestPercentile(t *testing.T) {
 
 func TestRatios(t *testing.T) {
 	t.Parallel()
-	// One slow pass of both sides does not change what is told of them.
+	// One slow pass of both sides does not change their figures.
 	if got := stats.Median(stats.Ratios([]float64{10, 2, 30}, []float64{5, 1, 10})); got != 2 {
 		t.Errorf("got %v, want 2", got)
 	}

@@ -63,15 +63,15 @@ func (c *Config) Check() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Users >= 2, "users: want at least 2, since nobody votes on a report of his own, got %d", c.Users)
-	check(c.Subscribers >= 0 && c.Subscribers <= c.Users, "subscribers: want 0 to the number of users, got %d", c.Subscribers)
-	check(c.Officials >= 1 && c.Officials <= city.MaxScreens, "officials: want 1 to %d, got %d", city.MaxScreens, c.Officials)
-	check(c.ReportsPerUser >= 1, "reports-per-user: want at least 1, got %d", c.ReportsPerUser)
-	check(c.VotesPerReport >= 0, "votes-per-report: want 0 or more, got %d", c.VotesPerReport)
-	check(c.ChangesPerReport >= 0, "status-changes: want 0 or more, got %d", c.ChangesPerReport)
-	check(c.Rate > 0, "rate: want more than 0, got %g", c.Rate)
-	check(c.Workers >= 1, "workers: want at least 1, got %d", c.Workers)
-	check(c.Hot >= 0 && c.Hot <= 100, "hot: want 0 to 100 percent, got %d", c.Hot)
+	check(c.Users >= 2, "users: must be at least 2, since nobody votes on their own report, got %d", c.Users)
+	check(c.Subscribers >= 0 && c.Subscribers <= c.Users, "subscribers: must be 0 to the number of users, got %d", c.Subscribers)
+	check(c.Officials >= 1 && c.Officials <= city.MaxScreens, "officials: must be 1 to %d, got %d", city.MaxScreens, c.Officials)
+	check(c.ReportsPerUser >= 1, "reports-per-user: must be at least 1, got %d", c.ReportsPerUser)
+	check(c.VotesPerReport >= 0, "votes-per-report: must be 0 or more, got %d", c.VotesPerReport)
+	check(c.ChangesPerReport >= 0, "status-changes: must be 0 or more, got %d", c.ChangesPerReport)
+	check(c.Rate > 0, "rate: must be more than 0, got %g", c.Rate)
+	check(c.Workers >= 1, "workers: must be at least 1, got %d", c.Workers)
+	check(c.Hot >= 0 && c.Hot <= 100, "hot: must be 0 to 100 percent, got %d", c.Hot)
 	return errors.Join(faults...)
 }
 

@@ -71,8 +71,8 @@ func (who *person) sight(n client.Notification, seen time.Time) city.Sight {
 // sweepPage is how many notifications are read at a time.
 const sweepPage = 100
 
-// sweep reads the lists of those without a screen, and of those whose screen
-// was told to do so, as the page does.
+// sweep reads the lists of those without a screen, and of those whose stream
+// said so, as the page does.
 func (p *people) sweep(ctx context.Context, l *city.Ledger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(city.Entering)

@@ -84,7 +84,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	err := (&Config{Users: 1, Subscribers: 2, VotesPerReport: -1, ChangesPerReport: -1, Hot: 101}).Check()
 	for _, flag := range []string{"users", "subscribers", "officials", "reports-per-user", "votes-per-report", "status-changes", "rate", "workers", "hot"} {
-		if !strings.Contains(err.Error(), flag+": want") {
+		if !strings.Contains(err.Error(), flag+": must be") {
 			t.Errorf("%v does not tell about %s", err, flag)
 		}
 	}

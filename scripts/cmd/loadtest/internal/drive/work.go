@@ -126,7 +126,7 @@ func (w *work) request(ctx context.Context, next task) (city.Event, error) {
 	}
 }
 
-// event is one that the report's owner is told of.
+// event is one that the report's owner gets.
 func (r *report) event(id uuid.UUID, version int64) city.Event {
 	return city.Event{Report: id, Version: version, Owner: r.owner, Screens: 1}
 }

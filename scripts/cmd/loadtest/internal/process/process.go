@@ -45,7 +45,7 @@ func Self() *Group { return &Group{Name: "loadtest", pid: os.Getpid()} }
 func (g *Group) Sample() (Sample, bool) {
 	pid := g.pid
 	if g.pidFile != "" {
-		pid, _ = proc.ReadPID(g.pidFile) // 0 is no process of ours
+		pid, _ = proc.ReadPID(g.pidFile) // 0 is not a process of ours
 	}
 	cpu, ok := proc.CPU(pid)
 	if !ok {

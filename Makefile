@@ -99,7 +99,7 @@ bench-ingest: ## what is taken in over HTTP, against a bare database client
 bench-relay: ## the outbox relay, beside raw amqp091-go
 	@scripts/bench.sh relay
 
-bench-consumer: ## how fast a queue is emptied, with and without failures
+bench-consumer: ## how fast a queue is emptied, with and without failures, beside wagslane/go-rabbitmq
 	@scripts/bench.sh consumer
 
 bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each

@@ -36,6 +36,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/rabbitmq/amqp091-go v1.16.0
+	github.com/wagslane/go-rabbitmq v0.15.0
 	golang.org/x/text v0.43.0 // indirect
 )
 

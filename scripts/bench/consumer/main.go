@@ -1,14 +1,15 @@
 // Command consumer measures how fast notification-service's consumer empties
 // a queue: without an effect, with the record of handled messages, one message a
 // transaction, with its whole effect (the record, the numbered notification and
-// the stream's head), and while some of the messages fail.
+// the stream's head), and while some of the messages fail. Where it records the
+// handled messages, wagslane/go-rabbitmq does the same beside it.
 //
 // The passes alternate on the same broker and database, so that whatever else the
 // machine does meets all of them. Each has one worker, which holds ten messages at
 // the most, or four, which is how it ships.
 //
-// With -base it measures the program of an earlier revision beside ours, each with
-// its own schema, and says how they compare.
+// With -base it measures the program of an earlier revision beside ours instead,
+// each with its own schema, and says how they compare.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -40,14 +42,16 @@ func main() { testbed.Main(run) }
 // A bench is what is measured on.
 type bench struct {
 	*testbed.Bed
+	database string // of ours, and of wagslane
 	key      string // seals recipients
 	topology event.Topology
 }
 
-// A contestant is a program that empties a queue into its database.
+// A contestant empties a queue into its database.
 type contestant struct {
-	program, database string
-	results           map[string][]result // by the name of the load
+	name    string
+	empty   func(ctx context.Context, brokerURL string, l load) (result, error)
+	results map[string][]result // by the name of the load
 }
 
 // A result is one pass of a contestant.
@@ -63,34 +67,38 @@ type load struct {
 	messages int
 	failing  int // of them, those that fail in the first second
 	args     []string
-	ratio    string // of our rate to the base's, in the last line; empty: not compared
+
+	// The names of our rate's ratio to theirs, in the last line; empty: not compared.
+	toBase, toWagslane string
 }
 
 func (l load) good() int { return l.messages - l.failing }
+
+// ratio is the name of our rate's ratio to that of the other contestant.
+func (l load) ratio() string {
+	if *base != "" {
+		return l.toBase
+	}
+	return l.toWagslane
+}
 
 // loads are all that are measured. Only those with a ratio are, where two
 // revisions are compared.
 func loads() []load {
 	record := []string{"-effect=record"}
 	all := []load{
-		{"no effect", *messages, 0, []string{"-effect=nothing"}, "drain_ratio"},
-		{"record", *messages, 0, record, "record_ratio"},
-		{"one message a transaction", *messages, 0, append(record, "-batch=1"), ""},
-		{"whole effect", *messages, 0, []string{"-effect=whole"}, "effect_ratio"},
-		{"four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio"},
-		{"1 % fail", *failing, *failing / 100, record, ""},
-		{"10 % fail", *failing, *failing / 10, record, "failing_ratio"},
+		{"no effect", *messages, 0, []string{"-effect=nothing"}, "drain_ratio", ""},
+		{"record", *messages, 0, record, "record_ratio", "wagslane_ratio"},
+		{"one message a transaction", *messages, 0, append(record, "-batch=1"), "", ""},
+		{"whole effect", *messages, 0, []string{"-effect=whole"}, "effect_ratio", ""},
+		{"four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio", ""},
+		{"1 % fail", *failing, *failing / 100, record, "", "wagslane_ratio_1pct"},
+		{"10 % fail", *failing, *failing / 10, record, "failing_ratio", "wagslane_ratio_10pct"},
 	}
-	if *base == "" {
-		return all
+	if *base != "" {
+		all = slices.DeleteFunc(all, func(l load) bool { return l.toBase == "" })
 	}
-	var compared []load
-	for _, l := range all {
-		if l.ratio != "" {
-			compared = append(compared, l)
-		}
-	}
-	return compared
+	return all
 }
 
 func run(ctx context.Context, bed *testbed.Bed) error {
@@ -98,34 +106,44 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 		return errors.New("-base and -base-migrate go together: both are programs of the other revision")
 	}
 	b := &bench{Bed: bed, key: event.NewKey("k1")}
-	ours := contestant{results: make(map[string][]result)}
-	var err error
-	if ours.program, err = b.Build(ctx, "notification-service", "consumer"); err != nil {
+	program, err := b.Build(ctx, "notification-service", "consumer")
+	if err != nil {
 		return err
 	}
-	if ours.database, err = b.Database(ctx, migrations.Notification); err != nil {
+	if b.database, err = b.Database(ctx, migrations.Notification); err != nil {
 		return err
 	}
-	sides := []contestant{ours}
+	ours := contestant{"ours", b.program(program, b.database), make(map[string][]result)}
+	other := contestant{"wagslane", b.wagslane, make(map[string][]result)}
 	if *base != "" {
-		before := contestant{program: *base, results: make(map[string][]result)}
-		if before.database, err = b.Migrated(ctx, *baseMigrate, migrations.Notification); err != nil {
+		before, err := b.Migrated(ctx, *baseMigrate, migrations.Notification)
+		if err != nil {
 			return err
 		}
-		sides = append(sides, before)
+		other.name, other.empty = "base", b.program(*base, before)
 	}
-	measured := loads()
-	for pass, turn := range testbed.Turns(*passes, len(measured)*len(sides)) {
-		l, side := measured[turn/len(sides)], turn%len(sides)
-		r, err := b.pass(ctx, sides[side], l)
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+	type turn struct {
+		contestant
+		load load
+	}
+	var turns []turn
+	for _, l := range loads() {
+		turns = append(turns, turn{ours, l})
+		if l.ratio() != "" {
+			turns = append(turns, turn{other, l})
 		}
-		sides[side].results[l.name] = append(sides[side].results[l.name], r)
-		fmt.Printf("pass %d  %-28s %s %8.0f/s  %8.2f s  longest stall %7.1f ms\n",
-			pass+1, l.name, []string{"ours", "base"}[side], r.perSecond, r.Seconds, r.StallMS)
 	}
-	report(sides)
+	for pass, i := range testbed.Turns(*passes, len(turns)) {
+		t := turns[i]
+		r, err := b.pass(ctx, t.contestant, t.load)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", t.name, t.load.name, err)
+		}
+		t.results[t.load.name] = append(t.results[t.load.name], r)
+		fmt.Printf("pass %d  %-28s %-8s %8.0f/s  %8.2f s  longest stall %7.1f ms\n",
+			pass+1, t.load.name, t.name, r.perSecond, r.Seconds, r.StallMS)
+	}
+	report(ours, other)
 	return nil
 }
 
@@ -138,36 +156,42 @@ func (b *bench) pass(ctx context.Context, c contestant, l load) (r result, err e
 	if err := b.publish(url, l); err != nil {
 		return r, err
 	}
-	cmd := exec.CommandContext(ctx, c.program, append(l.args[:len(l.args):len(l.args)], "-good", strconv.Itoa(l.good()))...)
-	cmd.Env = append(os.Environ(), "RABBITMQ_URL="+url, "DATABASE_URL="+c.database, "RECIPIENT_KEY="+b.key)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return r, fmt.Errorf("run the consumer: %w", err)
-	}
-	if err := json.Unmarshal(out, &r); err != nil {
+	if r, err = c.empty(ctx, url, l); err != nil {
 		return r, err
 	}
 	r.perSecond = float64(l.good()) / r.Seconds
 	return r, drop()
 }
 
-// report prints the line that is compared over time.
-func report(sides []contestant) {
-	var figures testbed.Figures
-	ours := sides[0]
-	if *base != "" {
-		for _, l := range loads() {
-			figures.AddRatio(l.ratio, ours.all(l.name, rate), sides[1].all(l.name, rate))
+// program has a program of notification-service's consumer empty a queue.
+func (b *bench) program(path, database string) func(context.Context, string, load) (result, error) {
+	return func(ctx context.Context, brokerURL string, l load) (r result, err error) {
+		cmd := exec.CommandContext(ctx, path, append(l.args[:len(l.args):len(l.args)], "-good", strconv.Itoa(l.good()))...)
+		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+brokerURL, "DATABASE_URL="+database, "RECIPIENT_KEY="+b.key)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return r, fmt.Errorf("run the consumer: %w", err)
 		}
-		figures.Print()
-		return
+		return r, json.Unmarshal(out, &r)
 	}
-	figures.Add("drain_per_s", 0, stats.Median(ours.all("no effect", rate)))
-	figures.Add("effect_per_s", 0, stats.Median(ours.all("record", rate)))
-	figures.AddRatio("single_tx_ratio", ours.all("record", rate), ours.all("one message a transaction", rate))
-	figures.Add("stall_ms_1pct", 1, stats.Median(ours.all("1 % fail", stall)))
-	figures.Add("stall_ms_10pct", 1, stats.Median(ours.all("10 % fail", stall)))
+}
+
+// report prints the line that is compared over time.
+func report(ours, other contestant) {
+	var figures testbed.Figures
+	if *base == "" {
+		figures.Add("drain_per_s", 0, stats.Median(ours.all("no effect", rate)))
+		figures.Add("effect_per_s", 0, stats.Median(ours.all("record", rate)))
+		figures.AddRatio("single_tx_ratio", ours.all("record", rate), ours.all("one message a transaction", rate))
+		figures.Add("stall_ms_1pct", 1, stats.Median(ours.all("1 % fail", stall)))
+		figures.Add("stall_ms_10pct", 1, stats.Median(ours.all("10 % fail", stall)))
+	}
+	for _, l := range loads() {
+		if l.ratio() != "" {
+			figures.AddRatio(l.ratio(), ours.all(l.name, rate), other.all(l.name, rate))
+		}
+	}
 	figures.Print()
 }
 

@@ -23,6 +23,9 @@ const bodySize = 512
 // window is how many messages are not confirmed yet.
 const window = 500
 
+// failingSuffix ends the ids of messages that fail for a second.
+const failingSuffix = "-fails"
+
 // streams is over how many users the messages spread.
 const streams = 1000
 
@@ -96,7 +99,7 @@ func message(keyring *event.Keyring, i int, failing bool) amqp.Publishing {
 	body = bytes.Replace(body, []byte(`"x"`), []byte(`"`+strings.Repeat("x", bodySize-len(body)+1)+`"`), 1)
 	id := uuid.Must(uuid.NewV7()).String()
 	if failing {
-		id += "-fails"
+		id += failingSuffix
 	}
 	return amqp.Publishing{
 		MessageId: id, Type: string(event.VoteReceivedKey), DeliveryMode: amqp.Persistent, Body: body, Timestamp: time.Now(),

@@ -96,7 +96,7 @@ bench: ## all benchmarks and the load test, with a table of their results
 bench-ingest: ## what is taken in over HTTP, against a bare database client
 	@scripts/bench.sh ingest
 
-bench-relay: ## the outbox relay, beside raw amqp091-go
+bench-relay: ## the outbox relay, beside raw amqp091-go and River
 	@scripts/bench.sh relay
 
 bench-consumer: ## how fast a queue is emptied, with and without failures, beside wagslane/go-rabbitmq

@@ -1,9 +1,9 @@
-// Command relay measures the outbox relay against a floor, in one run and
-// interleaved: raw publishing with the same window. Both publish the same
-// messages to the same durable quorum queue, with confirms, and the relay reads
-// them from a PostgreSQL with fsync. Its last line is
+// Command relay measures the outbox relay against a floor, raw publishing with
+// the same window, and against River, in one run and interleaved. All publish the
+// same messages to the same durable quorum queue, with confirms; the relay and
+// River read them from a PostgreSQL with fsync. Its last line is
 //
-//	relay_per_s= floor_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
+//	relay_per_s= floor_ratio= river_ratio= wal_bytes_per_row= idle_p50_ms= p99_ms_at_1k=
 //
 // With -base it measures only ours and the program of an earlier revision, in
 // turn, and its last line is relay_ratio=.
@@ -43,7 +43,7 @@ func run(ctx context.Context, b *testbed.Bed) error {
 		figures.Print()
 		return nil
 	}
-	rates, wal, err := race(ctx, f, []contestant{{"floor", runFloor}, {"relay", relayBy(f.program)}})
+	rates, wal, err := race(ctx, f, []contestant{{"floor", runFloor}, {"relay", relayBy(f.program)}, {"river", runRiver}})
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,7 @@ func run(ctx context.Context, b *testbed.Bed) error {
 	}
 	figures.Add("relay_per_s", 0, stats.Median(rates["relay"]))
 	figures.AddRatio("floor_ratio", rates["relay"], rates["floor"])
+	figures.AddRatio("river_ratio", rates["relay"], rates["river"])
 	figures.Add("wal_bytes_per_row", 0, stats.Median(wal))
 	figures.Add("idle_p50_ms", 1, idle.P50)
 	figures.Add("p99_ms_at_1k", 1, busy.P99)
@@ -71,7 +72,7 @@ type contestant struct {
 	run  func(context.Context, *fixture, int) (time.Duration, error)
 }
 
-// race runs both contestants in turn, several times.
+// race runs all contestants in turn, several times.
 func race(ctx context.Context, f *fixture, contestants []contestant) (rates map[string][]float64, wal []float64, err error) {
 	rates = make(map[string][]float64)
 	for pass, side := range testbed.Turns(*passes, len(contestants)) {

@@ -102,7 +102,7 @@ bench-relay: ## the outbox relay, beside raw amqp091-go and River
 bench-consumer: ## how fast a queue is emptied, with and without failures, beside wagslane/go-rabbitmq
 	@scripts/bench.sh consumer
 
-bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each
+bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each, beside r3labs/sse
 	@scripts/bench.sh sse
 
 bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers

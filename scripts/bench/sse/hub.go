@@ -9,7 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 )
 
-// A hub is notification-service/bench/sse of some revision, which runs.
+// A hub is notification-service/bench/sse of some revision, or what is measured
+// beside it, which runs.
 type hub struct{ *testbed.Process }
 
 func startHub(ctx context.Context, program string) (*hub, error) {

@@ -1,20 +1,22 @@
 // Command sse measures the hub of the live streams: the memory of an idle
-// connection, an event to everyone, and events to one client each. Its last line
-// sums up.
+// connection, an event to everyone, and events to one client each, the last two in
+// turn with r3labs/sse. Its last line sums up.
 //
 //	cd scripts/bench && GOWORK=off go run ./sse
 //
 // The hub runs alone, with positions in memory: what is measured is what it
-// does with clients, not what a database does.
+// does with clients, not what a database does. r3labs/sse is served by this program
+// in a process of its own.
 //
-// With -base it measures the hub and the program of an earlier revision in turn,
-// and its last line has their ratios.
+// With -base it measures the hub and the program of an earlier revision in turn
+// instead, and its last line has their ratios.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
@@ -29,51 +31,78 @@ var (
 	passes         = flag.Int("passes", 3, "passes of each measurement, of which the median counts")
 	passLength     = flag.Duration("length", 4*time.Second, "length of a pass")
 	base           = flag.String("base", "", "the hub's `program` of an earlier revision, to compare with")
+	addr           = flag.String("addr", "", "serve r3labs/sse at this `address`, as this program has itself do")
 )
 
 func main() { testbed.Main(run) }
 
-// A result is what one pass of a hub measured, as the last line names it.
+// A contestant is a program that serves streams.
+type contestant struct {
+	name, program string
+	steps         []func(*hub, result) error // what is measured of it
+	results       []result
+}
+
+// A result is what one pass of a contestant measured, as the last line names it.
 type result map[string]float64
 
 // figures are all of them, in their order.
 var figures = []string{"rss_per_conn_kb", "fanout_per_s", "cpu_us_per_delivery", "unicast_p99_ms"}
 
 func run(ctx context.Context, b *testbed.Bed) error {
-	ours, err := b.Build(ctx, "notification-service", "sse")
+	if *addr != "" {
+		return serveR3labs(ctx, *addr)
+	}
+	program, err := b.Build(ctx, "notification-service", "sse")
 	if err != nil {
 		return err
 	}
-	programs := []string{ours}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	steps := []func(*hub, result) error{weigh, fanOut, unicast}
+	ours, other := contestant{name: "ours", program: program, steps: steps}, contestant{name: "r3labs", program: self, steps: steps[1:]}
 	if *base != "" {
-		programs = append(programs, *base)
+		other = contestant{name: "base", program: *base, steps: steps}
 	}
-	results := make([][]result, len(programs))
-	for pass, side := range testbed.Turns(*passes, len(programs)) {
-		r, err := measure(ctx, programs[side])
+	sides := []*contestant{&ours, &other}
+	for pass, side := range testbed.Turns(*passes, len(sides)) {
+		c := sides[side]
+		r, err := c.measure(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", programs[side], err)
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		fmt.Printf("pass %d  %s  %v\n", pass+1, []string{"ours", "base"}[side], r)
-		results[side] = append(results[side], r)
+		fmt.Printf("pass %d  %-6s  %v\n", pass+1, c.name, r)
+		c.results = append(c.results, r)
 	}
-	var line testbed.Figures
-	for _, name := range figures {
-		if *base != "" {
-			line.AddRatio(name+"_ratio", all(results[0], name), all(results[1], name))
-		} else {
-			line.Add(name, 2, stats.Median(all(results[0], name)))
-		}
-	}
-	line.Print()
+	report(ours, other)
 	return nil
 }
 
+// report prints the line that is compared over time.
+func report(ours, other contestant) {
+	var line testbed.Figures
+	prefix := ""
+	if *base == "" {
+		prefix = "r3labs_"
+		for _, name := range figures {
+			line.Add(name, 2, stats.Median(ours.all(name)))
+		}
+	}
+	for _, name := range figures {
+		if _, measured := other.results[0][name]; measured {
+			line.AddRatio(prefix+name+"_ratio", ours.all(name), other.all(name))
+		}
+	}
+	line.Print()
+}
+
 // measure starts a hub for each measurement, so that none inherits memory.
-func measure(ctx context.Context, program string) (result, error) {
+func (c *contestant) measure(ctx context.Context) (result, error) {
 	r := make(result)
-	for _, step := range []func(*hub, result) error{weigh, fanOut, unicast} {
-		h, err := startHub(ctx, program)
+	for _, step := range c.steps {
+		h, err := startHub(ctx, c.program)
 		if err != nil {
 			return r, err
 		}
@@ -87,9 +116,9 @@ func measure(ctx context.Context, program string) (result, error) {
 }
 
 // all returns a figure of each pass.
-func all(passes []result, name string) []float64 {
-	values := make([]float64, len(passes))
-	for i, r := range passes {
+func (c *contestant) all(name string) []float64 {
+	values := make([]float64, len(c.results))
+	for i, r := range c.results {
 		values[i] = r[name]
 	}
 	return values

@@ -12,10 +12,10 @@ begin test
 export CGO_ENABLED=0
 list_packages
 
-# One of those that wait is always under way beside the others, with more tests at
+# Two of those that wait are always under way beside the others, with more tests at
 # once than processors. Some read documents and programs that Go does not know of:
 # -count=1.
-gotest breaking "${breaking[*]}" "${plain[@]}" -short -p 1 -parallel 6 -count=1 "$@" &
+gotest breaking "${breaking[*]}" "${plain[@]}" -short -p 2 -parallel 4 -count=1 "$@" &
 breaks=$!
 gotest walks ./scripts/e2e "${plain[@]}" -parallel 4 -count=1 -run "$walks" "$@" || failed+=(walks)
 gotest packages "${others[*]}" "${plain[@]}" -short -parallel 4 -count=1 "$@" || failed+=(packages)

@@ -48,11 +48,11 @@ func TestLoad(t *testing.T) {
 			settings{"127.0.0.1:1", 3, time.Minute, inner{"s"}, ""}, nil},
 		{"a decorated file", map[string]string{"T_SECRET_FILE": " " + bom + "\n"},
 			settings{"127.0.0.1:3002", 10, 5 * time.Second, inner{"from Windows"}, ""}, nil},
-		{"nothing but decoration", map[string]string{"T_SECRET": " \n"}, settings{}, []string{"T_SECRET: want a value"}},
-		{"two lines", map[string]string{"T_SECRET": "a\nb"}, settings{}, []string{"T_SECRET: want one line"}},
+		{"nothing but decoration", map[string]string{"T_SECRET": " \n"}, settings{}, []string{"T_SECRET: must be set to a value"}},
+		{"two lines", map[string]string{"T_SECRET": "a\nb"}, settings{}, []string{"T_SECRET: must be one line"}},
 		{"quoted", map[string]string{"T_SECRET": `"Geheim"`, "T_ADDR": "'127.0.0.1:1'"}, settings{},
-			[]string{"T_SECRET: want without quotes", "T_ADDR: want without quotes"}},
-		{"in UTF-16", map[string]string{"T_SECRET": "\xff\xfea\x00"}, settings{}, []string{"T_SECRET: want text in UTF-8"}},
+			[]string{"T_SECRET: must be without quotes", "T_ADDR: must be without quotes"}},
+		{"in UTF-16", map[string]string{"T_SECRET": "\xff\xfea\x00"}, settings{}, []string{"T_SECRET: must be text in UTF-8"}},
 		{"every fault at once", map[string]string{"T_COUNT": "three", "T_WAIT": "soon"}, settings{},
 			[]string{"T_COUNT: must be an integer, such as 10", "T_WAIT: must be a duration with its unit, such as 5s",
 				"T_SECRET: must be set to a value, such as $(openssl rand -hex 32)"}},
@@ -102,7 +102,7 @@ func TestLoadRefusesUnencodedPasswords(t *testing.T) {
 		t.Fatalf("Load: %v, want an error without the password", err)
 	}
 	for _, variable := range []string{"DATABASE_URL", "RABBITMQ_URL", "T_PROXY_URL", "PHOTO_STORE"} {
-		if !strings.Contains(err.Error(), variable+": want a URL; it must have @ in the password encoded as %40") {
+		if !strings.Contains(err.Error(), variable+": must be a URL; it must have @ in the password encoded as %40") {
 			t.Errorf("Load: %v, want a fault of %s", err, variable)
 		}
 	}

@@ -94,7 +94,7 @@ func databaseURL(getenv func(string) string) (string, error) {
 	}
 	url = strings.Trim(url, " \t\r\n\uFEFF")
 	if url == "" {
-		return "", errors.New("DATABASE_URL: missing; must be postgres://user:password@host:port/name")
+		return "", errors.New("DATABASE_URL: must be set, such as to postgres://user:password@host:port/name")
 	}
 	if fault := address.Fault(url); fault != "" {
 		return "", errors.New("DATABASE_URL: must be " + fault)

@@ -130,7 +130,7 @@ func TestPush(t *testing.T) {
 			return load(func(name string) string { return env[name] })
 		}
 		cfg, err := with("", "")
-		if err != nil || !cfg.Enabled() || len(cfg.AllowHosts) != 4 || len(cfg.PublicKey()) != 87 {
+		if err != nil || !cfg.Enabled() || len(cfg.AllowHosts) != 5 || len(cfg.PublicKey()) != 87 {
 			t.Errorf("%s: config %+v, %v", program, cfg, err)
 		}
 		if cfg, err := with("PUSH_VAPID_KEY", ""); err != nil || cfg.Enabled() {

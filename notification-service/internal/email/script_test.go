@@ -34,7 +34,8 @@ func TestServerByScript(t *testing.T) {
 		"closes the service":                {does: deed{answer: "421 4.3.2 closing"}},
 		"defers":                            {does: deed{answer: "450 4.2.0 later"}},
 		"has a failure of its own":          {does: deed{answer: "451 4.3.0 local error"}},
-		"refuses":                           {does: deed{answer: "554 no"}, dead: []string{"RCPT", "DATA", "end"}},
+		"refuses without a reason":          {does: deed{answer: "554 no"}},
+		"refuses what is in the mail":       {does: deed{answer: "554 5.6.0 no"}, dead: []string{"RCPT", "DATA", "end"}},
 		"says what is not an answer at all": {does: deed{answer: "hello"}},
 	} {
 		t.Run(name, func(t *testing.T) {

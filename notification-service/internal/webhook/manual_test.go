@@ -185,8 +185,8 @@ func TestManualInNode(t *testing.T) {
 func TestManualInShell(t *testing.T) {
 	t.Parallel()
 	code := samples(t, "sh")
-	if len(code) != 2 {
-		t.Fatalf("the manual has %d samples for a shell, want one that verifies and one that sends", len(code))
+	if len(code) < 2 {
+		t.Fatalf("the manual has %d samples for a shell, want first one that verifies and one that sends", len(code))
 	}
 	for _, program := range []string{"openssl", "curl", "od"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -43,12 +43,13 @@ stacks=$!
 { step page page && step lint nice -n 5 scripts/lint.sh; } &
 lint=$!
 
+# What the walks of `make test` left of the end-to-end tests.
+CGO_ENABLED=0 gotest end-to-end './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -skip "$walks" || failed+=(end-to-end)
 # All packages again: with the race detector, with the tests that take minutes, and
 # with the programs that `make test` does not install.
 list_packages
 gotest breaking "${breaking[*]}" "${race[@]}" -p 1 -parallel 4 -count=1 || failed+=(breaking)
 gotest packages "${others[*]}" "${race[@]}" -parallel 4 -count=1 || failed+=(packages)
-CGO_ENABLED=0 gotest end-to-end './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -skip "$walks" || failed+=(end-to-end)
 step helm helm || failed+=(helm)
 await stacks "$stacks"
 await lint "$lint"

@@ -25,13 +25,13 @@ func TestPageComments(t *testing.T) {
 		page.do(browser.See(".comments h2", "0 comments"))
 	}
 	bens.do(
-		browser.Fill("What do you want to say", "It is still dark, Zebra"),
+		browser.Fill("Your comment", "It is still dark, Zebra"),
 		browser.Click(".comments label", "With my name"), browser.Click("button", "Send the comment"),
 		browser.See(".comments li", "Written by you"), browser.See(".comments h2", "1 comment"),
 	)
 	anas.do(
 		browser.See(".comments li", "Ben"), browser.See(".comments li", "It is still dark"),
-		browser.Fill("What do you want to say", "Mine, too"),
+		browser.Fill("Your comment", "Mine, too"),
 		browser.Click(".comments label", "With my name"), browser.See(".comments .note", "people may guess"),
 		browser.Click(".comments label", "Anonymous"), browser.Until(`!document.querySelector('.comments .note')`),
 		browser.See(".comments [role=status]", "Nobody learns"),

@@ -59,7 +59,7 @@ func TestPageHeldPhotos(t *testing.T) {
 		browser.Click("dialog button", "Add a part"),
 		browser.Until(`document.querySelectorAll('.redact button').length === 2`),
 	)
-	page.tabTo(".redact button", "Black part 2")
+	page.tabTo(".redact button", "Blacked-out part 2")
 	for range 10 { // from the middle to the right
 		page.do(browser.Press(kb.ArrowRight))
 	}
@@ -70,7 +70,7 @@ func TestPageHeldPhotos(t *testing.T) {
 		browser.Until(`[...document.querySelectorAll('.held img')].every((i) => !i.src.includes('`+covered.String()+`'))`),
 		images("2"),
 		browser.Click(".held button", "Show"), // the oldest, which is the covered one
-		browser.See("[role=status]", "1 photo waits"),
+		browser.See("[role=status]", "1 photo to review"),
 		browser.Click(".held button", "Do not show"),
 		browser.See("[role=status]", "0 photos to review"),
 	)

@@ -270,7 +270,7 @@ func TestPageMapGoesThere(t *testing.T) {
 		browser.Fill("Search reports", "far lamp"), cards(1), inTheMiddle(".map-canvas .dot"),
 		browser.Click("button", "Clear filters"), cards(2),
 
-		browser.Click("button", "Near me"), browser.See(".map-find .fault", "does not say where it is"),
+		browser.Click("button", "Near me"), browser.See(".map-find .fault", "could not get your location"),
 		browser.Permission("geolocation", "granted"), deviceAt(-6.5900, 106.8050),
 		browser.Click("button", "Near me"), inTheMiddle(".map-canvas .device"), browser.Until(`!document.querySelector('.map-find .fault')`),
 		deviceAt(51.5, 0), browser.Click("button", "Near me"), browser.See(".map-find .fault", "not in the city"),

@@ -233,7 +233,7 @@ func TestPagePhotoStages(t *testing.T) {
 	anas := c.reader(ana).open("reports/"+report.ID.String(), stages)
 	bens := c.reader(ben).open("reports/"+report.ID.String(), stages)
 	photo := c.upload(ana, report, largePicture(t)) // the worker is not there yet
-	anas.do(browser.Reload(), live, browser.See(".photos [role=status]", "being looked at"))
+	anas.do(browser.Reload(), live, browser.See(".photos [role=status]", "being checked"))
 	c.startPhotoWorker()
 	if v := c.verdictOn(ana, report, photo); v.State != "ready" {
 		t.Fatalf("the photo is %s, %s", v.State, v.Reason)

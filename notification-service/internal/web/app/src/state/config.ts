@@ -2,7 +2,10 @@ import { must } from '../api/client';
 
 /** How this city set the page up: GET /config.json. */
 export interface Config {
-  auth: { mode: 'dev' } | { mode: 'oidc'; issuer: string; client_id: string; scope: string; audience?: string; resource?: string } | { mode: 'none' };
+  auth:
+    | { mode: 'dev' }
+    | { mode: 'oidc'; issuer: string; client_id: string; scope: string; audience?: string; resource?: string }
+    | { mode: 'none' };
   /** Whether reports may have photos. */
   photos?: boolean;
   /** Whether residents comment on reports. */

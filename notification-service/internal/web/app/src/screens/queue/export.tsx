@@ -15,7 +15,11 @@ export function ExportButton({ filters }: { filters: QueueFilters }) {
   const save = async () => {
     setBusy(true);
     try {
-      const asked = { params: { query: { ...queryOf(filters), separator: separator() } }, parseAs: 'blob', headers: { Accept: 'text/csv' } } as const;
+      const asked = {
+        params: { query: { ...queryOf(filters), separator: separator() } },
+        parseAs: 'blob',
+        headers: { Accept: 'text/csv' },
+      } as const;
       const address = URL.createObjectURL(await must(reportService.GET('/reports/export', asked)));
       const link = Object.assign(document.createElement('a'), {
         href: address,

@@ -95,35 +95,37 @@ interface TableProps {
 function SumTable({ caption, rows, nameOf }: TableProps) {
   const most = Math.max(1, ...rows.map(([, { filed, resolved, rejected }]) => Math.max(filed, resolved + rejected)));
   return (
-    <table class="sums">
-      <caption>{caption}</caption>
-      <thead>
-        <tr>
-          <td />
-          {SUMS.map((name) => (
-            <th key={name} scope="col">
-              {t(`numbers.${name}`)}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([key, sums]) => (
-          <tr key={key}>
-            <th scope="row">
-              {nameOf(key)}
-              <svg class="bars" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                <rect class="filed" width={(sums.filed / most) * 100} height="3" />
-                <rect class="resolved" y="4" width={(sums.resolved / most) * 100} height="3" />
-                <rect class="rejected" y="4" x={(sums.resolved / most) * 100} width={(sums.rejected / most) * 100} height="3" />
-              </svg>
-            </th>
+    <div class="scrolls">
+      <table class="sums">
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            <td />
             {SUMS.map((name) => (
-              <td key={name}>{number(sums[name])}</td>
+              <th key={name} scope="col">
+                {t(`numbers.${name}`)}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map(([key, sums]) => (
+            <tr key={key}>
+              <th scope="row">
+                {nameOf(key)}
+                <svg class="bars" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                  <rect class="filed" width={(sums.filed / most) * 100} height="3" />
+                  <rect class="resolved" y="4" width={(sums.resolved / most) * 100} height="3" />
+                  <rect class="rejected" y="4" x={(sums.resolved / most) * 100} width={(sums.rejected / most) * 100} height="3" />
+                </svg>
+              </th>
+              {SUMS.map((name) => (
+                <td key={name}>{number(sums[name])}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

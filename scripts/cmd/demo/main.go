@@ -23,6 +23,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
@@ -68,7 +70,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return errors.Join(err, everyone.screens.Close(), other.close())
 	}
-	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience}
+	p := &play{cast: everyone, audit: a, out: out, began: time.Now(), wait: patience, mailed: make(map[uuid.UUID]int64)}
 	fmt.Fprintf(out, "%s, %s and %s (anonymous) are signed in, and the official %s. Each watches a live stream.\n",
 		residentNames[0], residentNames[1], anonymousName, officialName)
 	fmt.Fprintln(out, "Another system of the city gets every change by a signed webhook.")

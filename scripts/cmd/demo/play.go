@@ -26,7 +26,8 @@ type play struct {
 	began   time.Time
 	wait    time.Duration // for the next notification
 	reports []filed
-	photos  []uuid.UUID // that everybody may see
+	photos  []uuid.UUID         // that everybody may see
+	mailed  map[uuid.UUID]int64 // reports by the version that the latest mail is about
 }
 
 // A filed report and who filed it.
@@ -48,6 +49,7 @@ func (p *play) act(ctx context.Context, who, what string, to *person, mail strin
 	screens := uint64(1<<to.screen | 1<<receiverScreen)
 	if mail != "" && p.mails != nil && p.mails.person == to {
 		p.mails.expect(id, version, mail)
+		p.mailed[id] = version
 		screens |= 1 << mailboxScreen
 	}
 	p.audit.Accept(city.Event{Report: id, Version: version, Screens: screens, Planned: start})
@@ -133,6 +135,12 @@ func (p *play) work(ctx context.Context) error {
 }
 
 func (p *play) move(ctx context.Context, report filed, m move) error {
+	// A status that is overtaken before its mail is written gets none: the mail goes first.
+	if version := p.mailed[report.ID]; version > 0 {
+		waiting, cancel := context.WithTimeout(ctx, p.wait)
+		p.audit.Await(report.ID, version, mailboxScreen, waiting.Done())
+		cancel()
+	}
 	what := fmt.Sprintf("moves “%s” to %s", shorten(report.Title, 34), m.status)
 	return p.act(ctx, officialName, what, report.by, m.status, func() (uuid.UUID, int64, error) {
 		changed, err := p.people[officialName].SetStatus(ctx, report.ID, m.status, m.note)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -81,11 +82,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
 	}
 	if cfg.Mail.Enabled() {
-		if cfg.Mail.Server.TLS == email.NoTLS {
-			log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Mail.Server.Host).
-				Msg("no TLS: anyone in between can read and change mails; see docs/mail.md")
-		}
-		relay := email.NewRelay(&cfg.Mail, nil)
+		relay := newRelay(&cfg.Mail, log)
 		defer relay.Close()
 		mails := email.NewSender(&cfg.Mail, db.Mails, email.NewKeys(cfg.Keys), relay, metrics, log)
 		digests, err := schedule.New(schedule.Dependencies{Pool: pool, Log: log, Metrics: metrics}, email.DigestJobs(db.Digests, cfg.Mail.DigestSpread)...)
@@ -120,4 +117,14 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
 	})
 	return g.Wait()
+}
+
+// newRelay returns the connections to the city's mail server, with a warning if they
+// are not encrypted.
+func newRelay(cfg *email.Config, log zerolog.Logger) *email.Relay {
+	if cfg.Server.TLS == email.NoTLS {
+		log.Warn().Str("variable", "MAIL_URL").Str("host", cfg.Server.Host).
+			Msg("no TLS: anyone in between can read and change mails; see docs/mail.md")
+	}
+	return email.NewRelay(cfg, nil)
 }

@@ -91,6 +91,7 @@ func (c *client) post(path, body string, want int) error {
 	if err != nil {
 		return err
 	}
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body) // to its end, where the next answer begins
 	if err == nil && answer.StatusCode != want {
 		err = fmt.Errorf("POST %s: %s: %s", path, answer.Status, text)

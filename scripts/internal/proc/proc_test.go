@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 func TestProcessorTime(t *testing.T) {
@@ -46,12 +48,7 @@ func TestChild(t *testing.T) {
 	if err := stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); Alive(pid) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if Alive(pid) {
-		t.Error("a process that has ended is alive")
-	}
+	eventually.True(t, "a process that has ended is not alive", func() bool { return !Alive(pid) })
 	_ = child.Wait() // the read fails at its end
 	if _, ok := CPU(pid); ok {
 		t.Error("a process that is gone has used processors")

@@ -198,8 +198,11 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 	return report.Verdict{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
 }
 
-// stopGrace is how long the picture in hand may take once the worker is to stop.
-const stopGrace = 3 * time.Second
+// stopGrace is how long the picture in hand may take once the worker is to stop. It
+// is within the 40 s of the containers, and longer than nearly all pictures take: a
+// picture that is left to another worker has been begun once, and one that was begun
+// several times and never ended is taken for one that kills its workers.
+const stopGrace = 25 * time.Second
 
 // untilStopped returns a context that ends with ctx, or stopGrace after the worker was
 // told to stop.

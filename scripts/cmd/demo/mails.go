@@ -110,13 +110,16 @@ func (r *mailReader) awaitDigest(ctx context.Context) {
 func (r *mailReader) expect(report uuid.UUID, version int64, status string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if status == "pending" {
+		status = "received" // its word in mails
+	}
 	r.versions[statusOf{report, strings.ReplaceAll(status, "_", " ")}] = version
 }
 
 var (
 	codePattern   = regexp.MustCompile(`^(\d{6}) is your code$`)
 	digestPattern = regexp.MustCompile(`new things? about your reports$`)
-	statusPattern = regexp.MustCompile(`Now (pending|in progress|resolved|rejected) `)
+	statusPattern = regexp.MustCompile(`Now (received|in progress|resolved|rejected) `)
 	linkPattern   = regexp.MustCompile(`/reports/([0-9a-f-]{36})`)
 )
 

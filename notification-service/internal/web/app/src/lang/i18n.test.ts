@@ -110,7 +110,7 @@ describe('words that nobody says do not return', () => {
   const files = import.meta.glob<Record<string, string>>('./*.json', { eager: true, import: 'default' });
   test.each(Object.entries(files))('%s', (file, words) => {
     const banned = file.endsWith('id.json') ? Indonesian : English;
-    // What a rule of the contract says is the services' wording.
+    // Causes repeat the services' wording.
     const found = Object.entries(words).filter(([key, text]) => !key.startsWith('cause.') && banned.test(text));
     expect(found).toEqual([]);
   });

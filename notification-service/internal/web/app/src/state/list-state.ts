@@ -72,7 +72,7 @@ function withFirst(before: ListState, page: Page, part: boolean, reading: boolea
     ...ready(before),
     held,
     reports: whole && !part && !before.further ? page.reports : merged,
-    // What is behind stays where it is while the first page is not shown as it came.
+    // The cursor changes only with a whole first page that is shown as it came.
     next: part || before.further || held.size > 0 ? before.next : page.next_cursor,
   };
 }

@@ -38,7 +38,7 @@ beforeEach(() => {
 });
 afterEach(() => act(() => render(null, root)));
 
-test('a device that does not give its position is told about, and the map is left', async () => {
+test('a device without a position gets a message, and no place is chosen', async () => {
   vi.stubGlobal('navigator', {
     ...navigator,
     geolocation: { getCurrentPosition: (_: PositionCallback, refused: PositionErrorCallback) => refused({} as GeolocationPositionError) },

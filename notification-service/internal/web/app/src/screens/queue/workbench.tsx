@@ -43,7 +43,7 @@ export function Workbench() {
 
   const selected = queue.selected.value;
   const chosen = tasks.filter(({ id }) => selected.has(id));
-  // What is selected, or else the row at hand.
+  // These act on the selected rows, or on the row at hand if none is selected.
   const assign = (those: Task[]) => those.length > 0 && openDialog({ name: 'assign', tasks: those });
   const move = () => (chosen.length > 0 ? openDialog({ name: 'move', tasks: chosen }) : open(current ?? atHand?.id, 'status'));
 

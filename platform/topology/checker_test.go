@@ -229,6 +229,23 @@ func TestCheckerJudgesPoliciesAtOnce(t *testing.T) {
 	}
 }
 
+// A queue that another process reads has that process's policy, with settings that none
+// of ours has. That process compares it.
+func TestPolicyOfAnotherProcessIsNoFinding(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.withExtra(&audience{wanted: true}, true)
+	must(t, s.checker.management.setPolicy(t.Context(), rabbithole.Policy{
+		Name: "cityconnect-queues-extra", Pattern: "^queue\\.extra$", ApplyTo: "queues", Priority: policyPriority,
+		Definition: rabbithole.PolicyDefinition{"delivery-limit": deliveryLimit, "max-length-bytes": maxBytes},
+	}))
+	s.checker.Check(t.Context()) // declares the queue
+	s.checker.Check(t.Context())
+	if findings := s.checker.Findings(); len(findings) != 0 {
+		t.Errorf("findings %v, want none", findings)
+	}
+}
+
 // Policies of operators apply besides ours, and no list of policies shows them.
 func TestCheckerFindsOperatorPolicies(t *testing.T) {
 	t.Parallel()

@@ -87,9 +87,13 @@ func (need needed) copiedRetries(have []rabbithole.BindingInfo) (findings []Find
 //
 // Operators' policies apply besides, and override: of those management's word is
 // taken. Whatever makes a queue lose or turn away messages is found, also if ours
-// says nothing about it.
+// says nothing about it. A queue of another process has that process's policy, which
+// is not known here, and that process compares it.
 func (need needed) comparePolicies(policies, have []rabbithole.Policy, effective map[string]effectivePolicy, vhost string) (findings []Finding) {
 	for _, q := range need.queues {
+		if q.elsewhere {
+			continue
+		}
 		var want rabbithole.Policy // of ours; dead-letter queues have none
 		for _, p := range policies {
 			if regexp.MustCompile(p.Pattern).MatchString(q.name) {

@@ -33,7 +33,9 @@ func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	if err != nil {
 		return err
 	}
-	faults.addRepeated(body)
+	if countNames(body) != countMembers(value) {
+		faults.addRepeated(body)
+	}
 	value = faults.trim(op.body, value, nil)
 	if bytes.Contains(body, []byte(`\u0000`)) {
 		faults.addNUL(value, nil)
@@ -173,6 +175,41 @@ func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
 		}
 	}
 	return value
+}
+
+// countNames returns how many names of members body, which is JSON, has: one for each
+// colon outside of strings.
+func countNames(body []byte) (n int) {
+	inString := false
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			inString = !inString
+		case '\\': // only in strings
+			i++
+		case ':':
+			if !inString {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// countMembers returns how many members the objects of value have.
+func countMembers(value any) (n int) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			n += countMembers(element)
+		}
+	case map[string]any:
+		n = len(value)
+		for _, member := range value {
+			n += countMembers(member)
+		}
+	}
+	return n
 }
 
 // addRepeated adds the members of body, which is JSON, that have a name which their

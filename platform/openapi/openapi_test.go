@@ -154,6 +154,8 @@ func TestFaultsAreTold(t *testing.T) {
 		{path, `{"name":"x","user":"a\u202eb"}`, []string{"/user: " + text.ErrDirection.Error()}},
 		{path, `{"name":"x","story":"1","na\u006de":"y","tags":[1],"size":3,"size":4}`, []string{"/name: given more than once", "/size: given more than once"}},
 		{path, `{"name":"x","tags":[{"a":1,"a":2}]}`, []string{"/tags/0/a: given more than once", "/tags/0: must be an integer"}},
+		{path, `{"name":"x","title":"a: \"b\": \\","name":"y"}`, []string{"/name: given more than once"}},
+		{path, `{"name":"x","title":"a: \"b\": \\","story":":\u0022:"}`, nil},
 		{path + "?since=2026-11-22T08:00:00+07:00", `{"name":"x"}`, nil},
 		{path + "?since=2026-11-22t08:00:00.5z", `{"name":"x"}`, nil},
 		{path + "?since=2026-11-22%2008:00:00-07:00%20", `{"name":"x"}`, nil},

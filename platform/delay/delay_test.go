@@ -70,8 +70,8 @@ func TestMixedDelays(t *testing.T) {
 			h.Publish(m)
 		}
 	}
-	// A row is deleted after the broker has confirmed its message, which may have
-	// had its effect by then.
+	// A row is deleted after the broker has confirmed its message, which may
+	// already have had its effect.
 	stillWait := func(n int) {
 		h.EventuallyEqual("messages that wait", n, func() int { return waiting(h) })
 	}
@@ -136,7 +136,7 @@ func TestBrokerDestroyedWhileMessagesWait(t *testing.T) {
 	t.Logf("%d messages waited, the broker was destroyed: %d effects", n, h.Effects())
 }
 
-// A queue that nobody has any more keeps its own messages waiting and no
+// A queue that was deleted keeps its own messages waiting and no
 // others.
 func TestGoneQueueHoldsUpNoOther(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func TestEarlierMessagesAreUnderstood(t *testing.T) {
 			}
 			for name := range m.Headers {
 				if name != event.RecipientHeader && name != event.TraceHeader {
-					t.Errorf("%s: nobody reads the header %s any more%s", folder, name, keep)
+					t.Errorf("%s: the header %s is no longer read%s", folder, name, keep)
 				}
 			}
 			if got, err := keys.Open(got.About().ReportID, m.Headers[event.RecipientHeader]); err != nil || got != m.Recipient {

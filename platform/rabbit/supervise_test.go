@@ -130,7 +130,7 @@ func TestGuardStopsTheWrite(t *testing.T) {
 	var refuse atomic.Bool
 	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Guard: func() error {
 		if refuse.Load() {
-			return errors.New("not any more")
+			return errors.New("closed")
 		}
 		return nil
 	}})

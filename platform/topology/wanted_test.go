@@ -69,10 +69,10 @@ func TestQueueIsBoundWhenItIsWanted(t *testing.T) {
 			must(t, s.Declare(t.Context(), s.conn))
 			s.checker.Check(t.Context())
 			if got := s.state(t); got != tt.unwanted {
-				t.Errorf("a queue that nobody wants: %s, want %s", got, tt.unwanted)
+				t.Errorf("a queue without a use: %s, want %s", got, tt.unwanted)
 			}
 			if n := s.log.count("topology is incomplete"); n != 0 {
-				t.Errorf("the checker misses %d things that nobody wants: %s", n, &s.log.buf)
+				t.Errorf("the checker misses %d things without a use: %s", n, &s.log.buf)
 			}
 			a.err = errors.New("the database is away")
 			s.checker.Check(t.Context())

@@ -20,7 +20,7 @@ import (
 
 // Mails go through a mail server as cities have them, Exim, which finds out only
 // later that some addresses take nothing. Its reports come back by the script of
-// the manual: whoever is gone is not written to any more, and whoever's mailbox is
+// the manual: whoever is gone gets no more mail, and whoever's mailbox is
 // full is.
 func TestBouncesOfExim(t *testing.T) {
 	t.Parallel()

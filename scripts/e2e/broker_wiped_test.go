@@ -132,7 +132,7 @@ func TestBrokerLosesWhatWaitsForWebhooks(t *testing.T) {
 	server.Destroy()
 	lost := time.Now()
 	server.Start()
-	c.awaitConsumersOf(topology.Queue(event.StatusUpdatedKey)) // it has declared everything by then
+	c.awaitConsumersOf(topology.Queue(event.StatusUpdatedKey)) // so it has declared everything
 	c.report.start()
 	c.awaitPublished(lost)
 	c.worker.start()

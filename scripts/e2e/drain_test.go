@@ -37,7 +37,7 @@ func TestSIGTERMUnderLoad(t *testing.T) {
 	t.Logf("%d requests accepted", load.accepted.Load())
 }
 
-// A load files reports and votes until it is stopped. What was asked for by then
+// A load files reports and votes until it is stopped. What was requested before
 // is answered: a report whose request broke off could be filed after it was
 // counted.
 type load struct {

@@ -142,7 +142,7 @@ func (p tab) swipe(selector string, from, to float64) {
 }
 
 // boxOf returns where an element is, left, top, width and height, once it is
-// shown and nothing moves any more.
+// shown and nothing moves.
 func (p tab) boxOf(selector string) []float64 {
 	p.t.Helper()
 	p.do(browser.Until(fmt.Sprintf(`document.querySelector(%q)?.checkVisibility()`, selector)))

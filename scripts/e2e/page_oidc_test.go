@@ -62,7 +62,7 @@ func TestPageOpenIDConnect(t *testing.T) {
 }
 
 // The session is renewed before its token ends, by the provider and without the
-// user, who goes on writing. When the provider knows nobody any more, the
+// user, who goes on writing. When the provider has ended its session, the
 // session ends at its time with words, and what was written is still there.
 func TestPageRenewsItsSession(t *testing.T) {
 	t.Parallel()

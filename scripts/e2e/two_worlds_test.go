@@ -111,7 +111,7 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 func play(t *testing.T, author person) world {
 	t.Helper()
 	c, w := startStackWithComments(t), world{}
-	w.addGateway(t, c.enterByNginx()) // once nothing enters any more
+	w.addGateway(t, c.enterByNginx()) // once nothing enters
 	through := map[string]*spy{}
 	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
 		through[exchange] = c.spyOn(exchange)

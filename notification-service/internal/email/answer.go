@@ -49,7 +49,7 @@ const (
 //	421, 450, 451, 452, 454 with 4.7.x  throttled: the lane slows down, no attempt
 //	other 4xx                           failed: sent again by the schedule
 //	5.2.2, 5.3.4, 552                   postponed by the schedule: the mailbox is full
-//	5.1.1, 5.1.6, 5.1.10, 5.2.1         refused, and the address takes nothing any more
+//	5.1.1, 5.1.6, 5.1.10, 5.2.1         refused, and the address no longer takes mail
 //	5.6.x                               refused: it is about what is in the mail
 //	5.1.7, 5.1.8, 5.7.x and the like,
 //	5xx to MAIL FROM                    failed, class policy: operators have to act

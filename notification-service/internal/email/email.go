@@ -177,7 +177,7 @@ type Draft struct {
 
 // ErrNoContact says that the reader gave another address, or removed theirs. It is a
 // reason not to send a mail that waits, beside those of package ledger.
-var ErrNoContact = errors.New("there is no such contact any more")
+var ErrNoContact = errors.New("the contact has been removed")
 
 // Failures that a client may see.
 var (

@@ -28,7 +28,7 @@ func TestServerByScript(t *testing.T) {
 	}{
 		"drops the connection":              {does: deed{drop: true}},
 		"keeps it, and drops":               {does: deed{drop: true, keep: true}},
-		"says nothing any more":             {does: deed{silent: true}},
+		"stops answering":             {does: deed{silent: true}},
 		"keeps it, and says nothing":        {does: deed{silent: true, keep: true}},
 		"is slow":                           {does: deed{pause: 50 * time.Millisecond}},
 		"closes the service":                {does: deed{answer: "421 4.3.2 closing"}},
@@ -88,7 +88,7 @@ func (w *world) checkArrivals(s *scriptServer) {
 func TestWayInByScript(t *testing.T) {
 	t.Parallel()
 	for name, does := range map[string]deed{
-		"drops the connection": {drop: true}, "says nothing any more": {silent: true},
+		"drops the connection": {drop: true}, "stops answering": {silent: true},
 		"is busy": {answer: "454 4.7.0 later"}, "refuses": {answer: "535 5.7.8 who are you"}, "closes the service": {answer: "421 closing"},
 	} {
 		t.Run(name, func(t *testing.T) {

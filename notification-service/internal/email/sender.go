@@ -267,7 +267,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.config.From)
 	if err := msg.To(address); err != nil {
-		return nil, errors.New("an address that is none any more") // the error quotes it
+		return nil, errors.New("the address is no longer valid") // the error quotes it
 	}
 	name := s.keys.DeliveryToken(d.ID)
 	if s.config.MailBounceDomain != "" {

@@ -43,7 +43,7 @@ type recovery struct {
 	first, full time.Duration
 }
 
-// fault breaks something and waits until nothing is late any more.
+// fault breaks something and waits until nothing is late.
 func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Rand) (recovery, error) {
 	began := time.Now()
 	t.watchAfter(began)

@@ -16,7 +16,7 @@
 //
 // The order of the faults follows from -seed alone. The last line has the sums as
 // name=value pairs; above it stands, by kind of fault, how long it took until
-// something new was on a screen again, and until nothing was late any more. A start
+// something new was on a screen again, and until nothing was late. A start
 // of the stack that failed and had to be repeated is said, and counted as
 // failed_starts; a RabbitMQ node that did not find the others by itself, and was
 // started again as an operator would, as rejoined.

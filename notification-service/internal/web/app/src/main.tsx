@@ -54,7 +54,7 @@ async function start(): Promise<void> {
   if (import.meta.env.PROD && 'serviceWorker' in navigator) navigator.serviceWorker.register('/sw.js').catch(() => {});
 }
 
-/** Shows who has signed in what was begun before. */
+/** After a sign-in, opens what was begun before it. */
 function goOn(): void {
   const begun = takeOver();
   if (begun.draft) draft.value = begun.draft;

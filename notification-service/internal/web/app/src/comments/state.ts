@@ -51,7 +51,7 @@ export function createComments(report: string) {
   const error = signal<unknown>();
   let latest = 0;
 
-  /** Reads so many comments anew, or a page: one that was hidden is not shown on. */
+  /** Reads that many comments again, or a page, so that hidden ones disappear. */
   const load = async (wanted = comments.value.length) => {
     const mine = ++latest;
     const all: Comment[] = [];

@@ -60,7 +60,7 @@ export function preferredLanguage(): string {
 
 export async function setLanguage(tag: string): Promise<void> {
   let all: Record<string, string> = {};
-  // One that is added meanwhile comes last, and is among them.
+  // A part that is added while this runs comes last and is included.
   for (const part of parts) all = { ...all, ...(await part(tag)) };
   batch(() => {
     words.value = all;

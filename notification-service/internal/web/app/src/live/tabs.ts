@@ -55,7 +55,7 @@ export interface TabContext {
 export interface Tabs {
   /** Sends message to the other tabs. */
   send(message: TabMessage): void;
-  /** Follows the streams anew, if this tab leads: there may be others to follow. */
+  /** Opens the streams again, if this tab leads: the set of streams may have changed. */
   restart(): void;
 }
 

@@ -1,7 +1,7 @@
 import { t } from '../lang/i18n';
 import type { Point } from './plot';
 
-/** The way there, on the page of OpenStreetMap: whoever follows the link tells it the place, and nothing else. */
+/** The way there, on the page of OpenStreetMap: the link reveals the place, and nothing else. */
 export function Directions({ points: [point] }: { points: Point[] }) {
   if (!point) return null;
   const to = `${point.latitude},${point.longitude}`;

@@ -1,4 +1,4 @@
-/** MapLibre with its worker in a file, as the page's policy wants it; maplibre.js makes it. */
+/** MapLibre with its worker in a file, as the page's policy requires; maplibre.js makes it. */
 declare module 'virtual:maplibre' {
   import maplibregl from 'maplibre-gl';
   export default maplibregl;

@@ -31,7 +31,7 @@ export function PlaceSearch({ plot, disabled = false, onFound }: Props) {
     setText(typed);
     wanted.current = typed;
     if (typed.trim().length < 2) return setFound(undefined);
-    // What was typed meanwhile is looked for by itself.
+    // Text that was typed during the search starts its own search.
     const isWanted = () => wanted.current === typed;
     clearTimeout(timer.current);
     void (plot.current?.find(typed) ?? Promise.resolve([])).then((places) => {

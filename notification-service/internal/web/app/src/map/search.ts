@@ -1,4 +1,4 @@
-/** Places from the map's own names: no service is asked, and nobody learns what somebody looks for. */
+/** Places from the map's own names: no service is asked, so the search stays on the device. */
 import { distance, type Named, type Position } from './address';
 
 export interface Found {

@@ -8,7 +8,7 @@ import { Fault } from '../ui/problem';
 
 export const ABUSE_REASONS: readonly AbuseReason[] = ['personal_data', 'offensive', 'spam', 'other'];
 
-/** A resident says why a report should not be shown. Nobody learns who did. */
+/** Asks why a report should not be shown. The notice is anonymous. */
 export function AbuseDialog({ id, onClose }: { id: string; onClose(): void }) {
   const [reason, setReason] = useState<AbuseReason>();
   const [text, setText] = useState('');

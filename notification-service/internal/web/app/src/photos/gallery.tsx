@@ -17,7 +17,7 @@ import { STAGES, stages } from './stages';
 // Officials alone redact, and rarely.
 const Redact = lazily(async () => (await import('./redact')).Redact);
 
-/** The photos of a report; whoever may add some can do so here. */
+/** The photos of a report, and a way to add some for users who may. */
 export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
   const open = useMemo(() => createPhotos(report.id), [report.id]);
   const choice = useMemo(() => createChoice(ofReport(report.id)), [report.id]);

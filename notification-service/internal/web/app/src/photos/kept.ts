@@ -1,6 +1,6 @@
 /**
  * Photos that the service does not have yet, kept in the browser so that they
- * survive a reload. They are their user's: whoever signs in next finds none.
+ * survive a reload. They belong to one user; the next person to sign in finds none.
  * What somebody chooses before signing in is kept in memory, and goes into the
  * browser for as long as a sign-in takes.
  */
@@ -11,13 +11,13 @@ export interface Upload {
   chosen?: number;
   /** The report that it is sent to, or the place of one that is still being written. */
   report: string;
-  /** The id of whoever chose it; empty for somebody who has not signed in. */
+  /** The id of the user who chose it; empty before a sign-in. */
   user: string;
   alt: string;
   picture: Blob;
   /** How often it is to be turned to the right. */
   quarters: number;
-  /** When it was kept for somebody who has not signed in. */
+  /** When it was kept, if that was before a sign-in. */
   at?: number;
 }
 
@@ -105,7 +105,7 @@ function tooOld({ at }: Upload): boolean {
   return at !== undefined && Date.now() - at > NOBODYS_MS;
 }
 
-/** Removes what is kept, for whoever signs out. */
+/** Removes kept photos at a sign-out. */
 export async function forgetAll(): Promise<void> {
   memory.clear();
   await within('readwrite', (store) => store.clear());

@@ -45,7 +45,7 @@ function change(id: string, by: Partial<Outgoing>): void {
   outgoing.value = outgoing.value.map((one) => (one.id === id ? { ...one, ...by } : one));
 }
 
-/** Takes a photo from those on their way: it has arrived, or is not wanted any more. */
+/** Removes an outgoing photo, because it has arrived or was cancelled. */
 export function dropOutgoing(id: string): void {
   for (const one of outgoing.value) if (one.id === id) URL.revokeObjectURL(one.preview);
   outgoing.value = outgoing.value.filter((one) => one.id !== id);

@@ -35,7 +35,7 @@ export function createPhotos(report: string) {
   const watch = () => {
     const checking = () => photos.value.some(({ state }) => state === 'checking');
     let waiting = -1;
-    // One that is not on its way any more has arrived.
+    // A photo that is no longer outgoing has arrived.
     const endOutgoing = outgoing.subscribe((all) => {
       const count = all.filter((one) => one.report === report).length;
       if (waiting < 0 || count < waiting) void load();

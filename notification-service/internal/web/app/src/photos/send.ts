@@ -28,7 +28,7 @@ export async function send(upload: Upload, progress: (fraction: number) => void,
   return false;
 }
 
-/** `fetch` tells nothing of its progress. Returns false if it was ended. */
+/** By XMLHttpRequest, since `fetch` reports no progress of an upload. Returns false if it was ended. */
 function once(upload: Upload, progress: (fraction: number) => void, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

@@ -11,7 +11,7 @@ export type Stage = keyof typeof STAGES;
 /** By the ids of the photos: those of this visit. */
 export const stages = signal<Readonly<Record<string, Stage | undefined>>>({});
 
-/** Notes what the service tells. What it told before, or while nobody listened, it does not tell again. */
+/** Notes a stage that the service reports. It reports each stage once, also while nobody listens. */
 export function subscribeToStages(): void {
   onStream('notifications', ({ type, data }) => {
     if (type !== 'progress') return;

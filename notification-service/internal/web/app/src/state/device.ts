@@ -17,7 +17,7 @@ export const thisDevice = userData('device', () => '');
 /** The address at its push service that the server was told. */
 export const toldAddress = userData('device-address', () => '');
 
-/** Whether this browser can be notified. Where that is denied it does not ask any more. */
+/** Whether this browser can be notified. After a denial the browser does not ask again. */
 export function canBeNotified(): 'yes' | 'denied' | 'unsupported' {
   if (!('PushManager' in window && 'Notification' in window && 'serviceWorker' in navigator)) return 'unsupported';
   return Notification.permission === 'denied' ? 'denied' : 'yes';
@@ -64,7 +64,7 @@ export async function removeDevice(id: string): Promise<void> {
   if (id === thisDevice.value) await forgetThisDevice();
 }
 
-/** Ends what is pushed here. The push service tells the server so when it sends the next time. */
+/** Ends pushes to this browser. The server notices at its next push, by the answer of the push service. */
 export async function forgetThisDevice(): Promise<void> {
   forgotten++;
   thisDevice.value = '';
@@ -82,7 +82,7 @@ export async function leaveDevice(): Promise<void> {
 /**
  * Ends what is pushed here for somebody else, whose session ended by itself. Of the
  * user's own it says where that goes now: the push service may have changed it, and
- * the service worker tells so only while somebody is signed in.
+ * the service worker reports that only while somebody is signed in.
  */
 export async function checkDevice(): Promise<void> {
   if (!thisDevice.value) return forgetThisDevice();

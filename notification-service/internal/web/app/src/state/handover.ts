@@ -2,7 +2,7 @@
  * What somebody began before signing in, and goes on with afterwards: a report,
  * or a vote. It is kept for this tab alone, from the moment at which its owner
  * leaves for the sign-in, and not for long: the next one at a shared computer
- * must not find it. It is shown to who has signed in, and never sent by itself.
+ * must not find it. It is shown after the sign-in, and never sent by itself.
  */
 import type { VoteType } from '../api/client';
 import type { Draft } from './draft';

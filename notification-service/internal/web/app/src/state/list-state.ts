@@ -93,7 +93,7 @@ function withEvents(before: ListState, events: FeedEvent[], own: boolean, readin
   return { ...before, reports: same ? before.reports : changed, held };
 }
 
-/** Those events that tell of a new report which is not shown. */
+/** Events about new reports that are not shown. */
 export function filed({ reports }: ListState, events: FeedEvent[]): FeedEvent[] {
   const known = new Set(reports.map(({ id }) => id));
   return events.filter(({ type, report_id }) => type === 'report.created' && !known.has(report_id));

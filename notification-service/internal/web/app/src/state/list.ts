@@ -23,7 +23,7 @@ const REFRESH_MS = 2_000;
 const READING_PX = 200;
 /** Where many are filed, they are not fetched one by one. */
 const REFRESH_APART_MS = 10_000;
-/** So many more than the feed has told of: reports come to the list a moment before their events. */
+/** How far the list may be ahead of the feed: reports are listed a moment before their events arrive. */
 const AHEAD = 2;
 
 /** A brief list has no descriptions. */

@@ -19,7 +19,7 @@ export const unread = signal(0);
 /** What the stream of all officials has; the others concern the user. */
 const OF_OFFICIALS: Notification['type'][] = ['report.created', 'report.overdue'];
 
-/** The official does not want to hear of those. */
+/** Whether notifications about other officials' reports are left out. */
 export const onlyOwn = signal(false);
 /** Where older ones begin, if there are any. */
 export const older = signal<string | undefined>();
@@ -131,7 +131,7 @@ function receive(arrival: Arrival): void {
   if (notification.type === 'report.created') return;
   // The comment itself is in sight, and may be one's own.
   if (notification.type === 'report.commented' && route.value.path.join('/') === `reports/${notification.report_id}`) return;
-  if (notifications.value.some((other) => replaces(other, notification))) return; // it is not so any more
+  if (notifications.value.some((other) => replaces(other, notification))) return; // a later one replaces it
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 

@@ -85,8 +85,8 @@ const resourceOf = ({ resource }: { resource?: string }): Record<string, string>
 const ANSWER_MS = 15_000;
 
 /**
- * Asks the provider for another token without asking the user, in a frame that
- * nobody sees. Throws if the provider does not know the user any more.
+ * Asks the provider for another token without asking the user, in a hidden
+ * frame. Throws if the provider's session has ended.
  */
 export async function renewToken(): Promise<string> {
   const asked = secrets();

@@ -198,7 +198,7 @@ export function createQueue() {
       const reading = readings;
       try {
         const page = await fetchPage(next.value);
-        if (reading !== readings) return; // read anew meanwhile, with a cursor of its own
+        if (reading !== readings) return; // another reading has begun, with its own cursor
         show(uniqueById([...tasks.value, ...page.reports]));
         next.value = page.next_cursor;
       } catch (failure) {

@@ -41,7 +41,7 @@ async function renew(before: Session): Promise<void> {
   try {
     const locks = navigator.locks as LockManager | undefined;
     const renewed = await (locks ? locks.request(LOCK, work) : work());
-    if (session.value !== before) return; // signed out meanwhile
+    if (session.value !== before) return; // signed out during the renewal
     // The provider may know another user by now.
     if (renewed.sub === before.sub) session.value = renewed;
     else reloadPage();

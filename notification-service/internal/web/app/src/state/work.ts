@@ -9,7 +9,7 @@ import { moveReport } from './report';
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
 
-/** onTask is told of the report as it is after each act. */
+/** Calls onTask with the report after each change. */
 export function createWork(id: string, onTask: (task: Task) => void) {
   const work = signal<Work | undefined>();
   /** The words of the report, which the queue does not have; and who filed it, if that is public. */
@@ -70,7 +70,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
           : await must(reportService.DELETE('/reports/{id}/duplicate-of', { params })),
       );
     },
-    /** Says why the city waits for the resident; that it does not any more without a reason. */
+    /** Sets the reason why the city waits for the resident, or ends the wait if there is none. */
     async setWaiting(reason: string | undefined) {
       show(
         reason

@@ -4,7 +4,7 @@ import { number, t } from '../lang/console';
 import { timeOfDay } from './time';
 
 export interface Line {
-  /** What tells it from another line of the chart. */
+  /** Its name among the lines of the chart. */
   name?: 'p50' | 'p99';
   /** Oldest first; where there was nothing to measure the line has a gap. */
   values: (number | undefined)[];

@@ -57,7 +57,7 @@ export function showExactTime(date: Date) {
   };
 }
 
-/** How long ago something was; with full, the exact time beside it, with seconds where they tell things apart. */
+/** How long ago something was; with full, the exact time beside it, with seconds where minutes would look the same. */
 export function Time({ at, full, seconds }: { at: string | Date; full?: boolean; seconds?: boolean }) {
   const date = new Date(at);
   return (

@@ -56,7 +56,7 @@ interface DuplicateProps {
   onVoted(): void;
 }
 
-/** Enough of a report to tell whether it is the same problem. */
+/** Enough of a report to decide whether it is the same problem. */
 function Duplicate({ report, metres, onVoted }: DuplicateProps) {
   const voteInstead = async () => {
     const params = { path: { id: report.id } };

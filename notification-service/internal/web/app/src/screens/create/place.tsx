@@ -11,7 +11,7 @@ import { Icon } from '../../ui/icons';
 import { Modal } from '../../ui/modal';
 import { FieldFault } from './field-fault';
 
-/** A device that has no position by then will not get one. */
+/** A device without a position after this time will not get one. */
 const LOCATE_MS = 15_000;
 
 type Position = { latitude: number; longitude: number };

@@ -6,7 +6,7 @@ import { t } from '../../lang/queue';
 export interface Choice {
   key: string;
   name: string;
-  /** What tells it from others of the same name. */
+  /** What distinguishes it from others of the same name. */
   about?: ComponentChildren;
   onChoose(): void;
 }

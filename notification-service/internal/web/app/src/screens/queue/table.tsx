@@ -242,7 +242,7 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
 function useKeptFocus(table: RefObject<HTMLDivElement | null>, tasks: Task[], at: number): void {
   const row = useRef<number | undefined>(undefined);
   useEffect(() => {
-    // Who clicks elsewhere has left the table, and whoever has the focus elsewhere.
+    // A click or the focus elsewhere leaves the table.
     const leave = ({ target }: Event) => {
       if (target instanceof Node && !table.current?.contains(target)) row.current = undefined;
     };

@@ -112,7 +112,7 @@ function Head({ report }: { report: Report }) {
   );
 }
 
-/** Follows the report, or no longer. Whoever filed it hears of it anyway. */
+/** Follows the report, or stops. Its reporter is notified anyway. */
 function Follow({ id }: { id: string }) {
   const [busy, setBusy] = useState(false);
   useEffect(() => void loadFollowed().catch(() => {}), []);

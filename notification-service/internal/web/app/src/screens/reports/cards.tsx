@@ -43,7 +43,7 @@ function markUsable(): void {
   if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
 
-/** The whole card leads to the report; it says where, which is what tells reports apart. */
+/** The whole card leads to the report; it says where, which is what distinguishes reports. */
 function Card({ report }: { report: Report }) {
   return (
     <li class="card">

@@ -28,7 +28,7 @@ interface Area {
 /** New reports are put on the map together. */
 const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
-/** A device that has no position by then will not get one. */
+/** A device without a position after this time will not get one. */
 const LOCATE_MS = 15_000;
 
 /** Kept between visits of the screen, which then shows it at once. */

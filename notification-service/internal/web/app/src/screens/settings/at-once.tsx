@@ -6,7 +6,7 @@ import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 
 const KINDS: MailKind[] = ['report.status.updated', 'report.vote.received'];
-/** What is offered to whoever wants quiet hours. */
+/** The quiet hours that are offered first. */
 const NIGHT = { from: '21:00', to: '07:00' };
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
   devices: boolean;
 }
 
-/** What the reader is told about at once, by which way, and when not. */
+/** Which events the reader is notified of at once, by which channel, and the quiet hours. */
 export function AtOnce({ mails, devices }: Props) {
   const [wanted, setWanted] = useState<Preferences>();
   const [error, setError] = useState<unknown>();

@@ -11,7 +11,7 @@ import { hostOf, milliseconds, State, successRate } from './state';
 
 const PAGE = 100;
 
-/** Who is told of events, and whether they get them. */
+/** The endpoints that get events, and whether deliveries succeed. */
 export function EndpointList() {
   const [pages, setPages] = useState(1);
   const [open, setOpen] = useState(false);

@@ -59,8 +59,8 @@ type Progress struct {
 func (p Progress) Sent() int { return p.InFlight + p.Resolved + p.Failed }
 
 // settleTimeout is how long a sent dead letter may neither succeed nor come
-// back. By default its retries take less than a minute; after that something is
-// wrong.
+// back. It outlasts the delays of every schedule that may be configured; after that
+// something is wrong.
 const settleTimeout = 10 * time.Minute
 
 // maxPage bounds how many dead letters are sent between two checks of the

@@ -272,3 +272,24 @@ func checkPaused(t *testing.T, h *consumertest.Harness, id uuid.UUID) {
 		t.Errorf("%d were pending in the paused replay, and later %d", before, after)
 	}
 }
+
+// A replay waits for longer than all retries of a dead letter take, whatever delays are
+// configured.
+func TestReplayOutlastsRetries(t *testing.T) {
+	t.Parallel()
+	longest := consumer.Defaults()
+	longest.MaxAttempts, longest.Delays = 20, []time.Duration{30 * time.Second}
+	another, slower := longest, longest
+	another.MaxAttempts++
+	slower.Delays = []time.Duration{31 * time.Second}
+	if len(longest.Validate()) > 0 || len(another.Validate()) == 0 || len(slower.Validate()) == 0 {
+		t.Fatalf("%d attempts with delays of %s are not the longest schedule that may be configured", longest.MaxAttempts, longest.Delays)
+	}
+	var sum time.Duration
+	for _, delay := range longest.RetrySchedule() {
+		sum += delay
+	}
+	if sum >= deadletter.SettleTimeout {
+		t.Errorf("retries may take %s, and a replay waits %s", sum, deadletter.SettleTimeout)
+	}
+}

@@ -2,6 +2,7 @@
 package documents
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -260,4 +263,101 @@ func TestManualListsEveryQueue(t *testing.T) {
 	if len(declared) < 9 {
 		t.Errorf("found %d queues in the programs, want 9 or more", len(declared))
 	}
+}
+
+// Each queue of docs/asyncapi.yaml has the messages that are published under its
+// keys, and each channel has an operation.
+func TestAsyncAPIConnectsEverything(t *testing.T) {
+	t.Parallel()
+	const file = "docs/asyncapi.yaml"
+	type reference struct {
+		Ref string `yaml:"$ref"`
+	}
+	var async struct {
+		Channels map[string]struct {
+			Address  string
+			Messages map[string]yaml.Node
+		}
+		Operations map[string]struct{ Channel reference }
+	}
+	var api struct{ Webhooks map[string]yaml.Node }
+	for name, into := range map[string]any{file: &async, "docs/openapi/notification-service.yaml": &api} {
+		if err := yaml.Unmarshal([]byte(read(t, name)), into); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	used := map[string]bool{}
+	for _, operation := range async.Operations {
+		used[operation.Channel.Ref] = true
+	}
+	messages := map[string]map[string]yaml.Node{} // by address
+	for name, channel := range async.Channels {
+		messages[channel.Address] = channel.Messages
+		if !used["#/channels/"+name] {
+			t.Errorf("%s: channel %s has no operation", file, name)
+		}
+	}
+	keys := map[string][]string{} // of queues
+	for _, q := range topology.ContractQueues() {
+		for _, key := range q.Keys {
+			keys[q.Name] = append(keys[q.Name], string(key))
+		}
+	}
+	for key := range api.Webhooks {
+		keys["queue.webhooks"] = append(keys["queue.webhooks"], key)
+	}
+	for queue, keys := range keys {
+		for _, key := range keys {
+			for name := range messages[key] { // an operator's test is not published
+				if _, ok := messages[queue][name]; !ok {
+					t.Errorf("%s: %s has no message %s", file, queue, name)
+				}
+			}
+		}
+	}
+}
+
+// The manuals have the times at which a message is tried again.
+func TestManualsHaveTheRetrySchedule(t *testing.T) {
+	t.Parallel()
+	schedule := consumer.Defaults().RetrySchedule()
+	var waits, queues []string // such as "5 s" and "5s"
+	attempts, begins := []string{"0 s"}, []string{"at once"}
+	var sum time.Duration
+	for i, delay := range schedule {
+		sum += delay
+		wait, another := fmt.Sprintf("%.0f s", delay.Seconds()), ""
+		if i > 0 {
+			another = "another "
+		}
+		waits, queues = append(waits, wait), append(queues, delay.String())
+		attempts, begins = append(attempts, fmt.Sprintf("%.0f s", sum.Seconds())), append(begins, "after "+another+wait)
+	}
+	recoverability := []string{
+		"retry queue " + strings.Join(queues, ", ") + " ──",
+		"retried --> received: " + join(waits, "or") + " later",
+		"attempts: " + join(begins, "and") + " (`RETRY_MAX_ATTEMPTS`",
+		"`cityconnect.retry." + strings.Join(queues, "`, `.") + "`: a fanout exchange",
+	}
+	for _, queue := range queues {
+		recoverability = append(recoverability, "[cityconnect.retry."+queue+"]")
+	}
+	for file, texts := range map[string][]string{
+		"docs/recoverability.md":  recoverability,
+		"docs/configuration.md":   {"the attempts are at " + join(attempts, "and") + "."},
+		"docs/faq.md":             {"retried after " + join(waits, "and") + " first"},
+		"docs/owner-documents.md": {"| " + strings.Join(waits, ", ") + " between attempts"},
+	} {
+		for _, text := range texts {
+			if !strings.Contains(read(t, file), text) {
+				t.Errorf("%s does not say %q", file, text)
+			}
+		}
+	}
+}
+
+// join lists words as a sentence does: "a, b and c".
+func join(list []string, word string) string {
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
 }

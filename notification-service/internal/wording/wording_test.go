@@ -1,6 +1,11 @@
 package wording
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
 
 func TestPreferred(t *testing.T) {
 	t.Parallel()
@@ -24,5 +29,23 @@ func TestWordsAreComplete(t *testing.T) {
 	}
 	if a, b := len(words()[English].Templates()), len(words()[Indonesian].Templates()); a != b {
 		t.Errorf("%d words in English, %d in Indonesian", a, b)
+	}
+}
+
+// Each kind of notification that mails and pushes may be about has words of its own,
+// unless it is known that "There is news" is enough for it.
+func TestKindsHaveWords(t *testing.T) {
+	t.Parallel()
+	without := []event.Key{
+		event.ReportCreatedKey, event.ReportOverdueKey, // officials read them, who get no such mails
+		event.ModeratedKey, event.CommentedKey, // never in a mail
+		event.PhotoReadyKey, event.PhotoRefusedKey, // in digests alone
+	}
+	for _, key := range event.Keys() {
+		for _, language := range Languages {
+			if words()[language].Lookup("item."+string(key)) == nil && !slices.Contains(without, key) {
+				t.Errorf("words/%s.json: no \"item.%s\"", language, key)
+			}
+		}
 	}
 }

@@ -89,14 +89,18 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 	}
 	out := OutboxPage{Messages: make([]OutboxMessage, len(page.Messages)), NextCursor: page.Next}
 	for i, m := range page.Messages {
-		out.Messages[i] = OutboxMessage{
-			ID: m.ID, RoutingKey: RoutingKey(m.RoutingKey), Status: OutboxStatus(m.Status),
-			ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
-			PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
-			RetryCount: m.RetryCount, LastError: orZero(m.LastError),
-		}
+		out.Messages[i] = outboxMessageOf(m)
 	}
 	return service.Encode(w, http.StatusOK, out)
+}
+
+func outboxMessageOf(m outbox.Message) OutboxMessage {
+	return OutboxMessage{
+		ID: m.ID, RoutingKey: RoutingKey(m.RoutingKey), Status: OutboxStatus(m.Status),
+		ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
+		PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
+		RetryCount: m.RetryCount, LastError: orZero(m.LastError),
+	}
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
@@ -142,12 +146,16 @@ func (h outboxHandlers) outboxAudit(w http.ResponseWriter, r *http.Request) erro
 	}
 	audit := OutboxAudit{Acts: make([]OutboxAct, len(entries))}
 	for i, e := range entries {
-		audit.Acts[i] = OutboxAct{
-			At: e.At, Actor: e.Actor, Action: OutboxActAction(e.Action), MessageID: e.MessageID,
-			RoutingKey: RoutingKey(e.RoutingKey), Reason: e.Reason,
-		}
+		audit.Acts[i] = outboxActOf(e)
 	}
 	return service.Encode(w, http.StatusOK, audit)
+}
+
+func outboxActOf(e outbox.AuditEntry) OutboxAct {
+	return OutboxAct{
+		At: e.At, Actor: e.Actor, Action: OutboxActAction(e.Action), MessageID: e.MessageID,
+		RoutingKey: RoutingKey(e.RoutingKey), Reason: e.Reason,
+	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

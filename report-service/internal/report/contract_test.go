@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	root = "../../.."
-	page = "notification-service/internal/web/app/src"
+	root    = "../../.."
+	page    = "notification-service/internal/web/app/src"
+	wording = "notification-service/internal/wording/words" // of mails and pushes
 )
 
 // A developer who adds a status, a privacy level or a vote finds here every other
@@ -44,11 +45,66 @@ func TestStatusIsKnownEverywhere(t *testing.T) {
 		checkMessage(t, &event.StatusUpdate{Subject: subject, NewStatus: event.Status(status)})
 		update("status", status)
 		checkWords(t, "status."+status)
+		checkWordsIn(t, wording, "status."+status)
 		checkText(t, page+"/styles/tokens.css", "--"+status)
 		checkText(t, page+"/styles/base.css", "data-status='"+status)
 		checkText(t, page+"/styles/map.css", ".dot."+status)
 		checkLists(t, status, statuses)
 	}
+	open, closed := split(statuses)
+	for _, set := range [][]string{open, closed} {
+		for _, status := range set {
+			checkLists(t, status, set)
+		}
+	}
+	checkQueries(t, open, closed)
+}
+
+// split returns the statuses of reports on which work goes on, and those of others.
+func split(statuses []string) (open, closed []string) {
+	for _, status := range statuses {
+		if report.Status(status).Closed() {
+			closed = append(closed, status)
+		} else {
+			open = append(open, status)
+		}
+	}
+	return open, closed
+}
+
+// checkQueries makes sure that a query about several statuses is about all reports on
+// which work goes on, or about all others.
+func checkQueries(t *testing.T, open, closed []string) {
+	t.Helper()
+	const folder = "report-service/internal/postgres"
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range files {
+		file := strings.TrimPrefix(path, root+"/")
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, list := range regexp.MustCompile(`\b(to_)?status in \([^)]*\)`).FindAllString(string(read(t, file)), -1) {
+			found++
+			var named []string
+			for _, name := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(list, -1) {
+				named = append(named, name[1])
+			}
+			if !sameSet(named, open) && !sameSet(named, closed) {
+				t.Errorf("%s: %q must have %q or %q", file, list, open, closed)
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("%s: no query lists statuses: are they written in another way?", folder)
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func TestPrivacyIsKnownEverywhere(t *testing.T) {
@@ -201,11 +257,17 @@ func updater(t *testing.T) func(column, value string) {
 	}
 }
 
+// checkWords makes sure that the page has words under key, in each of its languages.
 func checkWords(t *testing.T, key string) {
 	t.Helper()
-	languages, err := filepath.Glob(filepath.Join(root, page, "lang/??.json"))
+	checkWordsIn(t, page+"/lang", key)
+}
+
+func checkWordsIn(t *testing.T, folder, key string) {
+	t.Helper()
+	languages, err := filepath.Glob(filepath.Join(root, folder, "??.json"))
 	if err != nil || len(languages) < 2 {
-		t.Fatalf("languages of the page: %q, %v", languages, err)
+		t.Fatalf("languages in %s: %q, %v", folder, languages, err)
 	}
 	for _, file := range languages {
 		var words map[string]string
@@ -226,9 +288,12 @@ func checkText(t *testing.T, file, want string) {
 }
 
 // checkLists looks for sources of the page that name every other member of a
-// set and not this one. What a test lists is its own affair.
+// set, of two or more, and not this one. What a test lists is its own affair.
 func checkLists(t *testing.T, member string, set []string) {
 	t.Helper()
+	if len(set) < 3 {
+		return
+	}
 	err := filepath.WalkDir(filepath.Join(root, page), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasPrefix(filepath.Ext(path), ".ts") || strings.Contains(path, ".test.") {
 			return err

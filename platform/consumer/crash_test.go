@@ -45,6 +45,14 @@ func child() error {
 		return err
 	}
 	defer pool.Close()
+	if os.Getenv("CRASH_POINT") == "order" {
+		p, err := consumertest.Assemble(os.Getenv("CRASH_RABBITMQ"), pool, zerolog.Nop(), prometheus.NewRegistry(),
+			consumertest.WithEffect(unreliableEffect{showing(pool)}), consumertest.WithConfig(func(c *consumer.Config) { c.Workers = 4 }))
+		if err != nil {
+			return err
+		}
+		return p.Run(ctx)
+	}
 	k := &crashingEffect{Effect: consumertest.Effect(pool), point: os.Getenv("CRASH_POINT"), id: os.Getenv("CRASH_ID"), flag: os.Getenv("CRASH_FLAG"), enough: make(chan struct{})}
 	p, err := consumertest.Assemble(os.Getenv("CRASH_RABBITMQ"), pool, zerolog.Nop(), prometheus.NewRegistry(),
 		consumertest.WithEffect(k), consumertest.WithForwarder(func(f consumer.Forwarder) consumer.Forwarder { return crashingForwarder{f, k} }))

@@ -103,6 +103,8 @@ type Parker interface {
 	// Park keeps those of messages from queue whose time has not come, and
 	// returns what became of each, by its id.
 	Park(ctx context.Context, queue string, messages []delay.Message) (map[string]delay.Outcome, error)
+	// ParkAgain is Park for messages that may have come from the Parker just now.
+	ParkAgain(ctx context.Context, queue string, messages []delay.Message) (map[string]delay.Outcome, error)
 }
 
 // park keeps back the jobs of a batch whose time has not come, and returns the

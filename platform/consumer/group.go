@@ -24,6 +24,10 @@ type Group struct {
 	// process's: this one declares its queues where they are wanted, shows them, and
 	// lets operators change their pools, but does not read them.
 	Effect Effect
+	// Since returns since when messages concern the group, such as the time when there
+	// was first somebody to send them to: none waits for an earlier one. It is called
+	// seldom. Nil is always.
+	Since func(ctx context.Context) (time.Time, error)
 	// Bulk says that nobody waits for the effect by the millisecond: its workers
 	// take ten times as many messages as configured, and wait for them a little.
 	// Large transactions leave the database to those who do wait.

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -34,6 +36,8 @@ type job struct {
 	err       error     // why the delivery is not understood
 	notBefore time.Time // when it may have its effect; zero is now
 	noted     bool      // its start is noted
+	// waitsNoMore says that it is handled though the message before it is missing.
+	waitsNoMore bool
 }
 
 // A journal is what a handler keeps in the database besides the effects; store
@@ -43,6 +47,7 @@ type journal interface {
 	writable(ctx context.Context) error
 	start(ctx context.Context, queue, messageID string) (int, error)
 	finish(ctx context.Context, queue, messageID string) error
+	previous(ctx context.Context, queue string, ids []uuid.UUID) (lookup, error)
 }
 
 // A handler brings the deliveries of one subscription to their outcome. These
@@ -56,7 +61,7 @@ type journal interface {
 //	           │                                    │                                 │
 //	           ├─ not understood ───────────────────┴─ none left ─────► dead letter ──┤
 //	           │                                                    (published, confirmed)
-//	           └─ its time has not come ───────────────────────────────► parked ──────┘
+//	           └─ its time has not come, or the message before it ─────► parked ──────┘
 //	                                                                (a row, committed)
 //
 // A failed batch is bisected until each of its failing messages is alone. While
@@ -64,6 +69,7 @@ type journal interface {
 // when its channel ends is delivered again, marked as redelivered.
 type handler struct {
 	queue     string
+	keys      []event.Key // of its messages
 	effect    Effect
 	store     journal
 	forwarder Forwarder
@@ -71,6 +77,8 @@ type handler struct {
 	breaker   *databaseBreaker
 	timeout   time.Duration   // of a transaction
 	schedule  []time.Duration // before each further attempt
+	patience  time.Duration   // for the message before another
+	since     func(ctx context.Context) (time.Time, error)
 	topology  *topology.Topology
 	acks      ackTracker
 	stats     *queueStats
@@ -83,7 +91,8 @@ type handler struct {
 // handle brings every job of the batch to its outcome, in the order of the events as
 // far as the batch knows it: messages that were delivered before go first, and
 // changes of one report by their version, so that the last one shown is the present
-// one. Between batches of several workers there is no order.
+// one. Between batches of several workers there is no order, but for messages that say
+// which one is before them: they are parked until that has had its effect.
 func (h *handler) handle(work context.Context, batch []*job) {
 	h.acks.track(batch)
 	var first, duplicates, redelivered []*job
@@ -131,29 +140,36 @@ func sortByVersion(jobs []*job) {
 func (h *handler) applyBatch(work context.Context, jobs []*job) {
 	for len(jobs) > 0 {
 		var seen int
+		var ready, early []*job
+		var at time.Time
 		now, began := jobs, time.Now()
 		err := h.withDatabase(work, func(ctx context.Context, probe bool) (err error) {
 			if now = jobs; probe {
 				now = jobs[:1]
 			}
-			seen, err = h.apply(ctx, now)
+			if ready, early, at, err = h.split(ctx, now); err != nil || len(ready) == 0 {
+				return err
+			}
+			seen, err = h.apply(ctx, ready)
 			return err
 		})
+		jobs = jobs[len(now):]
 		switch {
 		case errors.Is(err, errStopped):
 			return
 		case err == nil:
 			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
-			h.acks.done(now...)
-			for _, j := range now {
+			h.acks.done(ready...)
+			for _, j := range ready {
 				h.about(h.log.Debug(), j).Msg("message handled")
 			}
+			h.noteWaits(ready)
+			jobs = append(h.parkEarly(work, early, at), jobs...)
 		case len(now) == 1:
 			h.fail(work, now[0], err)
 		default:
 			h.bisect(work, now, time.Since(began))
 		}
-		jobs = jobs[len(now):]
 	}
 }
 

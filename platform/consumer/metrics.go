@@ -24,6 +24,9 @@ type metrics struct {
 	failed         *prometheus.CounterVec
 	retried        *prometheus.CounterVec
 	parked         *prometheus.CounterVec
+	early          *prometheus.CounterVec
+	waited         *prometheus.HistogramVec
+	overtook       *prometheus.CounterVec
 	deadLettered   *prometheus.CounterVec
 	resubscribed   *prometheus.CounterVec
 	depth          *prometheus.GaugeVec
@@ -56,13 +59,19 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "consumer_time_in_queue_seconds", Help: "Age of a message, by its timestamp of whole seconds, when it was delivered.",
 			Buckets: []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400},
 		}, []string{"queue"}),
-		acked:          counter("consumer_messages_acked_total", "Deliveries acknowledged."),
-		nacked:         counter("consumer_messages_nacked_total", "Deliveries rejected to the broker's dead-lettering."),
-		redelivered:    counter("consumer_messages_redelivered_total", "Deliveries flagged redelivered by the broker."),
-		duplicates:     counter("consumer_messages_duplicate_total", "Deliveries that had their effect before."),
-		failed:         counter("consumer_batch_errors_total", "Batches that failed."),
-		retried:        counter("consumer_messages_retried_total", "Messages sent to a retry queue.", "class"),
-		parked:         counter("consumer_messages_parked_total", "Messages that wait until a time."),
+		acked:       counter("consumer_messages_acked_total", "Deliveries acknowledged."),
+		nacked:      counter("consumer_messages_nacked_total", "Deliveries rejected to the broker's dead-lettering."),
+		redelivered: counter("consumer_messages_redelivered_total", "Deliveries flagged redelivered by the broker."),
+		duplicates:  counter("consumer_messages_duplicate_total", "Deliveries that had their effect before."),
+		failed:      counter("consumer_batch_errors_total", "Batches that failed."),
+		retried:     counter("consumer_messages_retried_total", "Messages sent to a retry queue.", "class"),
+		parked:      counter("consumer_messages_parked_total", "Messages that wait until a time."),
+		early:       counter("consumer_messages_early_total", "Messages parked because the one before them was missing."),
+		waited: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "consumer_wait_for_previous_seconds", Help: "Time for which a message was parked until the one before it had its effect.",
+			Buckets: []float64{0.5, 1, 2, 4, 8, 16, 32, 64},
+		}, []string{"queue"}),
+		overtook:       counter("consumer_messages_overtaking_total", "Messages handled although the one before them never came."),
 		deadLettered:   counter("consumer_messages_dead_lettered_total", "Messages that became dead letters.", "class"),
 		resubscribed:   counter("consumer_resubscriptions_total", "Subscriptions that the broker ended."),
 		depth:          gauge("consumer_queue_ready", "Messages that wait in the queue."),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -59,6 +60,27 @@ func (s *store) finish(ctx context.Context, queue, messageID string) error {
 		return fmt.Errorf("remove starts of message: %w", err)
 	}
 	return nil
+}
+
+// previousSQL looks up each id by itself. A message that is a dead letter, or was one
+// that an operator has discarded, is not missing: nobody knows when it will come.
+const previousSQL = `
+	select now(), array(
+	  select p.id from unnest($2::uuid[]) as p (id)
+	  where not exists (select from processed_messages m where m.consumer = $1 and m.message_id = p.id::text)
+	    and not exists (select from dead_letters d where d.queue = $1 and d.message_id = p.id::text and d.state in ('open', 'discarded')))`
+
+// previous looks for messages of queue that must have had their effects, and returns
+// those that have not.
+func (s *store) previous(ctx context.Context, queue string, ids []uuid.UUID) (lookup, error) {
+	var l lookup
+	// Planned each time: a plan that was made while the tables were empty would read
+	// the whole of them.
+	err := s.pool.QueryRow(ctx, previousSQL, pgx.QueryExecModeCacheDescribe, queue, ids).Scan(&l.at, &l.missing)
+	if err != nil {
+		return lookup{}, fmt.Errorf("look for previous messages: %w", err)
+	}
+	return l, nil
 }
 
 // poolSettings returns what operators set for the worker pools, by queue; one

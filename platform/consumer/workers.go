@@ -32,6 +32,7 @@ type queueWorkers struct {
 	keys   []event.Key
 	rank   int    // in its group; 0 goes first
 	effect Effect // nil in another process's group
+	since  func(context.Context) (time.Time, error)
 	config Config
 
 	// Shared by the workers of a queue, or by all.
@@ -58,7 +59,7 @@ type queueWorkers struct {
 func (c *Consumer) newQueueWorkers(d Dependencies, g Group, queue topology.Queue, rank int, p *priority) *queueWorkers {
 	cfg := g.config(c.config)
 	return &queueWorkers{
-		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, config: cfg,
+		queue: d.Topology.Names.Named(queue.Name), keys: queue.Keys, rank: rank, effect: g.Effect, since: g.Since, config: cfg,
 		store: c.store, forwarder: d.Forwarder, parker: d.Parker, topology: d.Topology,
 		breaker: c.breaker, priority: p, turn: make(chan struct{}, 1), metrics: c.metrics, log: d.Log,
 		settings: cfg.initialPool(), changed: make(chan struct{}), active: make(map[*subscription]struct{}),
@@ -201,9 +202,10 @@ func (q *queueWorkers) subscribe(ctx context.Context, conn *amqp.Connection, w w
 }
 
 func (q *queueWorkers) newSubscription(ch *amqp.Channel, w worker) *subscription {
+	schedule := q.config.RetrySchedule()
 	h := &handler{
-		queue: q.queue, effect: q.effect, store: q.store, forwarder: q.forwarder, parker: q.parker,
-		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: q.config.RetrySchedule(),
+		queue: q.queue, keys: q.keys, effect: q.effect, store: q.store, forwarder: q.forwarder, parker: q.parker,
+		breaker: q.breaker, timeout: q.config.ApplyTimeout, schedule: schedule, patience: patience(schedule), since: q.since,
 		topology: q.topology, stats: &q.stats, metrics: q.metrics, log: q.log,
 	}
 	h.acks = ackTracker{acknowledger: ch, handled: &q.stats.handled, acked: q.metrics.acked.WithLabelValues(q.queue)}

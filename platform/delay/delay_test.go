@@ -1,6 +1,7 @@
 package delay_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestGoneQueueHoldsUpNoOther(t *testing.T) {
 			ID: uuid.NewString(), Type: string(event.VoteReceivedKey), DueAt: time.Now().Add(time.Minute), Body: []byte("{}"), Headers: []byte("{}"),
 		}
 	}
-	if _, err := store.Park(t.Context(), "queue.gone", lost, false); err != nil {
+	if _, err := store.Park(t.Context(), "queue.gone", lost, false, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Pool.Exec(t.Context(), `update delayed_messages set due_at = now() - interval '1 hour'`); err != nil {
@@ -178,7 +179,7 @@ func TestPark(t *testing.T) {
 	}
 	park := func(full bool, want delay.Outcome, m delay.Message) {
 		t.Helper()
-		got, err := store.Park(t.Context(), queue, []delay.Message{m}, full)
+		got, err := store.Park(t.Context(), queue, []delay.Message{m}, full, false)
 		if err != nil || got[m.ID] != want {
 			t.Errorf("%s: %q (error %v), want %q", m.ID, got[m.ID], err, want)
 		}
@@ -202,6 +203,48 @@ func TestPark(t *testing.T) {
 	}
 	if err := store.Cancel(t.Context(), "operator", queue, "unknown", "test"); err == nil {
 		t.Error("cancelling what does not wait: no error, want ErrNotFound")
+	}
+}
+
+// A reparker parks each message again while its publish is confirmed, as a consumer does
+// that gets it before the releaser has deleted it.
+type reparker struct {
+	store     *delay.Store
+	published chan struct{}
+}
+
+func (r reparker) Publish(ctx context.Context, _, key string, msg amqp.Publishing) error {
+	m := delay.Message{ID: msg.MessageId, Type: msg.Type, DueAt: time.Now().Add(time.Second), Body: msg.Body, Headers: []byte(`{"x-waited": 1}`)}
+	_, err := r.store.Park(ctx, key, []delay.Message{m}, false, true)
+	r.published <- struct{}{}
+	return err
+}
+
+// A message that is parked again before the releaser has deleted it is not lost: it is
+// published once more.
+func TestParkAgain(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	store := delay.NewStore(pool)
+	published := make(chan struct{})
+	releaser := delay.NewReleaser(delay.Config{Max: 10, ReleaseRate: 100}, store, reparker{store, published}, nil, prometheus.NewRegistry(), zerolog.Nop())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- releaser.Run(ctx) }()
+	m := delay.Message{ID: "m", Type: string(event.VoteReceivedKey), DueAt: time.Now().Add(time.Second), Body: []byte("{}"), Headers: []byte("{}")}
+	if _, err := releaser.Park(ctx, queue, []delay.Message{m}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		<-published
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	entries, err := store.Entries(t.Context(), delay.Selection{}, nil, 10)
+	if err != nil || len(entries) != 1 || string(entries[0].Headers) != `{"x-waited": 1}` {
+		t.Errorf("waiting are %+v (error %v), want the message with its new headers", entries, err)
 	}
 }
 

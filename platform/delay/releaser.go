@@ -102,10 +102,20 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 // Park keeps those of messages from queue whose time has not come, and returns
 // what became of each, by its id.
 func (r *Releaser) Park(ctx context.Context, queue string, messages []Message) (map[string]Outcome, error) {
+	return r.park(ctx, queue, messages, false)
+}
+
+// ParkAgain is Park for messages that may have been released just now, and whose
+// time is another since.
+func (r *Releaser) ParkAgain(ctx context.Context, queue string, messages []Message) (map[string]Outcome, error) {
+	return r.park(ctx, queue, messages, true)
+}
+
+func (r *Releaser) park(ctx context.Context, queue string, messages []Message, again bool) (map[string]Outcome, error) {
 	r.mu.Lock()
 	full := r.count+len(messages) > r.max
 	r.mu.Unlock()
-	outcomes, err := r.store.Park(ctx, queue, messages, full)
+	outcomes, err := r.store.Park(ctx, queue, messages, full, again)
 	if err != nil {
 		return nil, err
 	}

@@ -40,28 +40,30 @@ with asked as (
     when due_at <= now() + $8::interval then 'due'
     when due_at > now() + $9::interval then 'far'
     when exists (select from processed_messages p where p.consumer = $1 and p.message_id = asked.message_id)
-      or exists (select from delayed_messages d where d.queue = $1 and d.message_id = asked.message_id) then 'known'
+      or not $11 and exists (select from delayed_messages d where d.queue = $1 and d.message_id = asked.message_id) then 'known'
     when $10 then 'full'
     else 'parked' end as outcome
   from asked
 ), parked as (
   insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
   select $1, message_id, type, due_at, body, properties, headers from judged where outcome = 'parked' order by message_id
-  on conflict do nothing
+  on conflict (queue, message_id) do update
+  set due_at = excluded.due_at, headers = excluded.headers, owner = null, lease_until = null where $11
 )
 select message_id, outcome from judged`
 
 // Park keeps those of messages from queue whose time has not come, and returns
 // what became of each, by its id. If full, it keeps none. A message that waits
-// already stays as it is.
-func (s *Store) Park(ctx context.Context, queue string, messages []Message, full bool) (map[string]Outcome, error) {
+// already stays as it is; with again, it waits until the new time. Again also takes it
+// from the releaser that has just published it, which would delete it otherwise.
+func (s *Store) Park(ctx context.Context, queue string, messages []Message, full, again bool) (map[string]Outcome, error) {
 	n := len(messages)
 	ids, types, due, bodies := make([]string, n), make([]string, n), make([]time.Time, n), make([][]byte, n)
 	properties, headers := make([]deadletter.Properties, n), make([]json.RawMessage, n)
 	for i, m := range messages {
 		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, m.Body, m.Properties, m.Headers
 	}
-	rows, err := s.pool.Query(ctx, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full)
+	rows, err := s.pool.Query(ctx, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full, again)
 	if err != nil {
 		return nil, fmt.Errorf("park messages: %w", err)
 	}
@@ -132,12 +134,14 @@ func (s *Store) untilNext(ctx context.Context, limit time.Duration) (time.Durati
 }
 
 // remove deletes messages that the broker has confirmed. One whose lease has
-// passed to another is left to that one.
+// passed to another is left to that one. One that was parked again has another time,
+// and stays: its delivery is acknowledged, so that the row is all that is left of it.
 func (s *Store) remove(ctx context.Context, owner uuid.UUID, messages []claimed) error {
-	queues, ids := keysOf(messages)
+	queues, ids, due := keysOf(messages)
 	_, err := s.pool.Exec(ctx, `
-		delete from delayed_messages d using unnest($2::text[], $3::text[]) as m (queue, message_id)
-		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, freshPlan, owner, queues, ids)
+		delete from delayed_messages d using unnest($2::text[], $3::text[], $4::timestamptz[]) as m (queue, message_id, due_at)
+		where d.queue = m.queue and d.message_id = m.message_id and d.due_at = m.due_at and d.owner = $1`,
+		freshPlan, owner, queues, ids, due)
 	if err != nil {
 		return fmt.Errorf("remove released messages: %w", err)
 	}
@@ -147,22 +151,23 @@ func (s *Store) remove(ctx context.Context, owner uuid.UUID, messages []claimed)
 // postpone lets messages that could not be published wait a while, so that
 // they hold up no other.
 func (s *Store) postpone(ctx context.Context, owner uuid.UUID, messages []claimed, wait time.Duration) error {
-	queues, ids := keysOf(messages)
+	queues, ids, due := keysOf(messages)
 	_, err := s.pool.Exec(ctx, `
-		update delayed_messages d set lease_until = now() + $4
-		from unnest($2::text[], $3::text[]) as m (queue, message_id)
-		where d.queue = m.queue and d.message_id = m.message_id and d.owner = $1`, freshPlan, owner, queues, ids, wait)
+		update delayed_messages d set lease_until = now() + $5
+		from unnest($2::text[], $3::text[], $4::timestamptz[]) as m (queue, message_id, due_at)
+		where d.queue = m.queue and d.message_id = m.message_id and d.due_at = m.due_at and d.owner = $1`,
+		freshPlan, owner, queues, ids, due, wait)
 	if err != nil {
 		return fmt.Errorf("postpone delayed messages: %w", err)
 	}
 	return nil
 }
 
-func keysOf(messages []claimed) (queues, ids []string) {
+func keysOf(messages []claimed) (queues, ids []string, due []time.Time) {
 	for _, m := range messages {
-		queues, ids = append(queues, m.Queue), append(ids, m.ID)
+		queues, ids, due = append(queues, m.Queue), append(ids, m.ID), append(due, m.DueAt)
 	}
-	return queues, ids
+	return queues, ids, due
 }
 
 // counts returns how many messages wait for each queue.

@@ -160,6 +160,11 @@ type StatusUpdate struct {
 	NewStatus  Status `json:"new_status"`
 	Note       string `json:"note,omitempty"`        // the official's explanation
 	CategoryID int32  `json:"category_id,omitempty"` // 0 from a writer that does not send it
+	// The message that has the status of the report before this one, and the version
+	// of the report there; at version 1 it is the ReportCreated. Both are zero if the
+	// writer does not know.
+	PreviousMessageID     uuid.UUID `json:"previous_message_id,omitzero"`
+	PreviousStatusVersion int64     `json:"previous_status_version,omitempty"`
 }
 
 // ReportCreated says that a resident filed a report.
@@ -270,6 +275,21 @@ func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
 // Key returns PhotoUploadedKey.
 func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
 
+// Previous returns the message that a reader must have before m, so that the last
+// status that it has of a report is the present one. There may be none, or the writer
+// may not know.
+func Previous(m Message) (id uuid.UUID, key Key, ok bool) {
+	s, isStatus := m.(*StatusUpdate)
+	switch {
+	case !isStatus || s.PreviousMessageID == uuid.Nil:
+		return uuid.Nil, "", false
+	case s.PreviousStatusVersion == 1:
+		return s.PreviousMessageID, ReportCreatedKey, true
+	default:
+		return s.PreviousMessageID, StatusUpdatedKey, true
+	}
+}
+
 // A FieldError says which field of a message breaks the contract, and what it must
 // be. It never shows the value: errors reach logs and dead letters.
 type FieldError struct {
@@ -317,10 +337,16 @@ func unmarshal(body []byte, m Message) error {
 	var about struct {
 		ReportID uuid.UUID `json:"report_id"`
 	}
-	if json.Unmarshal(body, &about) != nil {
-		return &FieldError{"report_id", "a UUID"}
+	var photo struct {
+		ID uuid.UUID `json:"photo_id"`
 	}
-	return &FieldError{"photo_id", "a UUID"}
+	switch {
+	case json.Unmarshal(body, &about) != nil:
+		return &FieldError{"report_id", "a UUID"}
+	case json.Unmarshal(body, &photo) != nil:
+		return &FieldError{"photo_id", "a UUID"}
+	}
+	return &FieldError{"previous_message_id", "a UUID"}
 }
 
 // newMessage returns an empty message of key's type, or nil if there is none.
@@ -338,8 +364,11 @@ func (m *StatusUpdate) Validate() error {
 	if err := m.Subject.validate(); err != nil {
 		return err
 	}
-	if m.CategoryID < 0 {
+	switch {
+	case m.CategoryID < 0:
 		return &FieldError{"category_id", "a positive number"}
+	case m.PreviousStatusVersion < 0:
+		return &FieldError{"previous_status_version", "a positive number"}
 	}
 	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
 }

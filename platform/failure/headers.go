@@ -26,6 +26,7 @@ const (
 	FinalRetryCountHeader    = "x-final-retry-count"    // an integer
 	FailedAtHeader           = "x-failed-at"            // RFC 3339, UTC
 	ReplayHeader             = "x-replay-id"            // which replay sent it again
+	WaitedHeader             = "x-waited"               // how long it was parked for the message before it, in milliseconds
 	CycleHeader              = "x-death"                // the broker's own record
 )
 
@@ -40,14 +41,25 @@ type Record struct {
 // Retries returns how often the message was put off already. A header without a
 // sensible number counts as none: anyone can write headers.
 func Retries(headers amqp.Table) int {
-	switch n := headers[RetriesHeader].(type) {
+	return number(headers[RetriesHeader])
+}
+
+// Waited returns for how long the message was parked for the one before it. A header
+// without a sensible number counts as none.
+func Waited(headers amqp.Table) time.Duration {
+	return time.Duration(number(headers[WaitedHeader])) * time.Millisecond
+}
+
+// number returns the value of a header that is a number, or 0.
+func number(value any) int {
+	switch n := value.(type) {
 	case int32:
 		return max(int(n), 0)
 	case int64:
 		return int(min(max(n, 0), 1<<20))
 	case string:
 		parsed, _ := strconv.Atoi(n)
-		return max(parsed, 0)
+		return min(max(parsed, 0), 1<<20)
 	}
 	return 0
 }
@@ -76,7 +88,7 @@ func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
 // lifeHeaders describe the life that ended in a dead letter.
 var lifeHeaders = []string{
 	RetriesHeader, RetryReasonHeader, FirstFailedAtHeader, OriginalQueueHeader,
-	FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader,
+	FinalErrorHeader, FinalErrorClassHeader, FinalRetryCountHeader, FailedAtHeader, ReplayHeader, WaitedHeader,
 }
 
 // ourHeaders are those that the contract or this package defines.

@@ -36,7 +36,7 @@ func TestWhatWasDoneBeforeWaitsForAStandby(t *testing.T) {
 		}},
 		{"parked message", func(ctx context.Context, pool *pgxpool.Pool) error {
 			waits := delay.Message{ID: id, DueAt: now.Add(time.Hour), Body: []byte("{}"), Headers: json.RawMessage("{}")}
-			_, err := delay.NewStore(pool).Park(ctx, queue, []delay.Message{waits}, false)
+			_, err := delay.NewStore(pool).Park(ctx, queue, []delay.Message{waits}, false, false)
 			return err
 		}},
 		{"archived dead letter", func(ctx context.Context, pool *pgxpool.Pool) error {

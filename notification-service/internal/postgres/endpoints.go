@@ -59,6 +59,14 @@ func (s *Endpoints) Any(ctx context.Context) (any bool, err error) {
 	return any, nil
 }
 
+// Since returns when the oldest endpoint was registered. Without any it is now.
+func (s *Endpoints) Since(ctx context.Context) (since time.Time, err error) {
+	if err := s.pool.QueryRow(ctx, `select coalesce(min(created_at), now()) from webhook_endpoints`).Scan(&since); err != nil {
+		return time.Time{}, fmt.Errorf("look for the oldest webhook: %w", err)
+	}
+	return since, nil
+}
+
 // Get returns an endpoint.
 func (s *Endpoints) Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error) {
 	return readWebhook(ctx, s.pool, `where id = $1`, id)

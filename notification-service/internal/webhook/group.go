@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -17,9 +18,11 @@ type EventStore interface {
 	Expand(ctx context.Context, queue string, events []Event) (seen int, lanes []string, err error)
 }
 
-// Endpoints reports whether there are any.
+// Endpoints reports whether there are any, and since when.
 type Endpoints interface {
 	Any(ctx context.Context) (bool, error)
+	// Since returns when the oldest one was registered.
+	Since(ctx context.Context) (time.Time, error)
 }
 
 // Group returns the group of consumers whose effect is that events are to be sent to
@@ -28,7 +31,7 @@ type Endpoints interface {
 func Group(endpoints Endpoints, effect consumer.Effect) consumer.Group {
 	return consumer.Group{
 		Name: "webhooks", Queues: []topology.Queue{{Name: Queue, Keys: Types(), Wanted: endpoints.Any}},
-		Effect: effect, Bulk: true,
+		Effect: effect, Since: endpoints.Since, Bulk: true,
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -20,35 +22,32 @@ const (
 // on, and before Until. Without Until it ends now.
 type Window struct{ Since, Until time.Time }
 
-// publishedSQL selects the oldest rows of a window.
-const publishedSQL = `
-	select id from outbox_messages
-	where status = 'published' and published_at >= $1 and published_at < $2
-	order by published_at, seq limit $3`
-
-// toTheEndSQL moves rows to the end by inserting them again: the relay reads in
-// the order of seq, which must rise in the order of publishing.
-const toTheEndSQL = `
-	with oldest as materialized (` + publishedSQL + `), taken as (
-		delete from outbox_messages where id in (select id from oldest) and status = 'published'
+// toTheEnd returns a statement that makes the rows that selectSQL finds pending again.
+// It inserts them again, because the relay reads in the order of seq, which must rise in
+// the order of publishing.
+func toTheEnd(selectSQL string) string {
+	return `
+	with found as materialized (` + selectSQL + `), taken as (
+		delete from outbox_messages where id in (select id from found) and status = 'published'
 		returning id, routing_key, payload, created_at, published_at, seq, report_id, report_version, shard, headers
 	), put as (
 		insert into outbox_messages (id, routing_key, payload, created_at, report_id, report_version, shard, headers)
 		select id, routing_key, payload, created_at, report_id, report_version, shard, headers
 		from taken order by published_at, seq
-		returning shard
+		returning id, shard
 	)
-	select (select count(*) from oldest), (select count(*) from put), array(select distinct shard from put)`
+	select (select count(*) from found), array(select id from put), array(select distinct shard from put)`
+}
 
-// inPlaceSQL makes rows pending in their old place.
-const inPlaceSQL = `
-	with oldest as materialized (` + publishedSQL + `), put as (
-		update outbox_messages
-		set status = 'pending', published_at = null, retry_count = 0, last_error = null, next_attempt_at = null
-		where id in (select id from oldest) and status = 'published'
-		returning shard
-	)
-	select (select count(*) from oldest), (select count(*) from put), array(select distinct shard from put)`
+var oldestSQL = toTheEnd(`
+	select id from outbox_messages
+	where status = 'published' and published_at >= $1 and published_at < $2
+	order by published_at, seq limit $3`)
+
+var latestSQL = toTheEnd(`
+	select id from outbox_messages
+	where status = 'published' and published_at >= now() - $1::interval and published_at < $2
+	order by published_at desc, seq desc limit $3`)
 
 // Republish makes the messages of a window pending again, behind all pending
 // ones, in the same order and under the same ids, as far as they are kept. It
@@ -59,17 +58,6 @@ const inPlaceSQL = `
 // After each batch it calls tell with the number of messages done so far, and
 // with the total.
 func (s *Store) Republish(ctx context.Context, w Window, tell func(done, total int64)) error {
-	return s.putBack(ctx, toTheEndSQL, w, tell)
-}
-
-// PutBack makes all published messages pending again, as far as they are kept,
-// in their old place: before those that were not published yet. No relay may
-// publish at the same time, because its readers do not look back at once.
-func (s *Store) PutBack(ctx context.Context, tell func(done, total int64)) error {
-	return s.putBack(ctx, inPlaceSQL, Window{}, tell)
-}
-
-func (s *Store) putBack(ctx context.Context, sql string, w Window, tell func(done, total int64)) error {
 	var until *time.Time
 	if !w.Until.IsZero() {
 		until = &w.Until
@@ -88,20 +76,45 @@ func (s *Store) putBack(ctx context.Context, sql string, w Window, tell func(don
 		return fmt.Errorf("count what was published: %w", err)
 	}
 	for done := int64(0); ; {
-		var found, put int64
-		var numbers []int16
-		if err := s.pool.QueryRow(ctx, sql, w.Since, w.Until, republishRows).Scan(&found, &put, &numbers); err != nil {
-			return fmt.Errorf("put messages back: %w", err)
+		found, put, err := s.putBack(ctx, oldestSQL, w.Since, w.Until, republishRows)
+		if err != nil {
+			return err
 		}
 		if found == 0 { // found rows that did not change were changed by another process
 			return nil
 		}
-		var woken shards.Set
-		for _, shard := range numbers {
-			woken = woken.Add(shard)
-		}
-		s.wake(woken)
-		done += put
+		done += int64(len(put))
 		tell(done, max(done, total))
 	}
+}
+
+// RepublishLatest makes up to limit messages that were published before a time pending
+// again, behind all pending ones, and returns their ids: the latest of them, in the same
+// order and under the same ids. More is false if there were none.
+func (s *Store) RepublishLatest(ctx context.Context, before time.Time, limit int) (ids []uuid.UUID, more bool, err error) {
+	found, put, err := s.putBack(ctx, latestSQL, consumersKnow, before, limit)
+	return put, found > 0, err
+}
+
+// putBack executes a statement of toTheEnd, and wakes the relay.
+func (s *Store) putBack(ctx context.Context, sql string, args ...any) (found int64, put []uuid.UUID, err error) {
+	var numbers []int16
+	if err := s.pool.QueryRow(ctx, sql, args...).Scan(&found, &put, &numbers); err != nil {
+		return 0, nil, fmt.Errorf("put messages back: %w", err)
+	}
+	var woken shards.Set
+	for _, shard := range numbers {
+		woken = woken.Add(shard)
+	}
+	s.wake(woken)
+	return found, put, nil
+}
+
+// Pending returns how many of the messages are pending.
+func (s *Store) Pending(ctx context.Context, ids []uuid.UUID) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `select count(*) from outbox_messages where id = any($1) and status = 'pending'`, ids).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count pending messages: %w", err)
+	}
+	return n, nil
 }

@@ -89,36 +89,38 @@ func TestRepublishWithinItsWindow(t *testing.T) {
 	}
 }
 
-// Rows that a broker has lost go before pending ones: they keep their place.
-func TestPutBack(t *testing.T) {
+// The latest of the rows that were published before a time go behind the pending ones,
+// in their order; a second portion has those before them.
+func TestRepublishLatest(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.Report(t)
-	for n, status := range []string{"published", "pending", "published", "failed"} {
+	for n, ago := range []string{"40 days", "4 hours", "3 hours", "2 hours", "1 hour", ""} {
 		_, err := pool.Exec(ctx, `
-			insert into outbox_messages (id, routing_key, payload, status, published_at, report_id, report_version, shard, retry_count, last_error)
-			values (gen_random_uuid(), 'report.created', '{}', $1, case $1 when 'published' then now() - interval '1 hour' end,
-				gen_random_uuid(), $2, 7, 1, 'refused')`, status, n+1)
+			insert into outbox_messages (id, routing_key, payload, status, published_at, report_id, report_version, shard)
+			values (gen_random_uuid(), 'report.created', '{}', case $1 when '' then 'pending' else 'published' end,
+				now() - nullif($1, '')::interval, gen_random_uuid(), $2, 7)`, ago, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	var told int64
-	err := outbox.NewStore(pool, func(shards.Set) {}).PutBack(ctx, func(done, _ int64) { told = done })
-	if err != nil || told != 2 {
-		t.Fatalf("%d put back (error %v), want 2", told, err)
+	var woken shards.Set
+	store := outbox.NewStore(pool, func(s shards.Set) { woken |= s })
+	before := time.Now().Add(-90 * time.Minute)
+	for _, want := range []int{2, 1, 0} {
+		ids, more, err := store.RepublishLatest(ctx, before, 2)
+		if err != nil || len(ids) != want || more != (want > 0) {
+			t.Fatalf("%d are pending again (more: %v, error %v), want %d", len(ids), more, err, want)
+		}
+		if n, err := store.Pending(ctx, ids); err != nil || n != want {
+			t.Errorf("%d of them are pending (error %v), want all", n, err)
+		}
 	}
-	rows, err := pool.Query(ctx, `
-		select report_version, retry_count, last_error is null from outbox_messages where status = 'pending' and published_at is null order by seq`)
+	rows, err := pool.Query(ctx, `select report_version from outbox_messages where status = 'pending' order by seq`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type state struct {
-		Version int64
-		Retries int
-		Clean   bool
-	}
-	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[state])
-	if want := []state{{1, 0, true}, {2, 1, false}, {3, 0, true}}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("pending are %v (error %v), want %v", got, err, want)
+	got, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if want := []int64{5, 2, 3, 1}; err != nil || !slices.Equal(got, want) || woken != shards.Set(0).Add(7) {
+		t.Errorf("pending are %v (error %v), shards %b woken; want %v, and shard 7", got, err, woken, want)
 	}
 }

@@ -77,7 +77,7 @@ func (c *createChange) write(w *writeBatch) error {
 	if c.idempotent != nil {
 		storeResponse(&w.others, c.key, c.idempotent)
 	}
-	w.filings = append(w.filings, newFiling{f, c.deadline})
+	w.filings = append(w.filings, newFiling{f, c.deadline, w.announced()})
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil
 }

@@ -33,6 +33,14 @@ type lockedReport struct {
 	found    bool
 	changed  bool
 	reporter string // sealed; empty before the first vote
+	status   statusMessage
+}
+
+// A statusMessage is the message that announced the present status of a report, and
+// the version of the report there. It is null for a status from before these columns.
+type statusMessage struct {
+	id      pgtype.UUID
+	version pgtype.Int8
 }
 
 // lock locks a report. Its data is as of the moment of the lock. Unless the
@@ -94,7 +102,8 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 	b.Queue(`
 		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
 			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, '')
+				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, ''),
+				r.status_message_id, r.status_version
 			from reports r left join reporters p on p.report_id = r.id
 			where r.id = wanted.id
 			for no key update of r`+wait+`) as locked`,
@@ -103,15 +112,16 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 			for rows.Next() {
 				var f report.Filing
 				var latitude, longitude *float64
+				var status statusMessage
 				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
-					&f.Category.ID, &latitude, &longitude, &f.HiddenReason)
+					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &status.id, &status.version)
 				if err != nil {
 					return err
 				}
 				if latitude != nil && longitude != nil {
 					f.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 				}
-				*r.locks[f.ID] = lockedReport{Filing: f, found: true}
+				*r.locks[f.ID] = lockedReport{Filing: f, found: true, status: status}
 			}
 			return rows.Err()
 		})

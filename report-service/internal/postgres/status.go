@@ -65,9 +65,10 @@ func (c *statusChange) write(w *writeBatch) error {
 	}
 	if ok {
 		c.hasDuplicates = false
-		if err := w.enqueue(statusUpdate(filing, entry), filing.Reporter.ID, c.trace); err != nil {
+		if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
+		c.locked.status = w.announced()
 		w.history = append(w.history, historyRow{c.id, entry})
 		w.update(c.locked)
 		if c.move.ByName != "" {

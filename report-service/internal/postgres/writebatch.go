@@ -35,6 +35,7 @@ type writeBatch struct {
 type newFiling struct {
 	*report.Filing
 	deadline calendar.Deadline
+	status   statusMessage
 }
 
 type historyRow struct {
@@ -50,6 +51,7 @@ type voteRow struct {
 }
 
 type outboxRow struct {
+	id       uuid.UUID
 	key      string
 	payload  json.RawMessage
 	reportID uuid.UUID
@@ -92,8 +94,14 @@ func (w *writeBatch) enqueueSealed(m event.Message, recipient, trace string) err
 	if err != nil {
 		return fmt.Errorf("encode headers: %w", err)
 	}
-	w.outbox = append(w.outbox, outboxRow{string(m.Key()), payload, id, shards.Of(id), version, headers})
+	w.outbox = append(w.outbox, outboxRow{uuid.Must(uuid.NewV7()), string(m.Key()), payload, id, shards.Of(id), version, headers})
 	return nil
+}
+
+// announced returns the message that was enqueued last, for a change of a status.
+func (w *writeBatch) announced() statusMessage {
+	last := w.outbox[len(w.outbox)-1]
+	return statusMessage{key(last.id), pgtype.Int8{Int64: last.version, Valid: true}}
 }
 
 // outboxHeaders are event.TraceHeader and event.RecipientHeader.
@@ -143,10 +151,12 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 	ids := column(w.filings, func(f newFiling) pgtype.UUID { return key(f.ID) })
 	b.Queue(`
 		insert into reports (id, title, description, category_id, latitude, longitude, address,
-			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at)
+			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at,
+			status_message_id, status_version)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
 			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[],
-			$14::interval[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[])`,
+			$14::interval[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[],
+			$18::uuid[], $19::bigint[])`,
 		ids,
 		column(w.filings, func(f newFiling) string { return f.Title }),
 		column(w.filings, func(f newFiling) string { return f.Description }),
@@ -175,7 +185,9 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		}),
 		column(w.filings, func(f newFiling) *time.Time { return f.deadline.Since }),
 		column(w.filings, func(f newFiling) *time.Time { return f.deadline.DueAt }),
-		column(w.filings, func(f newFiling) *time.Time { return f.deadline.NextAt }))
+		column(w.filings, func(f newFiling) *time.Time { return f.deadline.NextAt }),
+		column(w.filings, func(f newFiling) pgtype.UUID { return f.status.id }),
+		column(w.filings, func(f newFiling) pgtype.Int8 { return f.status.version }))
 	b.Queue(`
 		insert into reporters (report_id, reporter_id, reporter_name)
 		select * from unnest($1::uuid[], $2::text[], $3::text[])`,
@@ -190,15 +202,18 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 func (w *writeBatch) queueChanged(b *pgx.Batch) {
 	b.Queue(`select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)`)
 	b.Queue(`
-		update reports set status = new.status, score = new.score, version = new.version, updated_at = new.updated_at
-		from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[])
-			as new (id, status, score, version, updated_at)
+		update reports set status = new.status, score = new.score, version = new.version, updated_at = new.updated_at,
+			status_message_id = new.status_message_id, status_version = new.status_version
+		from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bigint[])
+			as new (id, status, score, version, updated_at, status_message_id, status_version)
 		where reports.id = new.id`,
 		column(w.changed, func(l *lockedReport) pgtype.UUID { return key(l.ID) }),
 		column(w.changed, func(l *lockedReport) string { return string(l.Status) }),
 		column(w.changed, func(l *lockedReport) int64 { return l.Score }),
 		column(w.changed, func(l *lockedReport) int64 { return l.Version }),
-		column(w.changed, func(l *lockedReport) time.Time { return l.UpdatedAt }))
+		column(w.changed, func(l *lockedReport) time.Time { return l.UpdatedAt }),
+		column(w.changed, func(l *lockedReport) pgtype.UUID { return l.status.id }),
+		column(w.changed, func(l *lockedReport) pgtype.Int8 { return l.status.version }))
 }
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {
@@ -236,7 +251,7 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[], $7::jsonb[])
 			with ordinality as new (id, routing_key, payload, report_id, report_version, shard, headers, place)
 		order by place`,
-		column(w.outbox, func(outboxRow) pgtype.UUID { return key(uuid.Must(uuid.NewV7())) }),
+		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.id) }),
 		column(w.outbox, func(r outboxRow) string { return r.key }),
 		column(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
 		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.reportID) }),

@@ -2,9 +2,12 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,9 +20,20 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// republishedPerLine is how many messages are made pending for each line in the
-// log.
-const republishedPerLine = 10_000
+const (
+	// republishedPerLine is how many messages are made pending for each line in the
+	// log.
+	republishedPerLine = 10_000
+	// Lost messages are republished in portions, each once the one before is out: new
+	// rows wait for one of them at the most. Its size is what takes about
+	// portionTime.
+	minPortion, firstPortion, maxPortion = 20, 100, 1000
+	portionTime                          = 500 * time.Millisecond
+	portionPoll                          = 20 * time.Millisecond
+	// portionGrace is how long a portion is waited for of which a part is out: the rest
+	// waits for a queue that is missing, or for another attempt.
+	portionGrace = 10 * time.Second
+)
 
 // A brokerWatch detects that the broker lost its messages, for example with its
 // disk, and makes the retained rows of the outbox pending again. Consumers drop
@@ -30,13 +44,16 @@ const republishedPerLine = 10_000
 //	exchange   in known_brokers
 //	is there   –                  no message is lost
 //	missing    no                 a new broker: nothing was published to it
-//	missing    yes                it lost its messages: make rows pending, then the exchange
+//	missing    yes                it lost its messages: note until when, then make the exchange
 //
-// No replica publishes to a broker before it has the exchange: the republished
-// rows keep their place, which is before all rows that were not published yet.
-// The exchange is made last, so that if a replica dies before, another starts
-// again. As a broker cannot lose its disk and keep its connections, one check
-// per connection is enough.
+// No replica publishes to a broker before it has the exchange: what is published
+// after the noted time is not lost. The exchange is made after the note, so that if a
+// replica dies in between, another notes a later time. As a broker cannot lose its disk
+// and keep its connections, one check per connection is enough.
+//
+// The noted rows are republished beside new ones, the latest first: those are most
+// likely to have been lost unconsumed. If the replica that does so dies, another goes
+// on: republished rows have a later time.
 type brokerWatch struct {
 	pool        *pgxpool.Pool
 	messages    *outbox.Store
@@ -44,6 +61,7 @@ type brokerWatch struct {
 	leases      *shards.Leases
 	republished prometheus.Counter
 	log         zerolog.Logger
+	lost        chan struct{} // holds a value when a loss was noted
 }
 
 // await returns once messages may be published to the broker behind conn, or
@@ -62,8 +80,7 @@ func (w *brokerWatch) await(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// check reports whether messages may be published, after republishing where
-// necessary.
+// check reports whether messages may be published, after noting a loss.
 func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready bool, err error) {
 	// In this order: another replica that finds a new broker makes the exchange
 	// before it records the broker.
@@ -79,11 +96,17 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		return false, err
 	}
 	if known && !there {
-		if !w.leases.Owns(leaderShard) { // the owner republishes
+		if !w.leases.Owns(leaderShard) { // the owner notes it
 			return false, nil
 		}
-		if err := w.putBack(ctx); err != nil {
-			return false, err
+		w.log.Error().Msg("broker lost its messages, republishing retained rows")
+		_, err := w.pool.Exec(ctx, `update known_brokers set republish_before = now() where exchange = $1`, w.exchange)
+		if err != nil {
+			return false, fmt.Errorf("note that the broker lost its messages: %w", err)
+		}
+		select {
+		case w.lost <- struct{}{}:
+		default: // noticed already
 		}
 	}
 	if !there {
@@ -101,20 +124,87 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 	return true, nil
 }
 
-// putBack makes all published rows pending again.
-func (w *brokerWatch) putBack(ctx context.Context) error {
-	w.log.Error().Msg("broker lost its messages, republishing retained rows")
-	var done, total int64
-	err := w.messages.PutBack(ctx, func(d, t int64) {
-		w.republished.Add(float64(d - done))
-		if d/republishedPerLine > done/republishedPerLine {
-			w.log.Info().Int64("done", d).Int64("total", t).Msg("republishing continues")
+// run republishes what brokers have lost until ctx ends, while this replica is the one
+// to do so.
+func (w *brokerWatch) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if w.leases.Owns(leaderShard) {
+			if err := w.republish(ctx); err != nil && ctx.Err() == nil {
+				w.log.Warn().Str("error", pgpool.LogText(err)).Msg("republishing retained rows failed, will retry")
+			}
 		}
-		done, total = d, t
-	})
-	if err != nil {
-		return err
+		timer := time.NewTimer(backoff.Jitter(electEvery))
+		select {
+		case <-w.lost:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
 	}
-	w.log.Info().Int64("done", done).Int64("total", total).Msg("retained rows are pending again")
 	return nil
+}
+
+// republish makes rows of before the noted loss pending again, portion by portion.
+func (w *brokerWatch) republish(ctx context.Context) error {
+	var done int64
+	for size := firstPortion; ; {
+		if !w.leases.Owns(leaderShard) {
+			return nil
+		}
+		var before *time.Time
+		err := w.pool.QueryRow(ctx, `select republish_before from known_brokers where exchange = $1`, w.exchange).Scan(&before)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows), err == nil && before == nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read known brokers: %w", err)
+		}
+		began := time.Now()
+		ids, more, err := w.messages.RepublishLatest(ctx, *before, size)
+		if err != nil {
+			return err
+		}
+		if !more {
+			// Another loss may have been noted since.
+			_, err := w.pool.Exec(ctx, `
+				update known_brokers set republish_before = null where exchange = $1 and republish_before = $2`, w.exchange, *before)
+			if err != nil {
+				return fmt.Errorf("note that the retained rows were republished: %w", err)
+			}
+			w.log.Info().Int64("rows", done).Msg("retained rows are republished")
+			continue
+		}
+		n := int64(len(ids))
+		w.republished.Add(float64(n))
+		if (done+n)/republishedPerLine > done/republishedPerLine {
+			w.log.Info().Int64("rows", done+n).Msg("republishing continues")
+		}
+		done += n
+		if err := w.awaitPortion(ctx, ids); err != nil {
+			return err
+		}
+		if took := time.Since(began); took < portionTime {
+			size = min(2*size, maxPortion)
+		} else if took > 2*portionTime {
+			size = max(size/2, minPortion)
+		}
+	}
+}
+
+// awaitPortion returns when a portion is published, or what is left of it must wait for
+// something else.
+func (w *brokerWatch) awaitPortion(ctx context.Context, ids []uuid.UUID) error {
+	began := time.Now()
+	for {
+		pending, err := w.messages.Pending(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if pending == 0 || pending < len(ids) && time.Since(began) > portionGrace {
+			return nil
+		}
+		if err := backoff.Sleep(ctx, portionPoll); err != nil {
+			return err
+		}
+	}
 }

@@ -88,7 +88,7 @@ func New(cfg Config, deps Dependencies) *Relay {
 	r.cleaner = &cleaner{pool: deps.Pool, leases: r.leases, retention: cfg.Retention, log: r.log, deleted: r.metrics.cleaned}
 	r.broker = &brokerWatch{
 		pool: deps.Pool, messages: outbox.NewStore(deps.Pool, r.Wake), exchange: deps.Topology.OutboxExchange(),
-		leases: r.leases, republished: r.metrics.republished, log: r.log,
+		leases: r.leases, republished: r.metrics.republished, log: r.log, lost: make(chan struct{}, 1),
 	}
 	r.coordinator = shards.NewCoordinator(shards.Config{
 		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(), Log: r.log,
@@ -109,6 +109,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	leaseCtx, release := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error { return r.coordinator.Run(leaseCtx) })
 	g.Go(func() error { return r.cleaner.run(ctx) })
+	g.Go(func() error { return r.broker.run(ctx) })
 	g.Go(func() error {
 		defer r.notifiers.Wait()
 		defer release()

@@ -1,9 +1,12 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -46,6 +49,20 @@ func (h *handler) fail(work context.Context, j *job, err error) {
 	h.metrics.deadLettered.WithLabelValues(h.queue, string(f.Class)).Inc()
 	names := h.topology.Names
 	h.forward(work, j, names.DeadLetterExchange(), names.DeadLetterKey(h.queue), failure.DeadLetter(j.d, f))
+}
+
+// postponedFor is how long a message waits whose turn has not come.
+const postponedFor = 5 * time.Second
+
+// postpone moves a job that has not failed to a retry queue: the one whose delay is
+// next to postponedFor.
+func (h *handler) postpone(work context.Context, j *job, why error) {
+	delay := slices.MinFunc(slices.Collect(maps.Keys(h.topology.RetryQueues())), func(a, b time.Duration) int {
+		return cmp.Or(cmp.Compare((a-postponedFor).Abs(), (b-postponedFor).Abs()), cmp.Compare(a, b))
+	})
+	h.about(h.log.Debug(), j).Str("reason", failure.Describe(why)).Dur("delay", delay).Msg("a message waits for its turn")
+	h.metrics.postponed.WithLabelValues(h.queue).Inc()
+	h.forward(work, j, h.topology.RetryExchange(delay), h.queue, failure.Postpone(j.d))
 }
 
 // forward publishes msg and then acknowledges the original. It does not hold

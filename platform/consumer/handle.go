@@ -46,6 +46,7 @@ type journal interface {
 	ping(ctx context.Context) error
 	writable(ctx context.Context) error
 	start(ctx context.Context, queue, messageID string) (int, error)
+	giveBack(ctx context.Context, queue, messageID string) error
 	finish(ctx context.Context, queue, messageID string) error
 	previous(ctx context.Context, queue string, ids []uuid.UUID) (lookup, error)
 }
@@ -64,8 +65,9 @@ type journal interface {
 //	           └─ its time has not come, or the message before it ─────► parked ──────┘
 //	                                                                (a row, committed)
 //
-// A failed batch is bisected until each of its failing messages is alone. While
-// the database is away a delivery keeps its state. Whatever is not acknowledged
+// A failed batch is bisected until each of its failing messages is alone. One whose
+// turn has not come, as its effect says, waits in a retry queue without having failed.
+// While the database is away a delivery keeps its state. Whatever is not acknowledged
 // when its channel ends is delivered again, marked as redelivered.
 type handler struct {
 	queue     string
@@ -136,8 +138,9 @@ func sortByVersion(jobs []*job) {
 }
 
 // applyBatch gives the jobs their effect in one transaction. If that fails,
-// they are bisected until each that fails does so alone, for its own reason.
-func (h *handler) applyBatch(work context.Context, jobs []*job) {
+// they are bisected until each that fails does so alone, for its own reason. stopped
+// reports that the worker was stopped before all had come to their outcome.
+func (h *handler) applyBatch(work context.Context, jobs []*job) (stopped bool) {
 	for len(jobs) > 0 {
 		var seen int
 		var ready, early []*job
@@ -156,7 +159,7 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) {
 		jobs = jobs[len(now):]
 		switch {
 		case errors.Is(err, errStopped):
-			return
+			return true
 		case err == nil:
 			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
 			h.acks.done(ready...)
@@ -164,13 +167,20 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) {
 				h.about(h.log.Debug(), j).Msg("message handled")
 			}
 			h.noteWaits(ready)
-			jobs = append(h.parkEarly(work, early, at), jobs...)
-		case len(now) == 1:
-			h.fail(work, now[0], err)
-		default:
+			due, cut := h.parkEarly(work, early, at)
+			if cut {
+				return true
+			}
+			jobs = append(due, jobs...)
+		case len(now) > 1:
 			h.bisect(work, now, time.Since(began))
+		case failure.Classify(err) == failure.Postponed:
+			h.postpone(work, now[0], err)
+		default:
+			h.fail(work, now[0], err)
 		}
 	}
+	return false
 }
 
 // bisect finds the failing ones of a batch that failed: by halves, which costs
@@ -194,7 +204,8 @@ func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) 
 	}
 	start := time.Now()
 	seen, err = h.effect.Apply(ctx, h.queue, batch)
-	h.metrics.handled(h.queue, time.Since(start), err)
+	failed := err != nil && failure.Classify(err) != failure.Postponed
+	h.metrics.handled(h.queue, time.Since(start), failed)
 	return seen, err
 }
 
@@ -216,7 +227,18 @@ func (h *handler) applyIsolated(work context.Context, j *job) {
 		h.fail(work, j, err)
 	case starts > maxStarts:
 		h.fail(work, j, &failure.Error{Class: failure.Poison, Text: "the process died each time that this message was started"})
-	default:
-		h.applyBatch(work, []*job{j})
+	case h.applyBatch(work, []*job{j}):
+		h.giveBack(work, j)
+	}
+}
+
+// giveBack takes back the start of a message that goes back to the queue because the
+// worker was stopped. This process has not died of it, however often that happens; a
+// long piece of work meets a restart more than once.
+func (h *handler) giveBack(work context.Context, j *job) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
+	defer cancel()
+	if err := h.store.giveBack(ctx, h.queue, j.msg.ID); err != nil {
+		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("taking back the start of a message failed, it counts as one")
 	}
 }

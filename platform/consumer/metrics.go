@@ -23,6 +23,7 @@ type metrics struct {
 	duplicates     *prometheus.CounterVec
 	failed         *prometheus.CounterVec
 	retried        *prometheus.CounterVec
+	postponed      *prometheus.CounterVec
 	parked         *prometheus.CounterVec
 	early          *prometheus.CounterVec
 	waited         *prometheus.HistogramVec
@@ -65,6 +66,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		duplicates:  counter("consumer_messages_duplicate_total", "Deliveries that had their effect before."),
 		failed:      counter("consumer_batch_errors_total", "Batches that failed."),
 		retried:     counter("consumer_messages_retried_total", "Messages sent to a retry queue.", "class"),
+		postponed:   counter("consumer_messages_postponed_total", "Messages sent to a retry queue because their turn has not come."),
 		parked:      counter("consumer_messages_parked_total", "Messages that wait until a time."),
 		early:       counter("consumer_messages_early_total", "Messages parked because the one before them was missing."),
 		waited: f.NewHistogramVec(prometheus.HistogramOpts{
@@ -96,10 +98,10 @@ func (m *metrics) received(queue string, d *amqp.Delivery) {
 }
 
 // handled counts a batch.
-func (m *metrics) handled(queue string, took time.Duration, err error) {
+func (m *metrics) handled(queue string, took time.Duration, failed bool) {
 	m.consumed.WithLabelValues(queue).Observe(took.Seconds())
 	m.recent.WithLabelValues(queue).Observe(took.Seconds())
-	if err != nil {
+	if failed {
 		m.failed.WithLabelValues(queue).Inc()
 	}
 }

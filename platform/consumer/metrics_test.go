@@ -24,13 +24,13 @@ func TestHandlerTimesAreOfTheLastMinute(t *testing.T) {
 			if i%10 == 0 {
 				took = 40 * time.Millisecond
 			}
-			m.handled("q", took, nil)
+			m.handled("q", took, false)
 		}
-		m.handled("another", time.Second, nil)
+		m.handled("another", time.Second, false)
 		check("after 200 batches", 2500*time.Microsecond, 40*time.Millisecond)
 		<-time.After(time.Minute + time.Second)
 		check("a minute later", 0, 0)
-		m.handled("q", 7*time.Millisecond, nil)
+		m.handled("q", 7*time.Millisecond, false)
 		check("after another", 7*time.Millisecond, 7*time.Millisecond)
 	})
 }

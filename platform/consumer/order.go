@@ -122,10 +122,10 @@ func maxTime(a, b time.Time) time.Time {
 
 // parkEarly parks jobs whose previous message has not had its effect, and returns
 // those that must not wait: their time has come while they were parked, or nothing
-// more may be parked.
-func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (now []*job) {
+// more may be parked. stopped is that of applyBatch.
+func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (now []*job, stopped bool) {
 	if len(jobs) == 0 {
-		return nil
+		return nil, false
 	}
 	messages := make([]delay.Message, len(jobs))
 	for i, j := range jobs {
@@ -146,15 +146,16 @@ func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (no
 	})
 	switch {
 	case errors.Is(err, errStopped):
-		return nil
+		return nil, true
 	case err != nil && len(jobs) == 1:
 		h.fail(work, jobs[0], err)
-		return nil
+		return nil, false
 	case err != nil:
 		for _, j := range jobs {
-			now = append(now, h.parkEarly(work, []*job{j}, at)...)
+			due, cut := h.parkEarly(work, []*job{j}, at)
+			now, stopped = append(now, due...), stopped || cut
 		}
-		return now
+		return now, stopped
 	}
 	for _, j := range jobs {
 		if outcomes[j.msg.ID] != delay.Parked {
@@ -169,7 +170,7 @@ func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (no
 		}
 		h.acks.done(j)
 	}
-	return now
+	return now, false
 }
 
 // noteWaits counts jobs that are done and had to wait for the message before them, and

@@ -53,6 +53,19 @@ func (s *store) start(ctx context.Context, queue, messageID string) (int, error)
 	return starts, nil
 }
 
+// giveBack takes back the last start of a message.
+func (s *store) giveBack(ctx context.Context, queue, messageID string) error {
+	_, err := s.pool.Exec(ctx, `
+		with earlier as (
+			update message_starts set starts = starts - 1 where queue = $1 and message_id = $2 and starts > 1
+		)
+		delete from message_starts where queue = $1 and message_id = $2 and starts = 1`, queue, messageID)
+	if err != nil {
+		return fmt.Errorf("take back start of message: %w", err)
+	}
+	return nil
+}
+
 // finish removes the starts of a message that has ended.
 func (s *store) finish(ctx context.Context, queue, messageID string) error {
 	_, err := s.pool.Exec(ctx, `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)

@@ -70,4 +70,17 @@ func TestStarts(t *testing.T) {
 	start(votes, "a", 1)
 	start(votes, "b", 2)
 	start("another queue", "a", 2)
+	for range 3 {
+		if err := store.giveBack(t.Context(), votes, "b"); err != nil {
+			t.Fatal(err)
+		}
+		start(votes, "b", 2)
+	}
+	for range 3 { // more often than it was started
+		if err := store.giveBack(t.Context(), votes, "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(votes, "b", 1)
+	start(votes, "a", 2)
 }

@@ -30,6 +30,10 @@ const (
 	// cannot be had, cannot be used at all, or refuses what no message has caused.
 	// The message waits, and no attempt is spent on it.
 	Away Class = "away"
+	// Postponed means that it is not the message's turn: what it needs is taken by
+	// others. It is handled after some seconds, behind what waits in its queue, and no
+	// attempt is spent on it.
+	Postponed Class = "postponed"
 	// Panicked means that the program broke on the message. It is retried,
 	// because the next program may not.
 	Panicked Class = "panic"

@@ -73,6 +73,14 @@ func Retry(d *amqp.Delivery, r Record) amqp.Publishing {
 	return msg
 }
 
+// Postpone returns the message to publish to a retry queue when it has not failed.
+func Postpone(d *amqp.Delivery) amqp.Publishing {
+	msg := publishing(d)
+	setDefault(msg.Headers, OriginalExchangeHeader, d.Exchange)
+	setDefault(msg.Headers, OriginalRoutingKeyHeader, d.RoutingKey)
+	return msg
+}
+
 // DeadLetter returns the message to publish to the dead-letter exchange.
 func DeadLetter(d *amqp.Delivery, r Record) amqp.Publishing {
 	msg := publishing(d)

@@ -36,7 +36,7 @@ const (
 // is its own. A list of the errors that are the server's would never be complete,
 // and each that it lacks would cost the messages of an outage.
 func Classify(err error) Class {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok && !errors.Is(err, context.Canceled) || errors.Is(err, errEncoding) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok && !errors.Is(err, context.Canceled) || errors.Is(err, errEncoding) || behindPooler(err) {
 		return Away // for whatever reason: nothing was asked yet
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -134,6 +134,9 @@ func Constraint(err error) string {
 // no value of a row and names neither the server nor its user, as the texts of
 // PostgreSQL and its driver do. It is empty for errors of class Unknown.
 func Describe(err error) string {
+	if behindPooler(err) {
+		return errPooler.Error()
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return describePgError(e)
 	}

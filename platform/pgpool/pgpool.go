@@ -67,6 +67,8 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	// ones, which costs more than they do.
 	settings["jit"] = "off"
 	maps.Copy(settings, cfg.ConnConfig.RuntimeParams)
+	mark := newSessionMark()
+	settings[sessionMark] = mark
 	cfg.ConnConfig.RuntimeParams = settings
 	// After a failover the pool may hold connections to a server that serves reads
 	// only now. Its next ones go to the new primary, by a list of hosts or by a proxy.
@@ -74,11 +76,11 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
 		return e.Code != readOnly && onError(conn, e)
 	}
-	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding != "UTF8" {
 			return fmt.Errorf("encoding %s: %w", encoding, errEncoding)
 		}
-		return nil
+		return checkSession(ctx, conn, mark)
 	}
 	cfg.BeforeConnect = newConnects(cfg.MaxConns).before
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
@@ -88,14 +90,21 @@ func Open(ctx context.Context, databaseURL, application string) (*pgxpool.Pool, 
 	return pool, nil
 }
 
-// SignIn returns an error if the server refuses the sign-in or has no such
-// database: both are faults of DATABASE_URL, which waiting does not cure. A server
+// SignIn returns an error if the server refuses the sign-in, has no such database, or
+// is behind a pooler that does not keep sessions: these are faults of DATABASE_URL,
+// which waiting does not cure. A server
 // that is away is none. Its text is for whoever starts the program, and may name
 // the user and the database.
 func SignIn(ctx context.Context, pool *pgxpool.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	err := pool.Ping(ctx)
+	if behindPooler(err) {
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok { // its text names the setting
+			return fmt.Errorf("DATABASE_URL: %w: %s", errPooler, e.Message)
+		}
+		return fmt.Errorf("DATABASE_URL: %w", errPooler)
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && refusal(e.Code) != "" {
 		return fmt.Errorf("DATABASE_URL: %s: %s", describePgError(e), e.Message)
 	}

@@ -79,7 +79,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
 		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
-		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Hold: cfg.Moderation == "before",
+		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Lanes: cfg.Lanes(), Hold: cfg.Moderation == "before",
 		Tell: announcer.Tell, Stopping: ctx, Log: log, Metrics: metrics,
 	}
 	if cfg.ClamdURL != "" {

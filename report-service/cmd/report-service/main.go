@@ -150,6 +150,10 @@ type edge struct {
 	requests, operations net.Listener
 }
 
+// costlyShare is the part of the pool's connections that searches, maps and exports of
+// everybody may have together, and as many again those of officials.
+const costlyShare = 5
+
 func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*edge, error) {
 	files, storage, err := openPhotos(cfg, log)
 	if err != nil {
@@ -177,6 +181,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 			return history.Read(ctx, c.pool, span)
 		},
 		Auth: verifier, Health: e.health, Metrics: metrics, Log: log, City: cfg.City,
+		CostlyAtOnce:   int(c.pool.Config().MaxConns) / costlyShare,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -38,8 +39,15 @@ func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request)
 	}
 	filter.Order = report.Oldest
 	var queue report.Queue
+	// The client's reading of a part holds up nobody.
+	read := func(after *report.Cursor) error {
+		return h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			queue, err = h.workbench.Queue(ctx, filter, after, exportPage)
+			return err
+		})
+	}
 	if !findsNothing {
-		if queue, err = h.workbench.Queue(r.Context(), filter, nil, exportPage); err != nil {
+		if err := read(nil); err != nil {
 			return err
 		}
 	}
@@ -61,7 +69,7 @@ func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request)
 		if queue.Next == nil {
 			return nil
 		}
-		if queue, err = h.workbench.Queue(r.Context(), filter, queue.Next, exportPage); err != nil {
+		if read(queue.Next) != nil {
 			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
 		}
 	}
@@ -137,7 +145,11 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	}
 	var numbers []report.PeriodCounts
 	if !findsNothing {
-		if numbers, err = h.workbench.CountOverTime(r.Context(), filter, interval); err != nil {
+		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			numbers, err = h.workbench.CountOverTime(ctx, filter, interval)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

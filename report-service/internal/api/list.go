@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -33,7 +34,16 @@ func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter repo
 	if err != nil {
 		return err
 	}
-	page, err := h.reports.List(r.Context(), filter, after, limit, caller(r).ID)
+	var page report.Page
+	read := func(ctx context.Context) (err error) {
+		page, err = h.reports.List(ctx, filter, after, limit, caller(r).ID)
+		return err
+	}
+	if isCostly(filter) {
+		err = h.gates.do(r.Context(), r, read)
+	} else {
+		err = read(r.Context())
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -25,10 +26,19 @@ func (h workbenchHandlers) listQueue(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	var queue report.Queue
-	if !findsNothing {
-		if queue, err = h.workbench.Queue(r.Context(), filter, after, limit); err != nil {
-			return err
-		}
+	read := func(ctx context.Context) (err error) {
+		queue, err = h.workbench.Queue(ctx, filter, after, limit)
+		return err
+	}
+	switch {
+	case findsNothing:
+	case isCostly(filter):
+		err = h.gates.do(r.Context(), r, read)
+	default:
+		err = read(r.Context())
+	}
+	if err != nil {
+		return err
 	}
 	out := TaskPage{Reports: make([]Task, len(queue.Tasks))}
 	for i, t := range queue.Tasks {
@@ -49,7 +59,11 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 	}
 	var counts report.Counts
 	if !findsNothing {
-		if counts, err = h.workbench.Counts(r.Context(), filter); err != nil {
+		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			counts, err = h.workbench.Counts(ctx, filter)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

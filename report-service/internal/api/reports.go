@@ -27,6 +27,7 @@ type ReportStore interface {
 	History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
@@ -35,6 +36,8 @@ type reportHandlers struct {
 	reports        ReportStore
 	city           *report.Box        // where reports may be; nil for everywhere
 	filing, voting *ratelimit.Limiter // by user
+	gates          gates
+	maps           *sharedMaps
 }
 
 func (h reportHandlers) operations() operations {

@@ -60,6 +60,10 @@ type Config struct {
 	Metrics *prometheus.Registry
 	Log     zerolog.Logger
 
+	// CostlyAtOnce is how many searches, maps or exports may run at a time, each of
+	// everybody and of officials.
+	CostlyAtOnce int
+
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
 
@@ -98,12 +102,13 @@ func New(cfg Config) (http.Handler, error) {
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
-	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports}
+	gates := newGates(cfg.CostlyAtOnce)
+	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, gates}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, service.Errors{Log: cfg.Log, Problems: problems},
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
-			reportHandlers{cfg.Reports, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser)}.operations(),
+			reportHandlers{cfg.Reports, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),

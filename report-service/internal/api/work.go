@@ -39,6 +39,7 @@ type workbenchHandlers struct {
 	workbench  WorkbenchStore
 	duplicates DuplicateStore
 	reports    ReportStore
+	gates      gates
 }
 
 func (h workbenchHandlers) operations() operations {

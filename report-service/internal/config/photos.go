@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
+	"github.com/cityconnect/cityconnect/report-service/internal/photoworker"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -102,14 +103,24 @@ func (w *Worker) validate() []config.Fault {
 	return faults
 }
 
-// workers is how many photos are checked at a time. By default one processor is
+// atOnce is how many photos are checked at a time. By default one processor is
 // left to requests, which would wait for pictures otherwise; and the uploads
 // that wait for memory take half of it at most.
-func (w *Worker) workers() int {
+func (w *Worker) atOnce() int {
 	if w.Workers > 0 {
 		return w.Workers
 	}
 	return min(max(1, runtime.GOMAXPROCS(0)-1), maxPhotoWorkers, w.mostWorkers())
+}
+
+// workers is how many workers there are: two at least, if the memory has room for
+// them, so that a large picture never has the only one.
+func (w *Worker) workers() int { return max(w.atOnce(), min(2, w.mostWorkers())) }
+
+// Lanes returns how many small and how many large pictures are made at a time. Large
+// ones never have all workers.
+func (w *Worker) Lanes() photoworker.Lanes {
+	return photoworker.Lanes{Small: w.atOnce(), Large: max(1, w.workers()/2)}
 }
 
 func (w *Worker) mostWorkers() int { return max(1, (int(w.Memory)/2-reserve)/uploadMemory) }

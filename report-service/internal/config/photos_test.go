@@ -22,7 +22,7 @@ func TestWorkerDefaults(t *testing.T) {
 	}
 	consumer := cfg.Consumer()
 	if cfg.Memory != 512<<20 || cfg.Budget() <= 0 || cfg.Budget() >= int64(cfg.Memory) || cfg.Moderation != "off" ||
-		consumer.Workers != min(max(1, runtime.GOMAXPROCS(0)-1), 8) || consumer.Prefetch != 1 || consumer.BatchSize != 1 {
+		consumer.Workers != min(max(2, runtime.GOMAXPROCS(0)-1), 8) || cfg.Lanes().Large >= consumer.Workers || consumer.Prefetch != 1 || consumer.BatchSize != 1 {
 		t.Errorf("config is %+v, consumer %+v", cfg, consumer)
 	}
 	if faults := consumer.Validate(); len(faults) > 0 {

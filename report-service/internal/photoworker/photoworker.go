@@ -51,6 +51,7 @@ type Dependencies struct {
 	Store   Store
 	Files   blob.Store
 	Maker   *picture.Maker
+	Lanes   Lanes
 	Scanner Scanner // nil for none
 	Hold    bool    // photos wait for an official
 	// Stopping ends when the process is to stop: a picture that takes longer than
@@ -64,6 +65,7 @@ type Dependencies struct {
 // A Worker checks photos.
 type Worker struct {
 	Dependencies
+	lanes    *lanes
 	verdicts *prometheus.CounterVec
 	seconds  prometheus.Histogram
 	orphans  prometheus.Counter
@@ -73,7 +75,7 @@ type Worker struct {
 func New(d Dependencies) *Worker {
 	f := promauto.With(d.Metrics)
 	w := &Worker{
-		Dependencies: d,
+		Dependencies: d, lanes: newLanes(d.Lanes),
 		verdicts: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "photos_judged_total", Help: "Checked photos, by verdict: made, or the reason of the refusal.",
 		}, []string{"verdict"}),
@@ -154,10 +156,12 @@ func label(v report.Verdict) string {
 }
 
 // look returns the verdict on an upload, and stores the pictures. An error
-// means that a dependency is unavailable, and says nothing about the photo. It
-// calls tell at each stage.
+// means that a dependency is unavailable, or that it is not the turn of a large
+// picture, and says nothing about the photo. It calls tell at each stage.
 func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell func(event.PhotoStage)) (report.Verdict, error) {
-	tell(event.PhotoChecking)
+	if err := w.lanes.tryAgain(photo); err != nil {
+		return report.Verdict{}, err
+	}
 	upload, err := w.Files.Get(ctx, key, report.MaxPhotoBytes)
 	if errors.Is(err, blob.ErrNotFound) { // database and storage were restored from different times
 		return report.Verdict{Reason: report.PhotoFailed}, nil
@@ -165,6 +169,12 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 	if err != nil {
 		return report.Verdict{}, w.away(ctx, "the storage", err)
 	}
+	leave, err := w.lanes.enter(ctx, photo, w.Maker.IsLarge(upload))
+	if err != nil {
+		return report.Verdict{}, err
+	}
+	defer leave()
+	tell(event.PhotoChecking)
 	if w.Scanner != nil {
 		tell(event.PhotoScanning)
 		infected, err := w.Scanner.Infected(ctx, upload)
@@ -199,9 +209,8 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 }
 
 // stopGrace is how long the picture in hand may take once the worker is to stop. It
-// is within the 40 s of the containers, and longer than nearly all pictures take: a
-// picture that is left to another worker has been begun once, and one that was begun
-// several times and never ended is taken for one that kills its workers.
+// is within the 40 s of the containers, and longer than nearly all pictures take:
+// another worker has to begin it again.
 const stopGrace = 25 * time.Second
 
 // untilStopped returns a context that ends with ctx, or stopGrace after the worker was

@@ -135,3 +135,42 @@ func TestThreadTime(t *testing.T) {
 		t.Errorf("worked %v, want 1 ms or more; sum %d", worked, sum)
 	}
 }
+
+// Large pictures wait for one another where small ones do not wait behind them.
+func TestSmallPicturesDoNotWaitBehindLargeOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const memory = 512 << 20
+		maker := NewMaker(50_000_000, memory, 0.2)
+		first, err := maker.acquire(t.Context(), 300<<20, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan func(), 1)
+		go func() {
+			release, err := maker.acquire(t.Context(), 300<<20, true)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- release
+		}()
+		synctest.Wait()
+		for range 3 {
+			small, err := maker.acquire(t.Context(), 100<<20, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			small()
+		}
+		if len(second) > 0 {
+			t.Error("two large ones have more memory than there is")
+		}
+		first()
+		(<-second)()
+		all, err := maker.acquire(t.Context(), memory, true) // one that needs it all
+		if err != nil {
+			t.Fatal(err)
+		}
+		all()
+	})
+}

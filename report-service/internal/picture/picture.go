@@ -38,6 +38,9 @@ const (
 	// overhead is the memory of a picture that does not depend on its pixels:
 	// two drawings of the largest size, and the encoder's output.
 	overhead = 40 << 20
+	// spared is the memory that large pictures leave to a small one, unless one of them
+	// needs it all: that of a telephone's picture.
+	spared = 100 << 20
 )
 
 // A Refusal says why no pictures can be made of an upload: it is an answer for
@@ -63,6 +66,8 @@ type Maker struct {
 	maxPixels int64
 	budget    int64
 	memory    *semaphore.Weighted // in bytes
+	large     *semaphore.Weighted // what large ones may have of it, in bytes
+	mostLarge int64               // of large
 	waiting   atomic.Int64        // how many wait for memory
 
 	maxUnpaced int64
@@ -75,8 +80,22 @@ type Maker struct {
 // memory.
 func NewMaker(maxPixels, memory int64, share float64) *Maker {
 	m := &Maker{maxPixels: maxPixels, budget: memory, memory: semaphore.NewWeighted(memory), maxUnpaced: maxUnpaced}
+	m.mostLarge = max(1, memory-spared)
+	m.large = semaphore.NewWeighted(m.mostLarge)
 	m.newPace = func() *pace { return newPace(share, func() bool { return m.waiting.Load() > 0 }) }
 	return m
+}
+
+// IsLarge reports whether the header of upload promises so many pixels that the work on
+// it yields to other work, and so takes long. What cannot be read is not large.
+func (m *Maker) IsLarge(upload []byte) bool {
+	defer func() { _ = recover() }() // a decoder's panic is Make's to refuse
+	format, err := sniff(upload)
+	if err != nil {
+		return false
+	}
+	config, err := format.config(format.open(upload))
+	return err == nil && int64(config.Width)*int64(config.Height) > m.maxUnpaced
 }
 
 // Pictures are the pictures of an upload: JPEG files, by the sizes in Sizes.
@@ -115,13 +134,11 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	if need > m.budget {
 		return Pictures{}, refuse(report.PhotoTooLarge, "it takes %d bytes of memory, must be at most %d", need, m.budget)
 	}
-	m.waiting.Add(1)
-	err = m.memory.Acquire(ctx, need)
-	m.waiting.Add(-1)
+	release, err := m.acquire(ctx, need, pixels > m.maxUnpaced)
 	if err != nil {
 		return Pictures{}, fmt.Errorf("wait for memory: %w", err)
 	}
-	defer m.memory.Release(need)
+	defer release()
 
 	var p *pace
 	if pixels > m.maxUnpaced {
@@ -146,6 +163,26 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 		return Pictures{}, fmt.Errorf("shrink picture: %w", err)
 	}
 	return encode(ctx, oriented(drawn, turn), p)
+}
+
+// acquire waits for the memory of a picture. Large ones wait for one another elsewhere
+// than where small ones wait, which would have to wait behind them otherwise.
+func (m *Maker) acquire(ctx context.Context, need int64, large bool) (release func(), err error) {
+	m.waiting.Add(1)
+	defer m.waiting.Add(-1)
+	leave := func() {}
+	if large { // a small one that asked for nothing would wait for its turn, too
+		ofLarge := min(need, m.mostLarge)
+		if err := m.large.Acquire(ctx, ofLarge); err != nil {
+			return nil, err
+		}
+		leave = func() { m.large.Release(ofLarge) }
+	}
+	if err := m.memory.Acquire(ctx, need); err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { m.memory.Release(need); leave() }, nil
 }
 
 // Redact returns the pictures of an existing picture, with black in place of

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,16 +29,30 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 
 	q = query{}
 	q.filter(filter)
+	var hidden string
 	sql = `
-		select count(*), avg(r.latitude), avg(r.longitude)
+		select count(*), avg(r.latitude), avg(r.longitude), (` + hiddenSQL + `)
 		from reports r` + q.where() + `
 		group by floor(r.latitude / ` + q.arg(grid.Latitude) + `), floor(r.longitude / ` + q.arg(grid.Longitude) + `)`
 	clusters, err := collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
-		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude)
+		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &hidden)
 		return c, err
 	}, sql, q.args...)
 	if err != nil {
 		return report.Map{}, err
 	}
-	return report.Map{Clusters: clusters}, nil
+	return report.Map{Clusters: clusters, Hidden: hidden}, nil
+}
+
+// hiddenSQL identifies the reports that are hidden: it is another text whenever they
+// are others. They are few, and their index has no others.
+const hiddenSQL = `
+	select count(*) || ' ' || coalesce(sum(uuid_hash_extended(h.id, 0)), 0) from reports h where h.hidden_reason is not null`
+
+// Hidden identifies the reports that are hidden now, as the Map of clusters does.
+func (s *Reports) Hidden(ctx context.Context) (hidden string, err error) {
+	if err := s.db.pool.QueryRow(ctx, hiddenSQL).Scan(&hidden); err != nil {
+		return "", fmt.Errorf("select hidden reports: %w", err)
+	}
+	return hidden, nil
 }

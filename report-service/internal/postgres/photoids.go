@@ -38,6 +38,33 @@ func (s photoIDs) uploadIDs(upload uuid.UUID) []uuid.UUID {
 	return ids
 }
 
+// uploadIDsOf returns the ids that the photo of a report's upload may have. The last
+// ones are those of an upload whose name a photo of another report has already: whoever
+// sends it must not find out that there is one, which may be hidden.
+func (s photoIDs) uploadIDsOf(reportID, upload uuid.UUID) []uuid.UUID {
+	ids := s.uploadIDs(upload)
+	for _, key := range s.keys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write(upload[:])
+		mac.Write(reportID[:])
+		ids = append(ids, report.PhotoID([16]byte(mac.Sum(nil))))
+	}
+	return ids
+}
+
+// free returns the id of a new photo of a report's upload.
+func (s photoIDs) free(ctx context.Context, tx pgx.Tx, reportID, upload uuid.UUID) (uuid.UUID, error) {
+	ids := s.uploadIDsOf(reportID, upload)
+	var taken bool
+	if err := tx.QueryRow(ctx, `select exists (select from photos where id = any($1))`, s.uploadIDs(upload)).Scan(&taken); err != nil {
+		return uuid.Nil, fmt.Errorf("select photos of other reports: %w", err)
+	}
+	if taken {
+		return ids[len(ids)-len(s.keys)], nil
+	}
+	return ids[0], nil
+}
+
 // knownAs returns the ids of the photo that somebody calls id. Those of earlier
 // versions are still in links and in messages.
 func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
@@ -54,8 +81,12 @@ const firstKnownSQL = `order by array_position($1, p.id) limit 1`
 // lock returns a photo of a report whose row is locked: every change of a photo
 // locks the report first.
 func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (report.Photo, error) {
+	ids := s.knownAs(id)
+	if !report.IsPhotoID(id) {
+		ids = s.uploadIDsOf(reportID, id)
+	}
 	rows, err := tx.Query(ctx, `
-		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.knownAs(id), reportID)
+		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, ids, reportID)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}

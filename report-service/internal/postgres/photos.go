@@ -45,9 +45,9 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, di
 	var known bool
 	var ofReport, today int
 	err = s.db.pool.QueryRow(ctx, `
-		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2)), n.*
+		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2) and report_id = $1), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.ids.uploadIDs(upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, report.ErrNotFound
 	}
@@ -72,10 +72,10 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, di
 	return &p, nil
 }
 
-// knownPhoto returns the photo that u made before, an error if it is another upload or
-// was removed, or pgx.ErrNoRows.
+// knownPhoto returns the photo of the report that u made before, an error if it is
+// another upload or was removed, or pgx.ErrNoRows.
 func (s *Photos) knownPhoto(ctx context.Context, q querier, u report.Upload) (report.Photo, error) {
-	rows, err := q.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) `+firstKnownSQL, s.ids.uploadIDs(u.ID))
+	rows, err := q.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.ids.uploadIDsOf(u.ReportID, u.ID), u.ReportID)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
@@ -88,7 +88,7 @@ func (s *Photos) knownPhoto(ctx context.Context, q querier, u report.Upload) (re
 		return report.Photo{}, fmt.Errorf("select digest: %w", err)
 	}
 	switch {
-	case p.ReportID != u.ReportID || !s.isDigest(digest, u):
+	case !s.isDigest(digest, u):
 		return report.Photo{}, report.ErrOtherPhoto
 	case p.State == report.PhotoRemoved:
 		return report.Photo{}, report.ErrPhotoRemoved
@@ -117,7 +117,7 @@ const photoCountsSQL = `
 // uploader is not stored, unless that is the city.
 func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
-	ids := s.ids.uploadIDs(u.ID)
+	ids := s.ids.uploadIDsOf(u.ReportID, u.ID)
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -129,7 +129,11 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		if err := report.CheckPhotos(ofReport, today, city); err != nil {
 			return err
 		}
-		p = report.Photo{ID: ids[0], ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
+		id, err := s.ids.free(ctx, tx, u.ReportID, u.ID)
+		if err != nil {
+			return err
+		}
+		p = report.Photo{ID: id, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
 		added = true
 		w.others.Queue(`
 			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)

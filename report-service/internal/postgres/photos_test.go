@@ -80,11 +80,6 @@ func TestAddPhoto(t *testing.T) {
 	if _, _, err := f.photos.Add(t.Context(), other, annUploads); fault.KindOf(err) != report.OtherPhoto {
 		t.Errorf("other bytes: error %v", err)
 	}
-	elsewhere := again
-	elsewhere.ReportID = f.file(ann, draft(report.Public)).ID
-	if _, _, err := f.photos.Add(t.Context(), elsewhere, annUploads); fault.KindOf(err) != report.OtherPhoto {
-		t.Errorf("for another report: error %v", err)
-	}
 	for _, err := range []error{
 		f.checkUpload(t, filed.ID, uuid.New(), bobUploads),
 		func() error { _, _, err := f.photos.Add(t.Context(), upload(filed, "x"), bobUploads); return err }(),
@@ -103,6 +98,40 @@ func TestAddPhoto(t *testing.T) {
 	}
 	if to, err := f.keys.Open(filed.ID, rows[0].Headers[event.RecipientHeader]); err != nil || to != "" {
 		t.Errorf("the message is for %q, error %v; want nobody", to, err)
+	}
+}
+
+// Whoever uploads under a name that a photo of another report has, which may be hidden,
+// finds the same as under any other name.
+func TestUploadTellsNothingOfOtherReports(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	taken := upload(f.file(ann, draft(report.Public)), "picture")
+	first := f.add(taken, annUploads)
+	f.exec(`update reports set hidden_reason = 'It names somebody' where id = $1`, taken.ReportID)
+
+	u := taken
+	u.ReportID, u.Key = f.file(bob, draft(report.Public)).ID, "quarantine/"+uuid.NewString()
+	u.Hash[0]++
+	if err := f.checkUpload(t, u.ReportID, u.ID, bobUploads); err != nil {
+		t.Errorf("before it is sent: %v", err)
+	}
+	p := f.add(u, bobUploads)
+	if p.ID == first.ID || p.ReportID != u.ReportID {
+		t.Errorf("the photo is %+v, want one of its own", p)
+	}
+	if again, added, err := f.photos.Add(t.Context(), u, bobUploads); err != nil || added || again.ID != p.ID {
+		t.Errorf("again: %+v, added %v, error %v; want the same photo", again, added, err)
+	}
+	other := u
+	other.Hash[0]++
+	_, _, err := f.photos.Add(t.Context(), other, bobUploads)
+	wantKind(t, err, report.OtherPhoto)
+	if err := f.photos.Remove(t.Context(), u.ReportID, u.ID, bobUploads); err != nil {
+		t.Errorf("remove it by the name that bob gave it: %v", err)
+	}
+	if got := f.state(first.ID); got != string(report.PhotoChecking) {
+		t.Errorf("the other report's photo is %s", got)
 	}
 }
 

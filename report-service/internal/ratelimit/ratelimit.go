@@ -99,6 +99,32 @@ func (l *Limiter) GiveBack(user string) {
 	b.turns = min(b.turns+1, float64(l.limit.Turns))
 }
 
+// Charge takes turns of user that were used already, even if there are not as many:
+// then user owes them, up to as many as the limit has.
+func (l *Limiter) Charge(user string, turns float64) {
+	if l.limit.Turns == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bucketLocked(user)
+	b.turns = max(b.turns-turns, -float64(l.limit.Turns))
+}
+
+// Debt returns how long user, who owes turns, has to wait for the next one; zero for
+// who owes none.
+func (l *Limiter) Debt(user string) time.Duration {
+	if l.limit.Turns == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.bucketLocked(user); b.turns < 0 {
+		return time.Duration((1 - b.turns) * float64(l.interval()))
+	}
+	return 0
+}
+
 // interval is the time in which one turn comes back.
 func (l *Limiter) interval() time.Duration { return l.limit.Period / time.Duration(l.limit.Turns) }
 

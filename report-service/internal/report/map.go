@@ -55,6 +55,10 @@ const (
 	// clusterPixels is the width of the squares whose reports are one cluster.
 	clusterPixels = 72
 	worldPixels   = 256
+	// maxSquares is how many of them there are at most from one side of a map to the
+	// other: twice as many as the widest screens show. Otherwise a whole city at the
+	// zoom of a house would be as many clusters as there are reports.
+	maxSquares = 100
 )
 
 // A Grid has the edges, in degrees, of the squares in which reports are drawn as
@@ -66,7 +70,14 @@ func GridOf(b Box, zoom int) Grid {
 	wide := 360 * clusterPixels / (worldPixels * math.Exp2(float64(zoom)))
 	// A degree of latitude is more pixels high the nearer the poles are.
 	middle := math.Min(math.Abs(b.South+b.North)/2, 85) * math.Pi / 180
-	return Grid{Latitude: wide * math.Cos(middle), Longitude: wide}
+	width := b.East - b.West
+	if width < 0 { // it spans the antimeridian
+		width += 360
+	}
+	return Grid{
+		Latitude:  max(wide*math.Cos(middle), (b.North-b.South)/maxSquares),
+		Longitude: max(wide, width/maxSquares),
+	}
 }
 
 // A MapPoint is a report on a map.
@@ -87,4 +98,5 @@ type MapCluster struct {
 type Map struct {
 	Points   []MapPoint
 	Clusters []MapCluster
+	Hidden   string // identifies the reports that were hidden when the clusters were read
 }

@@ -1,10 +1,11 @@
 // Command city measures how report-service answers in a city with many reports:
 // the map of any area, the officials' queue by filter and order with its counts,
-// and the export of all, through the real binary. The broker is away, so that nothing
-// is published at the same time.
+// the export of all, and what everybody else waits for while one address asks for as
+// much as it can, through the real binary. The broker is away, so that nothing is
+// published at the same time.
 //
 // The last line has the figures as name=value. Times are in milliseconds, from
-// request to the last byte, one request at a time.
+// request to the last byte, one request at a time except in the last part.
 package main
 
 import (
@@ -28,6 +29,9 @@ import (
 var (
 	reports = flag.Int("reports", 100_000, "reports of the city")
 	rounds  = flag.Int("rounds", 25, "requests of each kind")
+	turns   = flag.Int("turns", 3, "turns with and without a flood")
+	turn    = flag.Duration("turn", 20*time.Second, "how long each of them is")
+	only    = flag.String("only", "", "measure only the `part` flood")
 	binary  = flag.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 )
@@ -60,7 +64,16 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	if b.token, err = b.service.Token("olga", "official"); err != nil {
 		return fmt.Errorf("sign a token: %w", err)
 	}
-	return b.measure(ctx)
+	if *only != "flood" {
+		if err := b.measure(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.flood(ctx); err != nil {
+		return err
+	}
+	b.figures.Print()
+	return nil
 }
 
 // populate files reports of two years, as a city has them: near each other,
@@ -136,11 +149,7 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.queue(ctx); err != nil {
 		return err
 	}
-	if err := b.export(ctx); err != nil {
-		return err
-	}
-	b.figures.Print()
-	return nil
+	return b.export(ctx)
 }
 
 // queue asks for the officials' queue by many filters, in every order.

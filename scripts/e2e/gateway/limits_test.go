@@ -186,3 +186,45 @@ func TestSlowBodiesAreLimited(t *testing.T) {
 		t.Errorf("another address: got %d, want 200", res.StatusCode)
 	}
 }
+
+// Of what costs the database much, an address has a few requests at a time, however it
+// writes them; of everything else it has as many as before.
+func TestCostlyRequestsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	g := start(t, []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/reports" || r.URL.RawQuery != "" {
+			<-end
+		}
+		fmt.Fprint(w, "{}")
+	})}, []string{away}, behindProxy...)
+	costly := []string{
+		"/map/points?zoom=12&bbox=1,2,3,4", "/reports?q=lamp", "/reports?order=oldest&q=l", "/reports/mine?bbox=1,2,3,4",
+		"/reports/queue?status=pending&q=l", "/reports/queue/counts", "/reports/export", "/reports/export?q=lamp", "/reports/numbers?interval=day",
+	}
+	const most = 10
+	answers := make(chan *http.Response, 2*most)
+	for i := range 2 * most {
+		go func() {
+			res, _ := g.do(t, "GET", g.URL+costly[i%len(costly)], nil, "X-Forwarded-For", "192.0.2.1")
+			answers <- res
+		}()
+	}
+	for range most {
+		if res := <-answers; res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
+			t.Errorf("got %d, want 429 with Retry-After", res.StatusCode)
+		}
+	}
+	if res, _ := g.do(t, "GET", g.URL+"/reports", nil, "X-Forwarded-For", "192.0.2.1"); res.StatusCode != 200 {
+		t.Errorf("a list without a search: got %d, want 200", res.StatusCode)
+	}
+	close(end)
+	for range most {
+		if res := <-answers; res.StatusCode != 200 {
+			t.Errorf("one of %d at a time: got %d, want 200", most, res.StatusCode)
+		}
+	}
+	if res, _ := g.do(t, "GET", g.URL+costly[0], nil, "X-Forwarded-For", "192.0.2.1"); res.StatusCode != 200 {
+		t.Errorf("afterwards: got %d, want 200", res.StatusCode)
+	}
+}

@@ -1,0 +1,102 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Clusters are shared for a moment, but not with a report that was hidden in between,
+// nor without one that is shown again.
+func TestHiddenReportIsInNoSharedCluster(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	_, err := s.pool.Exec(t.Context(), `
+		insert into reports (id, title, description, category_id, latitude, longitude, privacy_level, status, version, created_at, updated_at)
+		select gen_random_uuid(), 'Dark lamp', '', 2, -6.91, 107.6, 'public', 'pending', 1, now(), now() from generate_series(1, 160)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id uuid.UUID
+	if err := s.pool.QueryRow(t.Context(), `select id from reports limit 1`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, want int64) {
+		t.Helper()
+		shown, _ := ok[api.MapPoints](s, call{method: "GET", path: "/map/points?bbox=107,-7,108,-6&zoom=12"}, http.StatusOK)
+		var got int64
+		for _, c := range shown.Clusters {
+			got += c.Count
+		}
+		if got != want || len(shown.Points) > 0 {
+			t.Errorf("%s: %d reports in clusters and %d points, want %d and none", when, got, len(shown.Points), want)
+		}
+	}
+	olga := token(t, "olga", auth.Official)
+	want("at first", 160)
+	want("again", 160)
+	s.hide(olga, id, "a name")
+	want("once it is hidden", 159)
+	s.wantStatus(http.StatusOK, call{method: "DELETE", path: "/reports/" + id.String() + "/hidden", token: olga})
+	want("once it is shown again", 160)
+}
+
+// slowMaps are reports whose map takes until the test ends.
+type slowMaps struct {
+	api.ReportStore
+	begun chan struct{}
+	end   chan struct{}
+}
+
+func (s slowMaps) Map(ctx context.Context, _ report.Filter, _ report.Grid, _ int) (report.Map, error) {
+	s.begun <- struct{}{}
+	select {
+	case <-s.end:
+	case <-ctx.Done():
+	}
+	return report.Map{}, ctx.Err()
+}
+
+// Many maps of one address are refused, and take nothing from others.
+func TestMapsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	maps := slowMaps{begun: make(chan struct{}, 100), end: make(chan struct{})}
+	s := newServer(t, func(cfg *api.Config) {
+		maps.ReportStore = cfg.Reports
+		cfg.Reports, cfg.CostlyAtOnce = maps, 4
+	})
+	ask := func(address string) call {
+		return call{method: "GET", path: "/map/points?bbox=107,-7,108,-6&zoom=12&q=lamp", headers: map[string]string{"X-Forwarded-For": address}}
+	}
+	const flood = 30
+	answers := make(chan int, flood)
+	for range flood {
+		go func() { answers <- s.do(ask("192.0.2.1")).StatusCode }()
+	}
+	for range flood - 2 { // most at once, and those that wait for the two for too long
+		if got := <-answers; got != http.StatusTooManyRequests {
+			t.Errorf("got %d, want 429", got)
+		}
+	}
+	<-maps.begun
+	<-maps.begun
+	other := make(chan int, 1)
+	go func() { other <- s.do(ask("192.0.2.2")).StatusCode }()
+	<-maps.begun
+	s.wantStatus(http.StatusOK, call{method: "GET", path: "/reports"})
+	close(maps.end)
+	for range 2 {
+		if got := <-answers; got != http.StatusOK {
+			t.Errorf("one of two at a time: %d, want 200", got)
+		}
+	}
+	if got := <-other; got != http.StatusOK {
+		t.Errorf("another address: %d, want 200", got)
+	}
+}

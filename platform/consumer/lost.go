@@ -92,7 +92,9 @@ func writeLoss(ctx context.Context, tx pgx.Tx, actor string, action audit.Action
 // that was there, and is not, was deleted: whatever reads it would declare it again
 // and nobody would learn of it. The caller is on the connection of before, so that
 // it is the same broker, with its disk.
-func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int) {
+//
+// It reports whether the queue was lost just now.
+func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int) (lost bool) {
 	switch {
 	case there:
 		q.stats.exists.Store(true)
@@ -100,9 +102,9 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 			q.emptyAt.Store(time.Now().Unix())
 		}
 		q.noteLoss(ctx)
-		return
+		return false
 	case !q.stats.exists.CompareAndSwap(true, false) || q.effect == nil:
-		return
+		return false
 	}
 	since := time.Now().Add(-longestBacklog)
 	if empty := q.emptyAt.Load(); empty > 0 {
@@ -111,6 +113,7 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 	q.lostSince.CompareAndSwap(0, since.Unix())
 	q.log.Error().Str("queue", q.queue).Time("since", since).Msg("queue was deleted with what it held: publish that again, and say so; see docs/recoverability.md")
 	q.noteLoss(ctx)
+	return true
 }
 
 // noteLoss notes a loss that was not noted yet.

@@ -11,7 +11,16 @@
 # What is there stays; what the environment gives is taken instead of a random
 # value. Nothing is printed.
 set -eu
-dir=$1
+dir=${1:?must be the folder to make, such as secrets}
+if [ -z "${REPORT_DATABASE_URL-}" ] || [ -z "${NOTIFICATION_DATABASE_URL-}" ]; then
+  : "${POSTGRES_ADDRESS:?must be host:port of PostgreSQL, such as 127.0.0.1:5432}"
+fi
+if [ -z "${RABBITMQ_URL-}" ]; then
+  : "${RABBITMQ_ADDRESS:?must be host:port of RabbitMQ, such as 127.0.0.1:5672}"
+fi
+if [ -z "${RABBITMQ_MANAGEMENT_URL-}" ]; then
+  : "${RABBITMQ_MANAGEMENT_ADDRESS:?must be host:port of its management API, such as 127.0.0.1:15672}"
+fi
 umask "${SECRETS_UMASK:-077}"
 mkdir -p "$dir/postgres" "$dir/rabbitmq" "$dir/migrate" "$dir/report" "$dir/notification" "$dir/photo"
 

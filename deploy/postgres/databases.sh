@@ -11,6 +11,15 @@
 # owned is given to the owner.
 set -eu
 
+# A file that is missing would take the passwords away from roles that have one.
+: "${SECRETS:?must be the folder of the passwords, such as secrets/postgres}"
+for role in reports reports_owner notifications notifications_owner; do
+  if [ ! -s "$SECRETS/${role}_password" ]; then
+    echo "databases.sh: $SECRETS/${role}_password is missing or empty; deploy/secrets.sh DIR makes it in DIR/postgres" >&2
+    exit 1
+  fi
+done
+
 # sql DATABASE VARIABLES… runs what it reads.
 sql() {
   database=$1

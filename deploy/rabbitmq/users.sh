@@ -11,6 +11,18 @@
 #
 # Running it again changes nothing but passwords and rights.
 set -euo pipefail
+if [[ ! ${1-} =~ ^[^/:]+:[0-9]+$ ]]; then
+  echo 'users.sh: must be called with the host and port of the management API, such as users.sh 127.0.0.1:15672' >&2
+  exit 1
+fi
+: "${SECRETS:?must be the folder of the passwords, such as secrets/rabbitmq}"
+# A file that is missing would take the passwords away from users that have one.
+for name in password report_password notification_password photo_password; do
+  if [[ ! -s $SECRETS/$name ]]; then
+    echo "users.sh: $SECRETS/$name is missing or empty; deploy/secrets.sh DIR makes it in DIR/rabbitmq" >&2
+    exit 1
+  fi
+done
 host=${1%:*} port=${1##*:}
 vhost=${RABBITMQ_VHOST:-%2F}
 admin=${RABBITMQ_ADMIN:-cityconnect}
@@ -31,6 +43,7 @@ send() {
   done
   [[ $status == 2* ]] || {
     echo "users.sh: the broker answered $status ${rest%$'\r'} to $1 /api/$2" >&2
+    [[ $status != 401 ]] || echo "users.sh: the password of $admin must be in $SECRETS/password; RABBITMQ_ADMIN names another administrator" >&2
     exit 1
   }
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +20,7 @@ type Entry struct {
 	ID         int64
 	At         time.Time
 	Actor      string
-	Action     string
+	Action     Action
 	DeadLetter *int64
 	Replay     *uuid.UUID
 	Queue      *string
@@ -28,6 +29,9 @@ type Entry struct {
 
 // Write writes e in the transaction of the act that it records.
 func Write(ctx context.Context, tx pgx.Tx, e Entry) error {
+	if !slices.Contains(actions, e.Action) {
+		return fmt.Errorf("write audit: no action %q", e.Action)
+	}
 	if e.Detail == nil {
 		e.Detail = json.RawMessage("{}")
 	}

@@ -170,7 +170,14 @@ func (c *Consumer) lookAtQueues(ctx context.Context, w *queueWatch) error {
 		if q.effect == nil {
 			q.stats.exists.Store(there)
 		} else {
-			q.noteExists(ctx, there, state.Messages)
+			// What is published again must find the queue, also while it is paused and
+			// no subscription declares it. Other queues are left to those who read
+			// them: they would not notice that theirs was gone.
+			if lost := q.noteExists(ctx, there, state.Messages); lost {
+				if err := q.topology.DeclareQueue(ctx, w.conn, q.queue); err != nil {
+					c.log.Error().Err(err).Msg("declaring the topology failed, will retry")
+				}
+			}
 		}
 		if !there { // what reads it here says why
 			continue

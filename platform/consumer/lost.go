@@ -27,12 +27,6 @@ const (
 	auditedBack = 20_000
 )
 
-// The actions in the audit by which a loss is remembered.
-const (
-	actionLost        = "queue_lost"
-	actionRepublished = "queue_republished"
-)
-
 // A LostQueue was deleted or has expired, with the messages that were in it, and
 // was declared again since. All that was published before Since was handled.
 type LostQueue struct {
@@ -53,7 +47,7 @@ func LostQueues(ctx context.Context, pool *pgxpool.Pool) ([]LostQueue, error) {
 		)
 		select queue, min((detail->>'since')::timestamptz) from recent l
 		where action = $1 and not exists (select from recent r where r.action = $2 and r.queue = l.queue and r.id > l.id)
-		group by queue order by queue`, actionLost, actionRepublished, auditedBack)
+		group by queue order by queue`, audit.QueueLost, audit.QueueRepublished, auditedBack)
 	if err != nil {
 		return nil, fmt.Errorf("read lost queues: %w", err)
 	}
@@ -77,7 +71,7 @@ func Republished(ctx context.Context, pool *pgxpool.Pool, actor string, since ti
 				left = append(left, l)
 				continue
 			}
-			if err := writeLoss(ctx, tx, actor, actionRepublished, l.Queue, since); err != nil {
+			if err := writeLoss(ctx, tx, actor, audit.QueueRepublished, l.Queue, since); err != nil {
 				return err
 			}
 		}
@@ -86,7 +80,7 @@ func Republished(ctx context.Context, pool *pgxpool.Pool, actor string, since ti
 	return left, err
 }
 
-func writeLoss(ctx context.Context, tx pgx.Tx, actor, action, queue string, since time.Time) error {
+func writeLoss(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, queue string, since time.Time) error {
 	detail, err := json.Marshal(lostDetail{since.UTC().Truncate(time.Second)})
 	if err != nil {
 		return fmt.Errorf("encode loss of queue: %w", err)
@@ -98,7 +92,9 @@ func writeLoss(ctx context.Context, tx pgx.Tx, actor, action, queue string, sinc
 // that was there, and is not, was deleted: whatever reads it would declare it again
 // and nobody would learn of it. The caller is on the connection of before, so that
 // it is the same broker, with its disk.
-func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int) {
+//
+// It reports whether the queue was lost just now.
+func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int) (lost bool) {
 	switch {
 	case there:
 		q.stats.exists.Store(true)
@@ -106,9 +102,9 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 			q.emptyAt.Store(time.Now().Unix())
 		}
 		q.noteLoss(ctx)
-		return
+		return false
 	case !q.stats.exists.CompareAndSwap(true, false) || q.effect == nil:
-		return
+		return false
 	}
 	since := time.Now().Add(-longestBacklog)
 	if empty := q.emptyAt.Load(); empty > 0 {
@@ -117,6 +113,7 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 	q.lostSince.CompareAndSwap(0, since.Unix())
 	q.log.Error().Str("queue", q.queue).Time("since", since).Msg("queue was deleted with what it held: publish that again, and say so; see docs/recoverability.md")
 	q.noteLoss(ctx)
+	return true
 }
 
 // noteLoss notes a loss that was not noted yet.
@@ -150,6 +147,6 @@ func (q *queueWorkers) lookAgain(ctx context.Context, conn *amqp.Connection) {
 // noteLoss writes the loss of a queue into the audit.
 func (s *store) noteLoss(ctx context.Context, queue string, since time.Time) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		return writeLoss(ctx, tx, "the service", actionLost, queue, since)
+		return writeLoss(ctx, tx, "the service", audit.QueueLost, queue, since)
 	})
 }

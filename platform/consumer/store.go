@@ -142,7 +142,7 @@ func (s *store) changePool(ctx context.Context, actor, queue string, initial Poo
 		if err != nil {
 			return fmt.Errorf("encode change of worker pool: %w", err)
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "change_pool", Queue: &queue, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.ChangePool, Queue: &queue, Detail: detail})
 	})
 	return settings, err
 }

@@ -228,7 +228,7 @@ func (s *Store) Discard(ctx context.Context, actor string, selection Selection, 
 		if err != nil {
 			return fmt.Errorf("encode audit: %w", err)
 		}
-		entry := audit.Entry{Actor: actor, Action: "discard", Detail: detail}
+		entry := audit.Entry{Actor: actor, Action: audit.Discard, Detail: detail}
 		if len(selection.IDs) == 1 {
 			entry.DeadLetter = &selection.IDs[0]
 		}
@@ -265,7 +265,7 @@ func (s *Store) Edit(ctx context.Context, actor string, id int64, e Edit) (int64
 		if err != nil {
 			return fmt.Errorf("encode audit: %w", err)
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "edit", DeadLetter: &id, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Edit, DeadLetter: &id, Detail: detail})
 	})
 	return child, err
 }

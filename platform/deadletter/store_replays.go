@@ -35,7 +35,7 @@ func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest)
 		if err != nil {
 			return fmt.Errorf("encode replay request: %w", err)
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "replay", Replay: &replay.ID, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Replay, Replay: &replay.ID, Detail: detail})
 	})
 	return replay, err
 }
@@ -206,7 +206,7 @@ func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, 
 				return err
 			}
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: "replay_" + string(state), Replay: &id})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Action("replay_" + state), Replay: &id})
 	})
 	if err != nil && !errors.Is(err, ErrEnded) {
 		return Replay{}, err

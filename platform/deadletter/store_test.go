@@ -280,7 +280,7 @@ func actions(t *testing.T, store *deadletter.Store) []string {
 	}
 	list := make([]string, len(log))
 	for i, e := range log {
-		list[i] = e.Actor + " " + e.Action
+		list[i] = e.Actor + " " + string(e.Action)
 	}
 	return list
 }

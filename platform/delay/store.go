@@ -229,7 +229,7 @@ func (s *Store) Release(ctx context.Context, actor, queue, messageID string) err
 		if err != nil {
 			return fmt.Errorf("release delayed message: %w", err)
 		}
-		return note(ctx, tx, actor, "release_delayed", queue, map[string]any{"message_id": messageID, "due_at": was})
+		return note(ctx, tx, actor, audit.ReleaseDelayed, queue, map[string]any{"message_id": messageID, "due_at": was})
 	})
 }
 
@@ -256,11 +256,11 @@ func (s *Store) Cancel(ctx context.Context, actor, queue, messageID, reason stri
 		if tag.RowsAffected() == 0 {
 			return ErrHandled
 		}
-		return note(ctx, tx, actor, "cancel_delayed", queue, map[string]any{"message_id": messageID, "due_at": due, "reason": reason})
+		return note(ctx, tx, actor, audit.CancelDelayed, queue, map[string]any{"message_id": messageID, "due_at": due, "reason": reason})
 	})
 }
 
-func note(ctx context.Context, tx pgx.Tx, actor, action, queue string, detail map[string]any) error {
+func note(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, queue string, detail map[string]any) error {
 	encoded, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)

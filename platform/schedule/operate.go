@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
@@ -37,9 +38,9 @@ type Action string
 
 // The actions.
 const (
-	Pause    Action = "schedule_pause"
-	Resume   Action = "schedule_resume"
-	RunAgain Action = "schedule_run"
+	Pause    = Action(audit.SchedulePause)
+	Resume   = Action(audit.ScheduleResume)
+	RunAgain = Action(audit.ScheduleRun)
 )
 
 // An Act is an Action with who did it, to what, and why.

@@ -22,6 +22,9 @@ const (
 	// firstCheck is how long after the consumer has declared everything the broker
 	// is checked first: its management API shows new things a little later.
 	firstCheck = 15 * time.Second
+	// othersEvery is how often others are asked what they have found. That costs the
+	// broker nothing, and an operator waits for it.
+	othersEvery = 10 * time.Second
 	// redeclareEvery spaces the declarations caused by unroutable messages.
 	redeclareEvery = 2 * time.Second
 )
@@ -130,6 +133,8 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 	check := time.NewTimer(checkEvery)
 	defer check.Stop()
+	others := time.NewTicker(othersEvery)
+	defer others.Stop()
 	declared := c.topology.declared
 	for {
 		select {
@@ -138,6 +143,9 @@ func (c *Checker) Run(ctx context.Context) error {
 		case <-declared:
 			declared = nil
 			check.Reset(c.firstCheck)
+			continue
+		case <-others.C:
+			c.askOthers(ctx)
 			continue
 		case <-check.C:
 			c.Check(ctx)
@@ -170,7 +178,6 @@ func (c *Checker) Demand(ctx context.Context, name string) error {
 // Check compares the broker with the topology now, remedies what it can, and
 // logs new findings of the rest.
 func (c *Checker) Check(ctx context.Context) {
-	c.askOthers(ctx)
 	if c.management == nil {
 		return
 	}

@@ -291,6 +291,31 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 	return errors.Join(faults...)
 }
 
+// DeclareQueue makes sure that the queue called name exists and is bound, where all
+// exchanges do.
+func (t *Topology) DeclareQueue(ctx context.Context, conn *amqp.Connection, name string) error {
+	need := t.needed(ctx)
+	d := rabbit.NewDeclarer(conn)
+	defer d.Close()
+	for _, q := range need.queues {
+		if q.name != name {
+			continue
+		}
+		if err := d.Queue(q.name, q.args); err != nil {
+			return err
+		}
+	}
+	for _, b := range slices.Concat(need.routes, need.bindings) {
+		if b.queue != name {
+			continue
+		}
+		if err := d.Bind(b.queue, b.key, b.exchange); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // DeclareDeadLetterQueue makes sure that the dead-letter queue called name
 // exists, for a reader that may come before everything else is declared. One
 // that exists with other arguments is read as it is: Declare reports it.

@@ -74,7 +74,7 @@ func TestPageAccessible(t *testing.T) {
 		look{"calendar", oskar, "ops/calendar", []browser.Action{browser.Click("button", "Add hours to Monday"), browser.See("legend", "Monday")}},
 		look{"e-mail", oskar, "ops/email", []browser.Action{browser.See(".rows strong", "5.1.1")}},
 		look{"replays", oskar, "ops/replays", []browser.Action{browser.See(".empty", "replayed")}},
-		look{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "webhook_create")}},
+		look{"audit", oskar, "ops/audit", []browser.Action{browser.See(".rows a", "Endpoint added")}},
 	)
 }
 

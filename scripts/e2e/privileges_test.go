@@ -43,21 +43,26 @@ func TestLeastPrivilege(t *testing.T) {
 			c := prepareStackAt(t, b.server.URL(), b.server.ManagementURL())
 			c.reportDB, c.notificationDB = d.superuser("reports"), d.superuser("notifications")
 			names := must(event.NewTopology(prefix))
-			for p, settings := range map[*process]map[string]string{
-				c.report:       {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("report"), "RABBITMQ_MANAGEMENT_URL": ""},
-				c.photo:        {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("photo"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("photo")},
-				c.notification: {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
-				c.worker:       {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
-			} {
-				p.env["TOPOLOGY_PREFIX"] = prefix
-				for name, value := range settings {
-					p.env[name] = value
-				}
-			}
+			c.actAs(b, d, prefix)
 			c.doEverything(names)
 			b.checkRefusals(names)
 			d.checkRefusals()
 		})
+	}
+}
+
+// actAs has each program sign in at the servers as its own user.
+func (c *stack) actAs(b *privateBroker, d *privateDatabases, prefix string) {
+	for p, settings := range map[*process]map[string]string{
+		c.report:       {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("report"), "RABBITMQ_MANAGEMENT_URL": ""},
+		c.photo:        {"DATABASE_URL": d.url("reports", ""), "RABBITMQ_URL": b.url("photo"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("photo")},
+		c.notification: {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
+		c.worker:       {"DATABASE_URL": d.url("notifications", ""), "RABBITMQ_URL": b.url("notification"), "RABBITMQ_MANAGEMENT_URL": b.managementURL("notification")},
+	} {
+		p.env["TOPOLOGY_PREFIX"] = prefix
+		for name, value := range settings {
+			p.env[name] = value
+		}
 	}
 }
 
@@ -543,4 +548,29 @@ func script(t *testing.T, name string, args []string, env ...string) (said strin
 		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 	return string(out)
+}
+
+// A folder without the passwords, or a wrong address, is refused before a server is
+// asked: otherwise the roles and users of a running city would lose theirs.
+func TestScriptsRefuseWhatWouldTakePasswordsAway(t *testing.T) {
+	t.Parallel()
+	database, broker := passwords(t, "reports_password", "reports_owner_password", "notifications_password"), passwords(t, "password", "report_password", "photo_password")
+	for _, tt := range []struct{ name, args, env, want string }{
+		{"postgres/databases.sh", "", "SECRETS=" + database, "notifications_owner_password is missing or empty"},
+		{"postgres/databases.sh", "", "", "SECRETS: must be the folder of the passwords"},
+		{"rabbitmq/users.sh", "127.0.0.1:1", "SECRETS=" + broker, "notification_password is missing or empty"},
+		{"rabbitmq/users.sh", "127.0.0.1:1", "", "SECRETS: must be the folder of the passwords"},
+		{"rabbitmq/users.sh", "http://127.0.0.1:15672", "SECRETS=" + broker, "must be called with the host and port"},
+		{"rabbitmq/users.sh", "", "SECRETS=" + broker, "must be called with the host and port"},
+		{"secrets.sh", "", "", "must be the folder to make"},
+		{"secrets.sh", t.TempDir(), "", "POSTGRES_ADDRESS: must be host:port"},
+		{"secrets.sh", t.TempDir(), "POSTGRES_ADDRESS=127.0.0.1:5432", "RABBITMQ_ADDRESS: must be host:port"},
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root(), "deploy", tt.name), strings.Fields(tt.args)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PGHOST=127.0.0.1", "PGPORT=1", tt.env}
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.want) || strings.Contains(string(out), "onnection refused") {
+			t.Errorf("%s %s with %q said %s (error: %v), must say %q", tt.name, tt.args, tt.env, out, err, tt.want)
+		}
+	}
 }

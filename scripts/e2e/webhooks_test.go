@@ -232,7 +232,7 @@ func TestPageWebhooks(t *testing.T) {
 		browser.See("dialog .note", "Nothing was sent"),
 		browser.Click("dialog button", "Close"),
 		browser.Click("nav a", "Audit"),
-		browser.See(".rows li", "webhook_enable"),
+		browser.See(".rows li", "Endpoint enabled"),
 	)
 	if events := other.await(1); events[0].Type != "webhook.test" {
 		t.Errorf("the other system had %+v, want a test", events)

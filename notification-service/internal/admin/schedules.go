@@ -22,5 +22,5 @@ func AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)
 	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: act.Actor, Action: string(act.Action), Detail: detail})
+	return audit.Write(ctx, tx, audit.Entry{Actor: act.Actor, Action: audit.Action(act.Action), Detail: detail})
 }

@@ -68,7 +68,7 @@ func changeOf(c deadletter.Change) api.DeadLetterChange {
 
 func auditOf(e audit.Entry) api.AuditEntry {
 	return api.AuditEntry{
-		ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, DeadLetterID: valueOf(e.DeadLetter),
+		ID: e.ID, At: e.At, Actor: e.Actor, Action: string(e.Action), DeadLetterID: valueOf(e.DeadLetter),
 		ReplayID: valueOf(e.Replay), Queue: valueOf(e.Queue), Detail: e.Detail,
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/audit"
 )
 
 const recordSQL = `
@@ -106,7 +107,7 @@ func (s *Deliveries) Resend(ctx context.Context, actor string, id int64) (webhoo
 		if record, err = readDelivery(ctx, tx, `id = $1`, id); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_resend", record.Endpoint, detail)
+		return auditWebhook(ctx, tx, actor, audit.WebhookResend, record.Endpoint, detail)
 	})
 	return record, err
 }
@@ -134,7 +135,7 @@ func (s *Deliveries) AddTest(ctx context.Context, actor string, endpoint uuid.UU
 		if record, err = readDelivery(ctx, tx, `id = $1`, id); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_test", endpoint, map[string]any{"delivery_id": id})
+		return auditWebhook(ctx, tx, actor, audit.WebhookTest, endpoint, map[string]any{"delivery_id": id})
 	})
 	return record, err
 }
@@ -196,7 +197,7 @@ func (s *Deliveries) Recover(ctx context.Context, actor string, id uuid.UUID, wi
 		if recovery.Created, err = addDeliveries(ctx, tx, id, missed); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_recover", id, map[string]any{
+		return auditWebhook(ctx, tx, actor, audit.WebhookRecover, id, map[string]any{
 			"since": window.Since, "until": window.Until, "resent": recovery.Resent, "created": recovery.Created,
 		})
 	})

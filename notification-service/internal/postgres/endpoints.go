@@ -156,7 +156,7 @@ func (s *Endpoints) Create(ctx context.Context, actor string, e *webhook.Endpoin
 		if err != nil {
 			return fmt.Errorf("write webhook: %w", err)
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_create", e.ID, registrationDetail(e.Registration()))
+		return auditWebhook(ctx, tx, actor, audit.WebhookCreate, e.ID, registrationDetail(e.Registration()))
 	})
 }
 
@@ -184,7 +184,7 @@ func (s *Endpoints) Change(ctx context.Context, actor string, id uuid.UUID, vers
 		if err != nil {
 			return fmt.Errorf("write webhook: %w", err)
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_change", id, registrationDetail(reg))
+		return auditWebhook(ctx, tx, actor, audit.WebhookChange, id, registrationDetail(reg))
 	})
 }
 
@@ -230,7 +230,7 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 		if _, err := tx.Exec(ctx, cancelOrphansSQL, freshPlan, portion); err != nil {
 			return fmt.Errorf("cancel deliveries of webhook: %w", err)
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_delete", id, registrationDetail(e.Registration()))
+		return auditWebhook(ctx, tx, actor, audit.WebhookDelete, id, registrationDetail(e.Registration()))
 	})
 }
 
@@ -246,7 +246,7 @@ func (s *Endpoints) Rotate(ctx context.Context, actor string, id uuid.UUID, seal
 		if err != nil {
 			return fmt.Errorf("rotate secret of webhook: %w", err)
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_rotate", id, map[string]any{"keep_old_for_s": int64(keep.Seconds())})
+		return auditWebhook(ctx, tx, actor, audit.WebhookRotate, id, map[string]any{"keep_old_for_s": int64(keep.Seconds())})
 	})
 }
 
@@ -277,7 +277,7 @@ func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, send
 		if sendHeld {
 			held = "send"
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_enable", id, map[string]any{"held": held})
+		return auditWebhook(ctx, tx, actor, audit.WebhookEnable, id, map[string]any{"held": held})
 	})
 }
 
@@ -290,7 +290,7 @@ func (s *Endpoints) Disable(ctx context.Context, actor string, id uuid.UUID) (we
 		if _, err := disable(ctx, tx, id, webhook.ByOperator); err != nil {
 			return err
 		}
-		return auditWebhook(ctx, tx, actor, "webhook_disable", id, map[string]any{})
+		return auditWebhook(ctx, tx, actor, audit.WebhookDisable, id, map[string]any{})
 	})
 }
 
@@ -311,7 +311,7 @@ func disable(ctx context.Context, tx pgx.Tx, id uuid.UUID, reason webhook.Reason
 }
 
 // auditWebhook notes what an operator did to an endpoint.
-func auditWebhook(ctx context.Context, tx pgx.Tx, actor, action string, endpoint uuid.UUID, detail map[string]any) error {
+func auditWebhook(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, endpoint uuid.UUID, detail map[string]any) error {
 	detail["endpoint"] = endpoint
 	encoded, err := json.Marshal(detail)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -112,7 +113,7 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 				return err
 			}
 		}
-		return auditWebhook(ctx, tx, "delivery-worker", "webhook_disable", id, map[string]any{"reason": reason})
+		return auditWebhook(ctx, tx, "delivery-worker", audit.WebhookDisable, id, map[string]any{"reason": reason})
 	})
 	return disabled, err
 }

@@ -28,6 +28,7 @@ export type BulkMove = ReportSchemas['schemas']['BulkMove'];
 export type MoveResult = ReportSchemas['schemas']['MoveResult'];
 export type PeriodNumbers = ReportSchemas['schemas']['Number'];
 export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
+export type OutboxAct = ReportSchemas['schemas']['OutboxAct'];
 export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];
 export type Notification = NotificationSchemas['schemas']['Notification'];
 export type FeedEvent = NotificationSchemas['schemas']['FeedEvent'];

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import problems from '../../../../../../docs/problems.md?raw';
 import migration from '../../../../../../migrations/report/0001_reports.up.sql?raw';
-import type { DeadLetter, Delivery, Notification, Replay, Status, VoteType, Webhook } from '../api/client';
+import type { DeadLetter, Delivery, Notification, OutboxAct, Replay, Status, VoteType, Webhook } from '../api/client';
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
 import * as ops from './console';
@@ -56,6 +56,11 @@ describe('there is a word for', () => {
     ['replays.state', members<Replay['state']>({ running: true, paused: true, stopped: true, cancelled: true, done: true })],
   ])('each %s', (prefix, names) => {
     for (const name of names) expect(`${prefix}.${name}`).toSatisfy(isWord);
+  });
+
+  test('each act at the outbox', () => {
+    // Those of the other service are tested there: notification-service/internal/admin/words_test.go.
+    for (const name of members<OutboxAct['action']>({ retry: true, discard: true })) expect(`act.outbox ${name}`).toSatisfy(isWord);
   });
 
   test('every problem that a reader can meet', () => {

@@ -52,12 +52,12 @@ async function read(): Promise<Entry[]> {
       action: act(`outbox ${entry.action}`),
       about: parts({ message: entry.message_id, routing_key: entry.routing_key, reason: entry.reason }),
     })),
-    ...schedules.acts.map((act) => ({
-      key: `s${act.schedule}${act.at}`,
-      at: act.at,
-      actor: act.actor,
-      action: act.action,
-      about: parts({ schedule: act.schedule, period: act.period, reason: act.reason }),
+    ...schedules.acts.map((entry) => ({
+      key: `s${entry.schedule}${entry.at}`,
+      at: entry.at,
+      actor: entry.actor,
+      action: act(entry.action),
+      about: parts({ schedule: entry.schedule, period: entry.period, reason: entry.reason }),
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));

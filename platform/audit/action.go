@@ -1,0 +1,49 @@
+package audit
+
+import "slices"
+
+// An Action is what an operator did, or what a service found out for operators.
+type Action string
+
+// The actions. Actions has them all.
+const (
+	Discard         Action = "discard" // of dead letters
+	Edit            Action = "edit"
+	Replay          Action = "replay"
+	ReplayPaused    Action = "replay_paused"
+	ReplayRunning   Action = "replay_running"
+	ReplayCancelled Action = "replay_cancelled"
+
+	ReleaseDelayed Action = "release_delayed"
+	CancelDelayed  Action = "cancel_delayed"
+
+	ChangePool       Action = "change_pool"
+	QueueLost        Action = "queue_lost" // by the service that reads it
+	QueueRepublished Action = "queue_republished"
+
+	WebhookCreate  Action = "webhook_create"
+	WebhookChange  Action = "webhook_change"
+	WebhookDelete  Action = "webhook_delete"
+	WebhookRotate  Action = "webhook_rotate"
+	WebhookEnable  Action = "webhook_enable"
+	WebhookDisable Action = "webhook_disable"
+	WebhookTest    Action = "webhook_test"
+	WebhookResend  Action = "webhook_resend"
+	WebhookRecover Action = "webhook_recover"
+
+	SchedulePause  Action = "schedule_pause"
+	ScheduleResume Action = "schedule_resume"
+	ScheduleRun    Action = "schedule_run"
+)
+
+var actions = []Action{
+	Discard, Edit, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
+	ReleaseDelayed, CancelDelayed,
+	ChangePool, QueueLost, QueueRepublished,
+	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,
+	SchedulePause, ScheduleResume, ScheduleRun,
+}
+
+// Actions returns all actions. Write refuses others, so that the console has words
+// for whatever is written.
+func Actions() []Action { return slices.Clone(actions) }
